@@ -40,9 +40,8 @@ pub mod deal;
 pub mod failure;
 pub mod fault;
 pub mod file;
-pub mod last_rows;
 pub mod memory;
-mod merge;
+pub mod merge;
 pub mod metrics;
 pub mod null_trace;
 pub mod pack;
@@ -54,6 +53,7 @@ pub mod trace;
 pub mod typed;
 
 mod fences;
+mod last_rows;
 mod page_reader;
 mod prefetch;
 mod prefix;
