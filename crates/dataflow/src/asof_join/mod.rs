@@ -57,9 +57,8 @@ pub struct Spec {
     left: Sorted,
     right: Sorted,
     time: TimeOrder,
-    /// The time of the right side.
-    right_time: usize,
-    nearest: Nearest,
+    /// The column of right rows by which they are in ascending order, if they are.
+    ascending: Option<usize>,
     keeps_left: bool,
     schema: SchemaRef,
 }
@@ -125,8 +124,7 @@ impl Spec {
             left: Sorted::compile(left, &[(left.time, by_time)])?,
             right: Sorted::compile(right, &order)?,
             time: TimeOrder { width: 1 + width, or_equal: nearest.or_equal },
-            right_time: right.time,
-            nearest,
+            ascending: (!nearest.later).then_some(right.time),
             keeps_left,
             schema,
         })
@@ -148,7 +146,7 @@ impl Spec {
     /// *earlier*.
     pub fn right_column(&self, column: usize) -> Option<BoundColumn> {
         match self.right.entries.layout().bound_column(column)? {
-            BoundColumn::Value { .. } if column == self.right_time && !self.nearest.later => {
+            BoundColumn::Value { .. } if self.ascending == Some(column) => {
                 self.right.entries.bound_of_order(false)
             }
             BoundColumn::Value { .. } => None,

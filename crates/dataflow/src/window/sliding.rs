@@ -91,7 +91,7 @@ impl Sliding {
     /// Where the first column of the order lies in the bytes of every row and its results.
     pub(super) fn bound_of_order(&self) -> Option<BoundColumn> {
         let options = self.order.options.first()?;
-        self.order.key.codec().order_column(options.descending)
+        self.entries.bound_of_order(options.descending)
     }
 }
 

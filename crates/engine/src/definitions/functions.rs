@@ -23,15 +23,8 @@ impl Definitions {
         }
         let function = self.planner.function(definition, &Scope(&entries))?;
         drop(entries);
-        let record = Record::function(&definition.text);
-        self.sequencer.record(&Recorded {
-            name: Record::name_of_function(name),
-            before: None,
-            definition: record.clone(),
-            whole: record,
-            undo: None,
-            adds: false,
-        })?;
+        let known = Record::name_of_function(name);
+        self.sequencer.record(&Recorded::new(known, Record::function(&definition.text)))?;
         self.catalog.insert_function(function);
         drop(lock);
         self.sequencer.durable().sync_all()

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use alluvium_sql::physical::compile_index;
 use alluvium_sql::plan::Index;
-use alluvium_sql::statement::{Drop, IndexDefinition};
+use alluvium_sql::statement::{Drop, IfTaken, IndexDefinition};
 
 use super::Definitions;
 use crate::catalog::{Definition, Entry, NamedIndex, Uses, named_index};
@@ -30,7 +30,7 @@ impl Definitions {
         if definition.if_not_exists && named_index::find(&self.catalog.entries(), name).is_some() {
             return Ok(());
         }
-        self.check_name_free(name).map_err(|error| error.at(at))?;
+        self.taken(name, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(at))?;
         let of_relation = |error: Error| error.at(definition.relation_position);
         let entry = self.catalog.get(&definition.relation).map_err(of_relation)?;
         check_kept(&entry).map_err(of_relation)?;
@@ -46,14 +46,7 @@ impl Definitions {
         self.use_index(&compiled, &mut uses)?;
         let id = uses.all[&compiled.fingerprint];
         if let Some(record) = record {
-            let recorded = Recorded {
-                name: name.clone(),
-                before: None,
-                definition: record.clone(),
-                whole: record,
-                undo: None,
-                adds: false,
-            };
+            let recorded = Recorded::new(name.clone(), record);
             self.sequencer.record(&recorded).inspect_err(|_| self.release(&uses))?;
         }
         let (name, text) = (name.clone(), definition.text.clone());
@@ -91,18 +84,6 @@ impl Definitions {
     pub(super) fn remove_indexes(&self, entry: &Entry) {
         self.sequencer.forget(entry.indexes.iter().map(|index| &*index.name));
         entry.indexes.iter().for_each(|index| self.release(&index.uses));
-    }
-
-    /// Fails if a relation or an index has this name.
-    fn check_name_free(&self, name: &str) -> Result<()> {
-        self.catalog.check_no_index(name)?;
-        match self.catalog.entries().get(name) {
-            None => Ok(()),
-            Some(entry) => {
-                let kind = entry.kind().noun();
-                Err(Error::sql(format!("there is already a {kind} \"{name}\"")))
-            }
-        }
     }
 }
 

@@ -25,15 +25,8 @@ impl Definitions {
                 false => Err(Error::sql(format!("there is already a schema \"{name}\""))),
             };
         }
-        let record = Record::schema(name);
-        self.sequencer.record(&Recorded {
-            name: Record::name_of_schema(name),
-            before: None,
-            definition: record.clone(),
-            whole: record,
-            undo: None,
-            adds: false,
-        })?;
+        let known = Record::name_of_schema(name);
+        self.sequencer.record(&Recorded::new(known, Record::schema(name)))?;
         self.catalog.insert_schema(name);
         drop(lock);
         self.sequencer.durable().sync_all()

@@ -125,6 +125,14 @@ pub(crate) struct Recorded {
     pub(crate) adds: bool,
 }
 
+impl Recorded {
+    /// A statement that says all that there is to say, and after which nothing can fail.
+    pub(crate) fn new(name: String, statement: Record) -> Self {
+        let whole = statement.clone();
+        Self { name, before: None, definition: statement, whole, undo: None, adds: false }
+    }
+}
+
 impl Record {
     /// A statement that creates a relation.
     pub(crate) fn definition(sql: &str, base: &Path, now: Moment) -> Result<Self> {
