@@ -9,7 +9,7 @@
 //! - [`differential`]: programs for differential-dataflow with its own spines, for some of them;
 //! - [`datafusion`]: DataFusion, which evaluates the query once, over all events;
 //! - [`model`]: the rows of the programs in Rust;
-//! - [`race`]: who runs when; [`process`]: how; [`report`]: what came of it, with its [`spread`].
+//! - [`race`]: who runs when; [`process`]: how, in [`warm`] memory; [`report`]: what came of it, with its [`spread`].
 
 pub mod allocator;
 pub mod alluvium;
@@ -25,6 +25,7 @@ pub mod report;
 pub mod side;
 pub mod spread;
 pub mod task;
+pub mod warm;
 
 /// Any error: the race prints it and ends.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

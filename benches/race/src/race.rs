@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::mode::Mode;
 use crate::side::Side;
 use crate::task::{Figures, Goal, Task};
+use crate::warm::warm;
 use crate::{Result, process};
 
 /// The least limit of memory: below it, neither side has room for one epoch.
@@ -52,6 +53,7 @@ pub fn race(mut task: Task, other: Side, pairs: usize) -> Result<Outcome> {
         // Forth and back: nobody always follows the same one.
         for place in 0..2 {
             let number = (place + pair) % 2;
+            warm()?;
             figures[number] = process::run(sides[number], &task, Goal::Time)?;
         }
         times.push(figures);

@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::arrangement::{arrange, deltas};
 use crate::codec::CodecError;
+use crate::combine::{self, combine};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
@@ -19,13 +20,15 @@ use crate::weight::{add, weight_of};
 pub struct Spec {
     key: KeyColumns,
     layout: Layout,
+    combined: combine::Spec,
 }
 
 impl Spec {
     /// DISTINCT of rows of `schema`. Fails if a column cannot be a key.
     pub fn compile(schema: SchemaRef) -> Result<Self, CodecError> {
         let key = KeyColumns::new(&schema, &all_columns(&schema))?;
-        Ok(Self { key, layout: Layout::distinct(schema)? })
+        let combined = combine::Spec::compile(&schema)?;
+        Ok(Self { key, layout: Layout::distinct(schema)?, combined })
     }
 
     /// The layout of the rows that are kept.
@@ -43,7 +46,7 @@ pub fn distinct<'scope>(
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     let layout = &spec.layout;
-    let stream = exchange(stream, &spec.key, context);
+    let stream = exchange(combine(&spec.combined, stream, context), &spec.key, context);
     let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct", context);
     let key = layout.key_names();
     let rows = reduce::<_, NullTrace<Epoch>, _>(input, "Distinct", key, context, Threshold);

@@ -1,7 +1,7 @@
 //! How Alluvium processes changes: deltas, exchange, arrangements and the operators over them.
 //!
 //! A [`delta::Delta`] is a batch of changes in flight: columns of rows, each with a time and a weight. Stateless operators
-//! work on columns: [`map`], [`unnest`], [`exchange`]. State is rows as bytes ([`codec`], [`layout`]), sorted by key and kept
+//! work on columns: [`map`], [`unnest`], [`combine`], [`exchange`]. State is rows as bytes ([`codec`], [`layout`]), sorted by key and kept
 //! in spines ([`arrangement`]).
 //!
 //! Stateful operators take a `Spec`. Its `compile` makes all layouts, codecs and functions and can fail, on any thread. The
@@ -25,6 +25,7 @@ pub mod aggregate;
 pub mod arrangement;
 pub mod asof_join;
 pub mod codec;
+pub mod combine;
 pub mod consolidate;
 pub mod constant;
 pub mod contents;

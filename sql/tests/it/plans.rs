@@ -188,6 +188,9 @@ fn first_rows_are_found_behind_limits_and_numbers() {
         "SELECT carrier FROM (SELECT DISTINCT ON (carrier) carrier, dest FROM flights ORDER BY carrier, distance) x
          WHERE dest = 'JFK' AND carrier <> 'XX'",
         "SELECT a FROM (SELECT a, c, row_number() OVER (PARTITION BY a ORDER BY c) AS n FROM numbers) x WHERE n = 1",
+        // All columns break ties, where something else than the order is read.
+        "SELECT a, c FROM numbers QUALIFY row_number() OVER (PARTITION BY a ORDER BY c) <= 2",
+        "SELECT a, c, t FROM numbers QUALIFY row_number() OVER (PARTITION BY a ORDER BY c) <= 2",
     ];
     insta::assert_snapshot!(plans(&Definitions::flights(), &queries));
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -22,20 +23,16 @@ use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
-use super::Aggregate;
 use super::columns::Columns;
+use super::{Aggregate, Function};
 use crate::codec::CodecError;
 use crate::delta::{Delta, DeltaStream};
 use crate::distinct::{self, distinct};
-use crate::exchange::exchange;
-use crate::key_columns::KeyColumns;
 use crate::layout::assemble;
 
 /// The inputs of accumulated aggregates, some of them once per distinct value.
 #[derive(Clone, Debug)]
 pub(super) struct DistinctInputs {
-    /// The group of a row of `schema`.
-    group: KeyColumns,
     /// The keys, then a column for each of `aggregates`, in order.
     schema: SchemaRef,
     aggregates: Vec<Aggregate>,
@@ -57,6 +54,8 @@ struct DistinctInput {
 #[derive(Clone, Debug)]
 enum Source {
     Column(usize),
+    /// True where the column is not NULL, and NULL elsewhere: COUNT reads nothing else.
+    Presence(usize),
     /// True: the row counts for `COUNT(*)`.
     Mark,
     Null,
@@ -89,7 +88,11 @@ impl DistinctInputs {
                 marks.push(place);
                 continue;
             };
-            fields.push(input.field(column).clone().with_nullable(true));
+            let field = input.field(column).clone().with_nullable(true);
+            fields.push(match aggregate.function {
+                Function::Count => field.with_data_type(DataType::Boolean),
+                _ => field,
+            });
             if !aggregate.distinct {
                 of_rows.push((column, place));
                 continue;
@@ -108,7 +111,7 @@ impl DistinctInputs {
             let columns = Columns::new(input, keys.iter().copied().chain(inputs).collect());
             let mut widening = Widening::new(&schema, width);
             for (number, &(_, place)) in of_rows.iter().enumerate() {
-                widening.sources[place] = Source::Column(width + number);
+                widening.sources[place] = of_column(width + number, &aggregates[place - width]);
             }
             for &place in &marks {
                 widening.sources[place] = Source::Mark;
@@ -121,7 +124,7 @@ impl DistinctInputs {
             let distinct = distinct::Spec::compile(columns.schema().clone())?;
             let mut widening = Widening::new(&schema, width);
             for place in places {
-                widening.sources[place] = Source::Column(width);
+                widening.sources[place] = of_column(width, &aggregates[place - width]);
             }
             values.push(DistinctInput { columns, distinct, widening });
         }
@@ -129,13 +132,7 @@ impl DistinctInputs {
             input: Some(width + number),
             ..aggregate.clone()
         });
-        Ok(Self {
-            group: KeyColumns::new(&schema, &(0..width).collect::<Vec<_>>())?,
-            schema,
-            aggregates: aggregates.collect(),
-            rows,
-            values,
-        })
+        Ok(Self { schema, aggregates: aggregates.collect(), rows, values })
     }
 
     /// The columns of the common stream.
@@ -148,24 +145,36 @@ impl DistinctInputs {
         &self.aggregates
     }
 
-    /// The common stream for the rows of `stream`, each on the worker of its group, where `grouped` has the rows already.
+    /// The common stream for the rows of `stream`, on any workers.
     pub(super) fn of<'scope>(
         &self,
         stream: &DeltaStream<'scope, Epoch>,
-        grouped: &DeltaStream<'scope, Epoch>,
         context: &StateContext,
     ) -> DeltaStream<'scope, Epoch> {
         let mut streams = Vec::with_capacity(1 + self.values.len());
         for DistinctInput { columns, distinct: spec, widening } in &self.values {
             // Partitioned by group and value: the values of a large group are on many workers.
-            let values = distinct(spec, columns.of(stream), context);
-            streams.push(exchange(widening.of(values), &self.group, context));
+            streams.push(widening.of(distinct(spec, columns.of(stream), context)));
         }
         if let Some((columns, widening)) = &self.rows {
-            streams.push(widening.of(columns.of(grouped)));
+            streams.push(widening.of(columns.of(stream)));
         }
-        grouped.scope().concatenate(streams)
+        stream.scope().concatenate(streams)
     }
+}
+
+/// Where the input of an aggregate comes from, which is in this column.
+fn of_column(column: usize, aggregate: &Aggregate) -> Source {
+    match aggregate.function {
+        Function::Count => Source::Presence(column),
+        _ => Source::Column(column),
+    }
+}
+
+/// True where a value is not NULL, and NULL elsewhere.
+fn presence(values: &ArrayRef) -> ArrayRef {
+    let marks = BooleanBuffer::new_set(values.len());
+    Arc::new(BooleanArray::new(marks, values.logical_nulls()))
 }
 
 impl Widening {
@@ -180,6 +189,7 @@ impl Widening {
         let column = |(place, source): (usize, &Source)| -> ArrayRef {
             match source {
                 Source::Column(column) => rows.column(*column).clone(),
+                Source::Presence(column) => presence(rows.column(*column)),
                 Source::Mark => Arc::new(BooleanArray::from(vec![true; count])),
                 Source::Null => new_null_array(self.schema.field(place).data_type(), count),
             }

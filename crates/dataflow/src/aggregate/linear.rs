@@ -13,9 +13,12 @@ use super::columns::Columns;
 use super::distinct_inputs::DistinctInputs;
 use crate::arrangement::arrange;
 use crate::codec::{CodecError, KeyCodec};
+use crate::combine::{self, combine};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaStream, EncodedDelta};
+use crate::exchange::exchange;
 use crate::fuel::Produced;
+use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble, encoded_here, types_of};
 use crate::map::ErrorRows;
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
@@ -26,6 +29,9 @@ pub(crate) struct Spec {
     source: Source,
     /// The keys, then the inputs of the aggregates.
     layout: Layout,
+    /// The group of a row of these columns.
+    group: KeyColumns,
+    combined: combine::Spec,
     accumulators: Accumulators,
     keys: KeyCodec,
     /// The keys, then the results.
@@ -65,6 +71,8 @@ impl Spec {
         let grouped: Vec<usize> = (0..keys.len()).collect();
         Ok(Self {
             source,
+            group: KeyColumns::new(&rows, &grouped)?,
+            combined: combine::Spec::compile(&rows)?,
             layout: Layout::grouped(rows, &grouped)?,
             accumulators: Accumulators::new(&aggregates, &types)?,
             keys: KeyCodec::new(&types_of(input, keys))?,
@@ -110,19 +118,18 @@ impl Spec {
     }
 }
 
-/// The results of the groups, and the errors of groups whose total has no result.
-///
-/// `grouped` are the rows of `stream`, each on the worker of its group.
+/// The results of the groups, and the errors of groups whose total has no result. Exchanges rows by group, few of them where
+/// inputs repeat.
 pub(super) fn linear<'scope>(
     spec: &Spec,
     stream: &DeltaStream<'scope, Epoch>,
-    grouped: &DeltaStream<'scope, Epoch>,
     context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let rows = match &spec.source {
-        Source::Rows(columns) => columns.of(grouped),
-        Source::Distinct(inputs) => inputs.of(stream, grouped, context),
+        Source::Rows(columns) => columns.of(stream),
+        Source::Distinct(inputs) => inputs.of(stream, context),
     };
+    let rows = exchange(combine(&spec.combined, rows, context), &spec.group, context);
     let layout = &spec.layout;
     let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups", context);
     let logic = Linear {

@@ -43,20 +43,22 @@ pub fn aggregate<'scope>(
     context: &StateContext,
 ) -> Aggregated<'scope> {
     let scope = stream.scope();
-    let grouped = exchange(stream.clone(), &spec.key, context);
     let mut lanes = Vec::new();
     let mut errors = Vec::new();
     if let Some(linear) = &spec.linear {
-        let (rows, failed) = linear::linear(linear, &stream, &grouped, context);
+        let (rows, failed) = linear::linear(linear, &stream, context);
         lanes.push(rows);
         errors.push(failed);
     }
-    if let Some(fallback) = &spec.fallback {
-        let (rows, failed) = fallback::fallback(fallback, &grouped, context);
-        lanes.push(rows);
-        errors.push(failed);
+    if spec.fallback.is_some() || !spec.ranked.is_empty() {
+        let grouped = exchange(stream, &spec.key, context);
+        if let Some(fallback) = &spec.fallback {
+            let (rows, failed) = fallback::fallback(fallback, &grouped, context);
+            lanes.push(rows);
+            errors.push(failed);
+        }
+        lanes.extend(spec.ranked.iter().map(|columns| columns.of(&grouped)));
     }
-    lanes.extend(spec.ranked.iter().map(|columns| columns.of(&grouped)));
     let errors = (!errors.is_empty()).then(|| scope.concatenate(errors));
     let rows = match &spec.lanes {
         Some(lanes_spec) => extremes(lanes_spec, lanes, context),

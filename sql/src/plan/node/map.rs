@@ -308,25 +308,7 @@ impl PlanNode for Map {
         plan: &IncrementalPlan,
         compiler: &mut Compiler,
     ) -> CompileResult<OperatorId> {
-        // Maps of the views below are steps of the same operator.
-        let mut steps = vec![self.step(&plan.schema, compiler.reports(0))];
-        let (mut input, mut views) = (&*self.input, 0);
-        loop {
-            input = match &input.node {
-                Node::View(view) => {
-                    views += 1;
-                    &*view.input
-                }
-                Node::Map(map) => {
-                    steps.push(map.step(&input.schema, compiler.reports(views)));
-                    &*map.input
-                }
-                _ => break,
-            };
-        }
-        steps.reverse();
-        let input = compiler.rows_in_views(views, input)?;
-        Ok(compiler.add(RowMap { input, steps }))
+        self.compile_as(self.project.clone(), Arc::clone(&plan.schema), compiler)
     }
 
     fn in_rounds(&self) -> Option<&dyn InRounds> {
@@ -356,10 +338,39 @@ impl PlanNode for Map {
 }
 
 impl Map {
-    fn step(&self, schema: &SchemaRef, reports: bool) -> MapStep {
-        let (filter, project) = (self.filter.clone(), self.project.clone());
+    /// The rows that its filter keeps, as the columns `project`, named by `schema`.
+    pub(super) fn compile_as(
+        &self,
+        project: Vec<Expression>,
+        schema: SchemaRef,
+        compiler: &mut Compiler,
+    ) -> CompileResult<OperatorId> {
+        // Maps of the views below are steps of the same operator.
+        let mut steps = vec![self.step(project, schema, compiler.reports(0))];
+        let (mut input, mut views) = (&*self.input, 0);
+        loop {
+            input = match &input.node {
+                Node::View(view) => {
+                    views += 1;
+                    &*view.input
+                }
+                Node::Map(map) => {
+                    let (project, schema) = (map.project.clone(), Arc::clone(&input.schema));
+                    steps.push(map.step(project, schema, compiler.reports(views)));
+                    &*map.input
+                }
+                _ => break,
+            };
+        }
+        steps.reverse();
+        let input = compiler.rows_in_views(views, input)?;
+        Ok(compiler.add(RowMap { input, steps }))
+    }
+
+    fn step(&self, project: Vec<Expression>, schema: SchemaRef, reports: bool) -> MapStep {
+        let filter = self.filter.clone();
         let reports = reports && filter.iter().chain(&project).any(can_fail);
-        MapStep { filter, project, schema: schema.clone(), reports }
+        MapStep { filter, project, schema, reports }
     }
 }
 
@@ -370,7 +381,8 @@ impl InRounds for Map {
         compiler: &mut RoundCompiler<'_>,
     ) -> CompileResult<RoundId> {
         let input = compiler.rows(&self.input)?;
-        let step = self.step(&plan.schema, compiler.reports());
+        let (project, schema) = (self.project.clone(), Arc::clone(&plan.schema));
+        let step = self.step(project, schema, compiler.reports());
         Ok(compiler.add(RoundMap { input, step }))
     }
 }
@@ -399,6 +411,11 @@ impl RowMap {
         let project = columns.iter().map(|&column| expression::column(from, column)).collect();
         let schema = layout::project(from, columns);
         Self { input, steps: vec![MapStep { filter: None, project, schema, reports: false }] }
+    }
+
+    /// The rows of one step.
+    pub(super) fn step(input: OperatorId, step: MapStep) -> Self {
+        Self { input, steps: vec![step] }
     }
 
     /// Rows of the schema `from` under the names, and with the NULLs, of `to`.

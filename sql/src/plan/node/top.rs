@@ -113,14 +113,18 @@ impl PlanNode for Top {
         let width = input.width();
         let numbered = which.numbered && required.contains(&width);
         let mut used: BTreeSet<usize> =
-            required.iter().copied().filter(|&column| column < width).collect();
-        used.extend(keys.iter().copied().chain(order.iter().map(|&(column, _)| column)));
+            keys.iter().copied().chain(order.iter().map(|&(column, _)| column)).collect();
+        let read = required.iter().copied().filter(|&column| column < width);
+        let others: Vec<usize> = read.filter(|column| !used.contains(column)).collect();
         if which.numbering == Numbering::Row
+            && !others.is_empty()
             && input.properties.tie_breakers(&keys, &order).is_none()
         {
-            // All columns break the ties: dropping one could change which rows are first.
+            // All columns break the ties: dropping one could change which rows are first. Where rows that tie are equal in
+            // all that is read of them, it does not matter which is.
             used.extend(0..width);
         }
+        used.extend(others);
         let (input, used) = prune_to(*input, used)?;
         let keys = keys.iter().map(|&key| place(&used, key)).collect();
         let order =

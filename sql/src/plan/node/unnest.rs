@@ -4,7 +4,9 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering,
 };
+use alluvium_dataflow::combine::{self, combine};
 use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::map::MapStep;
 use alluvium_dataflow::recursion::Round;
 use alluvium_dataflow::unnest::unnest;
 use alluvium_trace::Epoch;
@@ -14,12 +16,13 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
-use super::{InRounds, Node, PlanNode};
-use crate::plan::expression::Expression;
+use super::{InRounds, Map, Node, PlanNode, RowMap};
+use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason};
+use crate::planner::time_window::hop::{self, TwoSteps};
 
 /// Each row once for each element of its lists, with the element in the list's place.
 ///
@@ -104,7 +107,10 @@ impl PlanNode for Unnest {
     ) -> CompileResult<OperatorId> {
         let input = match &self.input.node {
             // Lists that are computed to be unnested are never stored.
-            Node::Map(_) => compiler.passing_rows(&self.input)?,
+            Node::Map(map) => match self.combined(map, compiler)? {
+                Some(rows) => rows,
+                None => compiler.passing_rows(&self.input)?,
+            },
             _ => compiler.rows(&self.input)?,
         };
         let (lists, schema) = (self.lists.clone(), plan.schema.clone());
@@ -118,6 +124,50 @@ impl PlanNode for Unnest {
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let name = if self.keeps_all { "unnest_outer" } else { "unnest" };
         write!(line, "{name} {}", Names(&self.input.schema).list(&self.lists))
+    }
+}
+
+impl Unnest {
+    /// The rows of `map`, of which fewer need be unnested if its list is one of windows: those equal in the last window, and in all
+    /// that is read of them, are one.
+    fn combined(&self, map: &Map, compiler: &mut Compiler) -> CompileResult<Option<OperatorId>> {
+        let [list] = self.lists[..] else { return Ok(None) };
+        let schema = &self.input.schema;
+        let steps = hop::two_steps(&map.project[list], &map.input.schema, list);
+        let Some(TwoSteps { last, time, all }) = steps else { return Ok(None) };
+        let mut fields = schema.fields().to_vec();
+        fields[list] = Arc::new(Field::new(fields[list].name(), time, true));
+        let with_last: SchemaRef = Arc::new(Schema::new(fields));
+        let columns = 0..schema.fields().len();
+        let mut above: Vec<Expression> =
+            columns.map(|column| expression::column(&with_last, column)).collect();
+        above[list] = all;
+        let mut below = map.project.clone();
+        below[list] = last;
+
+        let spec = combine::Spec::compile(&with_last)?;
+        let input = map.compile_as(below, with_last, compiler)?;
+        let combined = compiler.add(CombinedRows { input, spec });
+        let step = MapStep {
+            filter: None,
+            project: above,
+            schema: Arc::clone(schema),
+            reports: compiler.reports(0),
+        };
+        Ok(Some(compiler.add(RowMap::step(combined, step))))
+    }
+}
+
+/// Rows of which equal ones are one, ready to be rendered.
+#[derive(Debug)]
+struct CombinedRows {
+    input: OperatorId,
+    spec: combine::Spec,
+}
+
+impl Operator for CombinedRows {
+    fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
+        combine(&self.spec, rendering.rows(self.input), &rendering.context())
     }
 }
 

@@ -6,14 +6,17 @@ use alluvium_dataflow::map::Bounded;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema, TimeUnit};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use datafusion_physical_expr::expressions::{Column, Literal};
+use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::nanoseconds;
+use crate::planner::context::OPTIONS;
 
 /// `hop_starts(time, slide, size, offset)`: see [`HopStarts`].
 pub(super) static HOP_STARTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -48,20 +51,102 @@ impl ScalarUDFImpl for HopStarts {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [time, slide, size, offset] = &arguments.args[..] else {
-            return internal_err!("hop_starts takes four arguments");
-        };
-        let times = time.to_array(arguments.number_rows)?;
-        let DataType::Timestamp(unit, _) = times.data_type() else {
-            return internal_err!("hop_starts takes a timestamp");
-        };
-        let windows = Windows {
-            slide: length(slide, *unit)?,
-            size: length(size, *unit)?,
-            offset: length(offset, *unit)?,
-        };
+        let (times, windows) = windows(&arguments)?;
         Ok(ColumnarValue::Array(Arc::new(windows.starts(&times)?)))
     }
+}
+
+/// The times, and the windows in their unit.
+fn windows(arguments: &ScalarFunctionArgs) -> Result<(ArrayRef, Windows)> {
+    let [time, slide, size, offset] = &arguments.args[..] else {
+        return internal_err!("hop_starts takes four arguments");
+    };
+    let times = time.to_array(arguments.number_rows)?;
+    let DataType::Timestamp(unit, _) = times.data_type() else {
+        return internal_err!("hop_starts takes a timestamp");
+    };
+    let windows = Windows {
+        slide: length(slide, *unit)?,
+        size: length(size, *unit)?,
+        offset: length(offset, *unit)?,
+    };
+    Ok((times, windows))
+}
+
+/// `hop_last_start(time, slide, size, offset)`: see [`LastStart`].
+static LAST_START: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(4, Volatility::Immutable);
+    Arc::new(ScalarUDF::from(LastStart { signature }))
+});
+
+/// The last start, at or before `time`, of a window a multiple of `slide` away from `offset`; `time` itself where that is out of
+/// the range of times.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct LastStart {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for LastStart {
+    fn name(&self) -> &str {
+        "hop_last_start"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        Ok(arguments[0].clone())
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let time = &arguments.arg_fields[0];
+        Ok(Arc::new(Field::new(self.name(), time.data_type().clone(), time.is_nullable())))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (times, windows) = windows(&arguments)?;
+        let numbers = cast(&times, &DataType::Int64)?;
+        let last = |time| windows.last(time).unwrap_or(time);
+        let starts: Int64Array = numbers.as_primitive::<Int64Type>().unary(last);
+        Ok(ColumnarValue::Array(cast(&starts, times.data_type())?))
+    }
+}
+
+/// The starts of windows in two steps.
+pub(crate) struct TwoSteps {
+    /// The last start at or before the time. Many times have the same.
+    pub(crate) last: Arc<dyn PhysicalExpr>,
+    /// Its type.
+    pub(crate) time: DataType,
+    /// All starts, over rows with the last one in the place of the time.
+    pub(crate) all: Arc<dyn PhysicalExpr>,
+}
+
+/// The expression `starts` over rows of `schema` in two steps, if it calls [`HopStarts`], and these follow from the last one, which
+/// becomes the column `last`.
+pub(crate) fn two_steps(
+    starts: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    last: usize,
+) -> Option<TwoSteps> {
+    let call = starts.downcast_ref::<ScalarFunctionExpr>()?;
+    let [time, slide, size, _] = call.args() else { return None };
+    let length = |constant: &Arc<dyn PhysicalExpr>| {
+        let constant = constant.downcast_ref::<Literal>()?.value().clone();
+        length(&ColumnarValue::Scalar(constant), TimeUnit::Nanosecond).ok()
+    };
+    if call.fun() != &**HOP_STARTS || length(size)? % length(slide)? != 0 {
+        return None;
+    }
+    let time = time.data_type(schema).ok()?;
+    let mut arguments = call.args().to_vec();
+    let function = Arc::clone(&LAST_START);
+    let options = Arc::clone(&OPTIONS);
+    let first = ScalarFunctionExpr::try_new(function, arguments.clone(), schema, options).ok()?;
+    arguments[0] = Arc::new(Column::new(first.name(), last));
+    let all = Arc::clone(starts).with_new_children(arguments).ok()?;
+    Some(TwoSteps { last: Arc::new(first), time, all })
 }
 
 /// The bytes of each list.
@@ -122,10 +207,15 @@ impl Windows {
         Ok(ListArray::try_new(element, offsets, starts, times.nulls().cloned())?)
     }
 
+    /// The last start at or before a time; `None` if it is out of the range of times.
+    fn last(&self, time: i64) -> Option<i64> {
+        let since = time.checked_sub(self.offset)?;
+        time.checked_sub(since.rem_euclid(self.slide))
+    }
+
     /// `None` if a window is out of the range of times.
     fn push(&self, time: i64, starts: &mut Vec<i64>) -> Option<()> {
-        let since = time.checked_sub(self.offset)?;
-        let last = time.checked_sub(since.rem_euclid(self.slide))?;
+        let last = self.last(time)?;
         // The first start above `time - size`.
         let before = time.checked_sub(self.size)?;
         let room = last.checked_sub(before)?;
@@ -164,6 +254,14 @@ mod tests {
                     .filter(|start| *start <= time && time < start + size)
                     .collect();
                 assert_eq!(starts(slide, size, offset, time), expected, "{slide} {size} {time}");
+                if size % slide == 0 {
+                    let last = *expected.last().expect("a window");
+                    assert_eq!(
+                        starts(slide, size, offset, last),
+                        expected,
+                        "{slide} {size} {last}"
+                    );
+                }
             }
         }
     }

@@ -13,7 +13,7 @@
 //!
 //! `arguments` reads the calls, `hop` computes the lists, `session` the sessions.
 mod arguments;
-mod hop;
+pub(crate) mod hop;
 mod session;
 
 use std::sync::Arc;
