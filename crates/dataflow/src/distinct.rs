@@ -1,7 +1,12 @@
 //! DISTINCT: each row once, however many copies there are.
+//!
+//! Rows may have *marks*, columns of booleans that do not tell rows apart: a row has a mark if one of its copies does. With a
+//! mark for each condition, one state has the distinct values of a column under several conditions.
+
+use std::mem;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, NullTrace, Spine};
+use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::datatypes::SchemaRef;
 
 use crate::arrangement::{arrange, deltas};
@@ -26,9 +31,15 @@ pub struct Spec {
 impl Spec {
     /// DISTINCT of rows of `schema`. Fails if a column cannot be a key.
     pub fn compile(schema: SchemaRef) -> Result<Self, CodecError> {
-        let key = KeyColumns::new(&schema, &all_columns(&schema))?;
+        Self::marked(schema, 0)
+    }
+
+    /// As [`Spec::compile`], where the last `marks` columns are marks: booleans that are never NULL.
+    pub fn marked(schema: SchemaRef, marks: usize) -> Result<Self, CodecError> {
+        let keys: Vec<usize> = (0..schema.fields().len() - marks).collect();
+        let key = KeyColumns::new(&schema, &keys)?;
         let combined = combine::Spec::compile(&schema)?;
-        Ok(Self { key, layout: Layout::distinct(schema)?, combined })
+        Ok(Self { key, layout: Layout::grouped(schema, &keys)?, combined })
     }
 
     /// The layout of the rows that are kept.
@@ -39,7 +50,7 @@ impl Spec {
 
 /// The rows of `stream` with a positive weight, each with weight one.
 ///
-/// Exchanges rows by all columns. Floats come out canonical.
+/// Exchanges rows by all columns that are not marks. Floats come out canonical.
 pub fn distinct<'scope>(
     spec: &Spec,
     stream: DeltaStream<'scope, Epoch>,
@@ -49,14 +60,57 @@ pub fn distinct<'scope>(
     let stream = exchange(combine(&spec.combined, stream, context), &spec.key, context);
     let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct", context);
     let key = layout.key_names();
-    let rows = reduce::<_, NullTrace<Epoch>, _>(input, "Distinct", key, context, Threshold);
+    let logic = Presence::default();
+    let rows = reduce::<_, NullTrace<Epoch>, _>(input, "Distinct", key, context, logic);
     deltas(rows.stream, layout.clone(), all_columns(layout.schema()), context)
 }
 
-/// Weight one while the weight of the input is positive.
-struct Threshold;
+/// Weight one while the weight of the input is positive, with the marks of the input.
+#[derive(Default)]
+struct Presence {
+    copies: Copies,
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
 
-impl Logic for Threshold {
+/// The copies of a row.
+#[derive(Default)]
+struct Copies {
+    count: i64,
+    /// How many copies have the byte that is not zero at each place of their value. A mark is a byte of its own.
+    marked: Vec<i64>,
+}
+
+impl Copies {
+    fn clear(&mut self) {
+        self.count = 0;
+        self.marked.clear();
+    }
+
+    fn add(&mut self, value: &[u8], weight: i64) {
+        self.count = add(self.count, weight);
+        self.marked.resize(value.len(), 0);
+        for (marked, _) in self.marked.iter_mut().zip(value).filter(|(_, byte)| **byte != 0) {
+            *marked = add(*marked, weight);
+        }
+    }
+
+    fn add_all(&mut self, rows: &mut Cursors<Epoch>) {
+        while let Some(value) = rows.val() {
+            self.add(value, weight_of(rows));
+            rows.step_val();
+        }
+    }
+
+    /// The value of the one row, if there are copies.
+    fn one(&self, value: &mut Vec<u8>) -> bool {
+        value.clear();
+        value.extend(self.marked.iter().map(|marked| u8::from(*marked > 0)));
+        self.count > 0
+    }
+}
+
+impl Logic for Presence {
     fn reduce(
         &mut self,
         changes: &Changes,
@@ -64,19 +118,33 @@ impl Logic for Threshold {
         prior: &mut Prior<'_>,
         output: &mut Output,
     ) {
-        let mut weight = prior.input(changes.key(key)).map_or(0, |rows| weight_of(rows));
+        let Self { copies, before, after } = self;
+        copies.clear();
+        if let Some(rows) = prior.input(changes.key(key)) {
+            copies.add_all(rows);
+        }
+        let mut was_there = copies.one(before);
         for slice in changes.time_slices(key) {
             let time = changes.change(slice.start).time;
-            let was_there = weight > 0;
             for row in slice {
-                weight = add(weight, changes.change(row).weight);
+                copies.add(changes.value(row), changes.change(row).weight);
             }
-            let leaves = fault::armed(Fault::LeaveEarly) && weight == 1;
-            match (was_there, weight > 0 && !leaves) {
-                (false, true) => output.push(&[], time, 1),
-                (true, false) => output.push(&[], time, -1),
-                _ => {}
+            let is_there =
+                copies.one(after) && !(fault::armed(Fault::LeaveEarly) && copies.count == 1);
+            if fault::armed(Fault::KeepMarks) && was_there {
+                after.iter_mut().zip(&*before).for_each(|(after, before)| *after |= before);
             }
+            if was_there == is_there && (before == after || !is_there) {
+                continue;
+            }
+            if was_there {
+                output.push(before, time, -1);
+            }
+            if is_there {
+                output.push(after, time, 1);
+            }
+            mem::swap(before, after);
+            was_there = is_there;
         }
     }
 }

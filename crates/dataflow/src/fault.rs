@@ -37,6 +37,10 @@ pub enum Fault {
     WrongWorker,
     /// A distinct row goes when one of its copies does.
     LeaveEarly,
+    /// A distinct row keeps its marks when the copies that have them go.
+    KeepMarks,
+    /// Equal rows that become one count once.
+    CountOnce,
     /// INTERSECT ALL emits each row once.
     IntersectOnce,
     /// Of several writes to a key in one epoch the first wins.
@@ -95,7 +99,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 35] = [
+    pub const WRONG: [Fault; 37] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -108,6 +112,8 @@ impl Fault {
         Fault::IgnoreCopies,
         Fault::WrongWorker,
         Fault::LeaveEarly,
+        Fault::KeepMarks,
+        Fault::CountOnce,
         Fault::IntersectOnce,
         Fault::FirstWriteWins,
         Fault::DropCorrections,

@@ -102,6 +102,15 @@ pub(crate) fn when(condition: Expression, value: Expression) -> Result<Expressio
     Ok(Arc::new(CaseExpr::try_new(None, vec![(condition, value)], None)?))
 }
 
+/// Whether `condition` is true, over rows of `schema`; never NULL.
+pub(crate) fn is_true(condition: Expression, schema: &Schema) -> Result<Expression> {
+    if !is_nullable(&condition, schema)? {
+        return Ok(condition);
+    }
+    let yes: Expression = Arc::new(Literal::new(ScalarValue::from(true)));
+    Ok(Arc::new(BinaryExpr::new(condition, Operator::IsNotDistinctFrom, yes)))
+}
+
 /// Calls `visit` with every column that an expression uses, once for each use.
 pub(crate) fn for_each_column(expression: &Expression, visit: &mut impl FnMut(usize)) {
     let walked = expression.apply(|node| {

@@ -129,7 +129,9 @@ impl Names<'_> {
         let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
         let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
         let rank = aggregate.rank.map_or(String::new(), |rank| format!(", {}", self.column(rank)));
-        format!("{}({distinct}{input}{rank})", function_name(aggregate.function))
+        let filter = aggregate.filter.map(|filter| format!(" where {}", self.column(filter)));
+        let filter = filter.unwrap_or_default();
+        format!("{}({distinct}{input}{rank}){filter}", function_name(aggregate.function))
     }
 
     /// An aggregate that is recomputed.

@@ -1,6 +1,7 @@
 //! Aggregates of distinct values.
 //!
-//! Each input of which every value counts once is a stream of its own, of the distinct pairs of group and value. All streams
+//! Each input of which every value counts once is a stream of its own, of the distinct pairs of group and value. A FILTER is a
+//! [mark](crate::distinct) of these pairs, so that one stream serves any number of filters. All streams
 //! are put into one, with a column for each aggregate that is NULL in the rows of other streams, so that one state per group
 //! accumulates all of them:
 //!
@@ -14,8 +15,9 @@ use std::sync::Arc;
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::{not, nullif};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
@@ -50,12 +52,29 @@ struct DistinctInput {
     widening: Widening,
 }
 
+/// A column of the input of which each value counts once.
+struct OfValue {
+    column: usize,
+    /// The places of its aggregates in the common schema, and their filters.
+    places: Vec<(usize, Option<usize>)>,
+    /// All of the filters.
+    filters: Vec<usize>,
+}
+
 /// Where the columns of the common schema come from.
 #[derive(Clone, Debug)]
 enum Source {
-    Column(usize),
-    /// True where the column is not NULL, and NULL elsewhere: COUNT reads nothing else.
-    Presence(usize),
+    Key(usize),
+    /// The value of a column, where the column of its mark is true if it has one, and NULL elsewhere.
+    Value {
+        column: usize,
+        mark: Option<usize>,
+    },
+    /// True where that is not NULL, and NULL elsewhere: COUNT reads nothing else.
+    Presence {
+        column: usize,
+        mark: Option<usize>,
+    },
     /// True: the row counts for `COUNT(*)`.
     Mark,
     Null,
@@ -80,7 +99,7 @@ impl DistinctInputs {
         let mut marks = Vec::new();
         // A column of the input and its place in the schema.
         let mut of_rows: Vec<(usize, usize)> = Vec::new();
-        let mut of_values: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut of_values: Vec<OfValue> = Vec::new();
         for aggregate in aggregates {
             let place = fields.len();
             let Some(column) = aggregate.input else {
@@ -97,10 +116,13 @@ impl DistinctInputs {
                 of_rows.push((column, place));
                 continue;
             }
-            match of_values.iter_mut().find(|(other, _)| *other == column) {
-                Some((_, places)) => places.push(place),
-                None => of_values.push((column, vec![place])),
-            }
+            let known = of_values.iter().position(|value| value.column == column);
+            let value = known.unwrap_or_else(|| {
+                of_values.push(OfValue { column, places: Vec::new(), filters: Vec::new() });
+                of_values.len() - 1
+            });
+            of_values[value].places.push((place, aggregate.filter));
+            of_values[value].filters.extend(aggregate.filter);
         }
         let schema: SchemaRef = Arc::new(Schema::new(fields));
 
@@ -111,7 +133,8 @@ impl DistinctInputs {
             let columns = Columns::new(input, keys.iter().copied().chain(inputs).collect());
             let mut widening = Widening::new(&schema, width);
             for (number, &(_, place)) in of_rows.iter().enumerate() {
-                widening.sources[place] = of_column(width + number, &aggregates[place - width]);
+                let function = aggregates[place - width].function;
+                widening.sources[place] = Source::input(function, width + number, None);
             }
             for &place in &marks {
                 widening.sources[place] = Source::Mark;
@@ -119,12 +142,18 @@ impl DistinctInputs {
             (columns, widening)
         });
         let mut values = Vec::with_capacity(of_values.len());
-        for (column, places) in of_values {
-            let columns = Columns::new(input, keys.iter().copied().chain([column]).collect());
-            let distinct = distinct::Spec::compile(columns.schema().clone())?;
+        for OfValue { column, places, mut filters } in of_values {
+            filters.sort_unstable();
+            filters.dedup();
+            let used = keys.iter().copied().chain([column]).chain(filters.iter().copied());
+            let columns = Columns::new(input, used.collect());
+            let distinct = distinct::Spec::marked(columns.schema().clone(), filters.len())?;
             let mut widening = Widening::new(&schema, width);
-            for place in places {
-                widening.sources[place] = of_column(width, &aggregates[place - width]);
+            for (place, filter) in places {
+                let function = aggregates[place - width].function;
+                let mark = filter.and_then(|filter| filters.binary_search(&filter).ok());
+                let mark = mark.map(|mark| width + 1 + mark);
+                widening.sources[place] = Source::input(function, width, mark);
             }
             values.push(DistinctInput { columns, distinct, widening });
         }
@@ -163,12 +192,22 @@ impl DistinctInputs {
     }
 }
 
-/// Where the input of an aggregate comes from, which is in this column.
-fn of_column(column: usize, aggregate: &Aggregate) -> Source {
-    match aggregate.function {
-        Function::Count => Source::Presence(column),
-        _ => Source::Column(column),
+impl Source {
+    /// The input of a function, which is in a column.
+    fn input(function: Function, column: usize, mark: Option<usize>) -> Self {
+        match function {
+            Function::Count => Self::Presence { column, mark },
+            _ => Self::Value { column, mark },
+        }
     }
+}
+
+/// The values of a column, NULL where they do not have the mark.
+fn marked(rows: &RecordBatch, column: usize, mark: Option<usize>) -> ArrayRef {
+    let values = rows.column(column);
+    let Some(mark) = mark else { return Arc::clone(values) };
+    let without = not(rows.column(mark).as_boolean()).expect("a mark is not NULL");
+    nullif(values, &without).expect("each row has a mark")
 }
 
 /// True where a value is not NULL, and NULL elsewhere.
@@ -180,7 +219,7 @@ fn presence(values: &ArrayRef) -> ArrayRef {
 impl Widening {
     /// Rows of `schema` with the first `keys` columns, and NULLs behind them.
     fn new(schema: &SchemaRef, keys: usize) -> Self {
-        let source = |column| if column < keys { Source::Column(column) } else { Source::Null };
+        let source = |column| if column < keys { Source::Key(column) } else { Source::Null };
         Self { schema: schema.clone(), sources: (0..schema.fields().len()).map(source).collect() }
     }
 
@@ -188,8 +227,9 @@ impl Widening {
         let count = rows.num_rows();
         let column = |(place, source): (usize, &Source)| -> ArrayRef {
             match source {
-                Source::Column(column) => rows.column(*column).clone(),
-                Source::Presence(column) => presence(rows.column(*column)),
+                Source::Key(column) => rows.column(*column).clone(),
+                Source::Value { column, mark } => marked(rows, *column, *mark),
+                Source::Presence { column, mark } => presence(&marked(rows, *column, *mark)),
                 Source::Mark => Arc::new(BooleanArray::from(vec![true; count])),
                 Source::Null => new_null_array(self.schema.field(place).data_type(), count),
             }

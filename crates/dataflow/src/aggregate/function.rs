@@ -40,6 +40,9 @@ pub struct Aggregate {
     pub rank: Option<usize>,
     /// Whether each value of the input counts once.
     pub distinct: bool,
+    /// The column that is true in the rows whose input counts, and never NULL. Only aggregates of distinct values have one: others
+    /// have NULL as their input where it does not count.
+    pub filter: Option<usize>,
     /// The type of the result.
     pub result: DataType,
 }

@@ -153,6 +153,7 @@ impl Function {
             input: column.map(|_| 0),
             rank: None,
             distinct: false,
+            filter: None,
             result: function.result.data_type().clone(),
         };
         let types = types_of(input, column.as_slice());

@@ -29,7 +29,7 @@ const RESULTS: [&str; 9] = [
 
 /// An aggregate that is maintained incrementally, with a number as its result.
 pub fn own(function: Function, input: Option<usize>, distinct: bool) -> Aggregate {
-    Aggregate { function, input, rank: None, distinct, result: DataType::Int64 }
+    Aggregate { function, input, rank: None, distinct, filter: None, result: DataType::Int64 }
 }
 
 fn digest_of(column: usize, order: Vec<(usize, SortOptions)>, distinct: bool) -> Fallback {

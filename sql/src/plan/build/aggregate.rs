@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
+use alluvium_dataflow::map::can_fail;
 use alluvium_dataflow::window::Argument;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
@@ -88,7 +89,10 @@ impl Builder<'_> {
                     let rank = rank.unwrap_or_default();
                     let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
                     let function = function_name(aggregate.function);
-                    let name = format!("{function}({distinct}{input}{rank})");
+                    let filter = aggregate.filter.map(|place| projection.name_of(place));
+                    let filter = filter.map(|filter| format!(" where {filter}"));
+                    let filter = filter.unwrap_or_default();
+                    let name = format!("{function}({distinct}{input}{rank}){filter}");
                     own.push((aggregate, name));
                 }
                 Made::Fallback(function) => {
@@ -157,7 +161,15 @@ impl Builder<'_> {
                 let counts_rows = function == Function::Count
                     && !distinct
                     && !expression::is_nullable(&argument, &input.schema)?;
+                let mut mark = None;
                 let argument = match filter {
+                    // One state has the values of all filters. But where it fails, a value must not be computed without need.
+                    Some(filter) if distinct && !can_fail(&argument) => {
+                        let filter = self.expression(filter, below)?;
+                        let filter = expression::is_true(filter, &input.schema)?;
+                        mark = Some(projection.add(filter, "filter", &input.schema));
+                        Some(argument)
+                    }
                     None if counts_rows => None,
                     None => Some(argument),
                     Some(filter) => {
@@ -174,6 +186,7 @@ impl Builder<'_> {
                     input: place,
                     rank: None,
                     distinct,
+                    filter: mark,
                     result,
                 }));
             }
@@ -257,6 +270,7 @@ impl Builder<'_> {
             input: Some(value),
             rank: Some(rank),
             distinct: false,
+            filter: None,
             result: result.clone(),
         }))
     }

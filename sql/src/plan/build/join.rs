@@ -186,6 +186,7 @@ fn any_row(plan: IncrementalPlan) -> datafusion_common::Result<IncrementalPlan> 
         input: None,
         rank: None,
         distinct: false,
+        filter: None,
         result: DataType::Int64,
     };
     let counted =

@@ -154,6 +154,7 @@ impl PlanNode for Aggregate {
         let mut used: BTreeSet<usize> = keys.iter().copied().collect();
         used.extend(own.iter().filter_map(|&number| aggregates[number].input));
         used.extend(own.iter().filter_map(|&number| aggregates[number].rank));
+        used.extend(own.iter().filter_map(|&number| aggregates[number].filter));
         for &number in &others {
             used.extend(fallbacks[number - aggregates.len()].columns());
         }
@@ -163,7 +164,8 @@ impl PlanNode for Aggregate {
             let aggregate = &aggregates[number];
             let input = aggregate.input.map(|column| place(&used, column));
             let rank = aggregate.rank.map(|column| place(&used, column));
-            (aggregate::Aggregate { input, rank, ..aggregate.clone() }, name(number))
+            let filter = aggregate.filter.map(|column| place(&used, column));
+            (aggregate::Aggregate { input, rank, filter, ..aggregate.clone() }, name(number))
         });
         let others = others.iter().map(|&number| {
             let function = &fallbacks[number - aggregates.len()];
@@ -205,6 +207,10 @@ impl PlanNode for Aggregate {
             canonical.text(function_name(aggregate.function));
             canonical.optional(aggregate.input);
             canonical.flag(aggregate.distinct);
+            if aggregate.filter.is_some() {
+                canonical.text("filter");
+                canonical.optional(aggregate.filter);
+            }
             canonical.data_type(&aggregate.result);
         }
         canonical.number(self.fallbacks.len());

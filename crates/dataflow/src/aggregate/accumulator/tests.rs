@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn aggregate(function: Function, result: DataType) -> Aggregate {
-    Aggregate { function, input: Some(0), rank: None, distinct: false, result }
+    Aggregate { function, input: Some(0), rank: None, distinct: false, filter: None, result }
 }
 
 /// The result of one aggregate over all rows of `column`, or why there is none.
@@ -156,6 +156,7 @@ fn the_bytes_of_a_state_stay_what_they_are() {
         input: None,
         rank: None,
         distinct: false,
+        filter: None,
         result: DataType::Int64,
     };
     let sum = aggregate(Function::Sum, DataType::Int64);
@@ -197,6 +198,7 @@ fn every_aggregate() -> Accumulators {
             input: None,
             rank: None,
             distinct: false,
+            filter: None,
             result: DataType::Int64,
         },
         aggregate(Function::Sum, DataType::Int64),
