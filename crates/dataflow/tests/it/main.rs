@@ -6,6 +6,7 @@ mod chains;
 mod digest;
 mod enter;
 mod fallback;
+mod filters;
 mod harness;
 mod import;
 mod joins;
