@@ -6,7 +6,7 @@ use alluvium_trace::BoundColumn;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
-use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec, has_floats};
+use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec, has_floats, width};
 
 /// Which columns of a row are its key, which its value, and how each is encoded.
 ///
@@ -28,6 +28,19 @@ enum KeyPart {
     Sorted(KeyCodec),
     /// Bytes that tell rows apart and sort somehow.
     Dense(ValueCodec),
+    /// One column in bytes that sort as SQL does, and then all others in bytes that tell rows apart.
+    Led(Led),
+}
+
+/// A key that begins with one of its columns.
+#[derive(Clone, Debug)]
+struct Led {
+    /// The number of the column.
+    column: usize,
+    first: KeyCodec,
+    /// How many bytes it has.
+    width: usize,
+    others: ValueCodec,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +72,30 @@ impl Layout {
     pub fn rows(schema: SchemaRef) -> Result<Self, CodecError> {
         let all = all_columns(&schema);
         Self::dense(schema, &all)
+    }
+
+    /// As [`Layout::rows`], sorted first by a time, or else by a number, if there is one. Rows mostly arrive in the order of these:
+    /// then few are compared by anything else, and merges move whole pages.
+    pub(crate) fn rows_by_arrival(schema: SchemaRef) -> Result<Self, CodecError> {
+        let width = |column: &usize| width(schema.field(*column).data_type()).filter(|it| *it >= 4);
+        let is_time =
+            |column: &usize| matches!(schema.field(*column).data_type(), DataType::Timestamp(..));
+        let all = all_columns(&schema);
+        let times = all.iter().filter(|column| is_time(column));
+        let Some((column, width)) =
+            times.chain(&all).find_map(|column| Some((*column, width(column)?)))
+        else {
+            return Self::rows(schema);
+        };
+        let others: Vec<usize> = all.iter().copied().filter(|other| *other != column).collect();
+        let key = KeyPart::Led(Led {
+            column,
+            first: KeyCodec::new(&types_of(&schema, &[column]))?,
+            // A byte says whether it is NULL.
+            width: 1 + width,
+            others: ValueCodec::new(&types_of(&schema, &others))?,
+        });
+        Self::assign(schema, &all, key, |_| true)
     }
 
     /// Rows of `schema` under the columns `keys`, which keep their bits and sort somehow.
@@ -102,7 +139,7 @@ impl Layout {
     pub fn bound_column(&self, column: usize) -> Option<BoundColumn> {
         match (self.places[column], &self.key) {
             (Place::Key(place), KeyPart::Sorted(codec)) => codec.bound_column(place),
-            (Place::Key(_), KeyPart::Dense(_)) => None,
+            (Place::Key(_), KeyPart::Dense(_) | KeyPart::Led(_)) => None,
             (Place::Value(place), _) => self.value.bound_column(place),
         }
     }
@@ -116,7 +153,7 @@ impl Layout {
     pub fn sorted_by(&self) -> &[usize] {
         match self.key {
             KeyPart::Sorted(_) => &self.key_columns,
-            KeyPart::Dense(_) => &[],
+            KeyPart::Dense(_) | KeyPart::Led(_) => &[],
         }
     }
 
@@ -143,6 +180,7 @@ impl Layout {
         matching(match &self.key {
             KeyPart::Sorted(codec) => codec.encode(&columns, rows.num_rows(), keys),
             KeyPart::Dense(codec) => codec.encode(&columns, rows.num_rows(), keys),
+            KeyPart::Led(led) => led.encode(columns, rows.num_rows(), keys),
         });
         debug_assert_eq!(keys.len() - before, rows.num_rows());
     }
@@ -168,6 +206,7 @@ impl Layout {
             KeyPart::Dense(codec) => {
                 codec.decode([key], &(0..self.key_columns.len()).collect::<Vec<_>>())
             }
+            KeyPart::Led(led) => led.decode([key], &self.key_columns),
         });
         assemble(project(&self.schema, &self.key_columns), columns, 1)
     }
@@ -200,6 +239,7 @@ impl Layout {
         let mut from_key = match &self.key {
             _ if of_key.is_empty() => Vec::new(),
             KeyPart::Dense(codec) => encoded_here(codec.decode(keys, &of_key)),
+            KeyPart::Led(led) => encoded_here(led.decode(keys, &of_key)),
             KeyPart::Sorted(codec) => {
                 let all = encoded_here(codec.decode(keys));
                 of_key.iter().map(|&place| all[place].clone()).collect()
@@ -228,15 +268,63 @@ impl Layout {
     }
 }
 
+impl Led {
+    /// Appends the keys of rows of these columns.
+    fn encode(
+        &self,
+        mut columns: Vec<ArrayRef>,
+        rows: usize,
+        keys: &mut Encoded,
+    ) -> Result<(), CodecError> {
+        let mut firsts = Encoded::new();
+        self.first.encode(&[columns.remove(self.column)], rows, &mut firsts)?;
+        let start = keys.len();
+        self.others.encode_behind(self.width, &columns, rows, keys)?;
+        for (row, first) in firsts.iter().enumerate() {
+            keys.overwrite(start + row, first);
+        }
+        Ok(())
+    }
+
+    /// The columns `columns` of keys.
+    fn decode<'a>(
+        &self,
+        keys: impl IntoIterator<Item = &'a [u8]>,
+        columns: &[usize],
+    ) -> Result<Vec<ArrayRef>, CodecError> {
+        let keys: Vec<&[u8]> = keys.into_iter().collect();
+        if keys.iter().any(|key| key.len() < self.width) {
+            return Err(CodecError::Corrupt("a key is shorter than its first column"));
+        }
+        let others: Vec<usize> = columns
+            .iter()
+            .filter(|column| **column != self.column)
+            .map(|&column| if column < self.column { column } else { column - 1 })
+            .collect();
+        let behind = keys.iter().map(|key| &key[self.width..]);
+        let mut others = self.others.decode(behind, &others)?.into_iter();
+        let first = match columns.contains(&self.column) {
+            true => self.first.decode(keys.iter().map(|key| &key[..self.width]))?,
+            false => Vec::new(),
+        };
+        let column = |column: &usize| match *column == self.column {
+            true => first.first().cloned(),
+            false => others.next(),
+        };
+        let missing = CodecError::Corrupt("a column is missing");
+        columns.iter().map(column).collect::<Option<_>>().ok_or(missing)
+    }
+}
+
 /// What the bytes mean: the columns of the key and of the value with their types. Two layouts are interchangeable
 /// exactly if these texts are equal.
 impl fmt::Display for Layout {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.key {
-            KeyPart::Sorted(_) => "sorted",
-            KeyPart::Dense(_) => "dense",
-        };
-        write!(formatter, "{kind}(")?;
+        match &self.key {
+            KeyPart::Sorted(_) => write!(formatter, "sorted(")?,
+            KeyPart::Dense(_) => write!(formatter, "dense(")?,
+            KeyPart::Led(led) => write!(formatter, "dense by {}(", led.column)?,
+        }
         let column = |formatter: &mut fmt::Formatter<'_>, column: usize| {
             let data_type = self.schema.field(column).data_type();
             let source = match self.places[column] {
@@ -291,4 +379,83 @@ pub fn assemble(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Recor
 /// The types of the columns `columns` of `schema`.
 pub fn types_of(schema: &SchemaRef, columns: &[usize]) -> Vec<DataType> {
     columns.iter().map(|&column| schema.field(column).data_type().clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{
+        BooleanArray, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    };
+    use arrow::datatypes::{Field, Schema};
+
+    use super::*;
+
+    fn rows() -> RecordBatch {
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("text", Arc::new(StringArray::from(vec![Some("b"), None, Some(""), Some("a")]))),
+            ("number", Arc::new(Int64Array::from(vec![Some(-1), Some(7), None, Some(7)]))),
+            (
+                "at",
+                Arc::new(TimestampMicrosecondArray::from(vec![Some(300), Some(-5), None, Some(3)])),
+            ),
+            ("float", Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, 1.5]))),
+            ("flag", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn keys(layout: &Layout, rows: &RecordBatch) -> Encoded {
+        let (mut keys, mut values) = (Encoded::new(), Encoded::new());
+        // A key may follow others.
+        keys.push(b"before");
+        layout.encode(rows, &mut keys, &mut values);
+        assert!(values.iter().all(<[u8]>::is_empty));
+        keys
+    }
+
+    #[test]
+    fn rows_by_arrival_are_sorted_by_a_time_or_else_a_number_and_come_back() {
+        let all = rows();
+        for (columns, order) in [
+            (vec![0, 1, 2, 3, 4], Some([2, 1, 3, 0])),
+            (vec![2], Some([2, 1, 3, 0])),
+            (vec![0, 1, 3, 4], Some([2, 0, 1, 3])),
+            (vec![0, 3, 4], None),
+        ] {
+            let rows = all.project(&columns).unwrap();
+            let layout = Layout::rows_by_arrival(rows.schema()).unwrap();
+            let keys = keys(&layout, &rows);
+            if let Some(order) = order {
+                assert!(keys.get(order[0] + 1) < keys.get(order[1] + 1));
+                assert!(keys.get(order[1] + 1) < keys.get(order[2] + 1));
+            }
+            for wanted in [all_columns(&rows.schema()), vec![0], vec![columns.len() - 1, 0]] {
+                let wanted: Vec<usize> = wanted[..wanted.len().min(columns.len())].to_vec();
+                let decoded = layout.decode(keys.iter().skip(1), keys.iter().skip(1), &wanted);
+                for (column, wanted) in decoded.iter().zip(wanted) {
+                    // Floats keep their bits, which arrow compares.
+                    assert_eq!(column.to_data(), rows.column(wanted).to_data());
+                }
+            }
+            assert_eq!(layout.decode_key(keys.get(2)), rows.slice(1, 1));
+            assert!(layout.sorted_by().is_empty());
+        }
+    }
+
+    #[test]
+    fn rows_by_arrival_tell_the_bits_of_floats_apart() {
+        let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, 0.0]));
+        let times: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1]));
+        let rows = RecordBatch::try_from_iter([("float", floats), ("number", times)]).unwrap();
+        let layout = Layout::rows_by_arrival(rows.schema()).unwrap();
+        let keys = keys(&layout, &rows);
+        assert_ne!(keys.get(1), keys.get(2));
+        assert_eq!(keys.get(1), keys.get(3));
+        let narrow = Schema::new(vec![Field::new("small", DataType::Int16, true)]);
+        let narrow = Layout::rows_by_arrival(Arc::new(narrow)).unwrap();
+        assert_eq!(narrow.to_string(), "dense( 0:Int16:key | )");
+        assert_eq!(layout.to_string(), "dense by 1( 0:Float64:key 1:Int64:key | )");
+    }
 }

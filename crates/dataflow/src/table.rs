@@ -72,7 +72,7 @@ impl Spec {
         let numbered = Arc::new(Schema::new(fields.chain([number]).collect::<Vec<_>>()));
         let (layout, order) = match (primary_key, append_only) {
             ([], true) => (Layout::keyed(schema, &[])?, Order::Arrival),
-            ([], false) => (Layout::rows(schema)?, Order::Rows),
+            ([], false) => (Layout::rows_by_arrival(schema)?, Order::Rows),
             (key, _) => (Layout::keyed(schema, key)?, Order::PrimaryKey),
         };
         Ok(Self { numbered, layout, order })

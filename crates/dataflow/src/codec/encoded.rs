@@ -79,6 +79,12 @@ impl Encoded {
         (0..self.len()).map(|row| self.get(row))
     }
 
+    /// Overwrites the first bytes of row `row`.
+    pub(crate) fn overwrite(&mut self, row: usize, start: &[u8]) {
+        let range = self.range(row);
+        self.bytes[range][..start.len()].copy_from_slice(start);
+    }
+
     /// All rows' bytes, one after the other.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

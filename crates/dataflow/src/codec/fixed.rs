@@ -66,7 +66,7 @@ impl FixedCodec {
 }
 
 /// The bytes of a number of fixed width; `None` for other types.
-pub(super) fn width(data_type: &DataType) -> Option<usize> {
+pub(crate) fn width(data_type: &DataType) -> Option<usize> {
     Fixed::new(data_type).map(|fixed| fixed.width)
 }
 

@@ -111,7 +111,7 @@ impl Maker {
             true => self.fallback(sight),
             false => self.totalled(sight),
         };
-        if self.once_in(5) {
+        if self.once_in(5) || aggregate.distinct && self.once_in(2) {
             aggregate.filter = Some(self.condition(sight, 1));
         }
         aggregate

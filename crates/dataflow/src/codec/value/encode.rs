@@ -12,6 +12,7 @@ use super::layout::{END, Kind, Layout, NestedCodec};
 
 pub(super) fn encode(
     layout: &Layout,
+    gap: usize,
     columns: &[ArrayRef],
     rows: usize,
     out: &mut Encoded,
@@ -30,7 +31,7 @@ pub(super) fn encode(
         })
         .collect::<Result<Vec<_>, CodecError>>()?;
 
-    out.ends.resize(first + rows, layout.bytes_at);
+    out.ends.resize(first + rows, gap + layout.bytes_at);
     for variable in &variables {
         let lengths = &mut out.ends[first..];
         variable.for_each(|row, bytes| lengths[row] += bytes.len());
@@ -47,21 +48,21 @@ pub(super) fn encode(
     out.bytes.resize(end, 0);
 
     for (number, (column, kind)) in columns.iter().zip(layout.kinds.iter()).enumerate() {
-        encode_nulls(column, number, first, out);
+        encode_nulls(column, gap, number, first, out);
         match *kind {
-            Kind::Boolean { at } => encode_booleans(column, at, first, out),
-            Kind::Fixed { at, width } => encode_fixed(column, at, width, first, out),
+            Kind::Boolean { at } => encode_booleans(column, gap + at, first, out),
+            Kind::Fixed { at, width } => encode_fixed(column, gap + at, width, first, out),
             Kind::Null | Kind::Bytes { .. } | Kind::Nested { .. } => {}
         }
     }
-    encode_variables(layout, &variables, first, rows, out);
+    encode_variables(layout, gap, &variables, first, rows, out);
     Ok(())
 }
 
-fn encode_nulls(column: &ArrayRef, number: usize, first: usize, out: &mut Encoded) {
+fn encode_nulls(column: &ArrayRef, gap: usize, number: usize, first: usize, out: &mut Encoded) {
     let mark = |out: &mut Encoded, row: usize| {
         let start = out.range(first + row).start;
-        out.bytes[start + number / 8] |= 1 << (number % 8);
+        out.bytes[start + gap + number / 8] |= 1 << (number % 8);
     };
     if *column.data_type() == DataType::Null {
         (0..column.len()).for_each(|row| mark(out, row));
@@ -120,6 +121,7 @@ fn encode_width<const WIDTH: usize>(column: &ArrayRef, at: usize, first: usize, 
 
 fn encode_variables(
     layout: &Layout,
+    gap: usize,
     variables: &[Variable<'_>],
     first: usize,
     rows: usize,
@@ -135,7 +137,7 @@ fn encode_variables(
         let mut next = 0;
         let write_end = |bytes: &mut [u8], start: usize, written: u32| {
             if !is_last {
-                let at = start + layout.ends_at + END * number;
+                let at = start + gap + layout.ends_at + END * number;
                 bytes[at..at + END].copy_from_slice(&written.to_le_bytes());
             }
         };
@@ -146,7 +148,7 @@ fn encode_variables(
                 start = ends[first + next];
                 next += 1;
             }
-            let at = start + layout.bytes_at + written[row] as usize;
+            let at = start + gap + layout.bytes_at + written[row] as usize;
             bytes[at..at + value.len()].copy_from_slice(value);
             written[row] += value.len() as u32;
             write_end(bytes, start, written[row]);

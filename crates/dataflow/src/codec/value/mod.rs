@@ -57,8 +57,19 @@ impl ValueCodec {
         rows: usize,
         out: &mut Encoded,
     ) -> Result<(), CodecError> {
+        self.encode_behind(0, columns, rows, out)
+    }
+
+    /// As [`ValueCodec::encode`], with `gap` zeros before each row, for the caller to fill.
+    pub(crate) fn encode_behind(
+        &self,
+        gap: usize,
+        columns: &[ArrayRef],
+        rows: usize,
+        out: &mut Encoded,
+    ) -> Result<(), CodecError> {
         super::check(columns, rows, &self.layout.types)?;
-        encode::encode(&self.layout, columns, rows, out)
+        encode::encode(&self.layout, gap, columns, rows, out)
     }
 
     /// The columns numbered `columns`, in that order, of `rows`.
