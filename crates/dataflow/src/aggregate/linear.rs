@@ -119,17 +119,21 @@ impl Spec {
 }
 
 /// The results of the groups, and the errors of groups whose total has no result. Exchanges rows by group, few of them where
-/// inputs repeat.
+/// inputs repeat, unless they are where their group is.
 pub(super) fn linear<'scope>(
     spec: &Spec,
     stream: &DeltaStream<'scope, Epoch>,
+    is_grouped: bool,
     context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let rows = match &spec.source {
-        Source::Rows(columns) => columns.of(stream),
-        Source::Distinct(inputs) => inputs.of(stream, context),
+    let (rows, is_there) = match &spec.source {
+        Source::Rows(columns) => (columns.of(stream), is_grouped),
+        Source::Distinct(inputs) => (inputs.of(stream, context), false),
     };
-    let rows = exchange(combine(&spec.combined, rows, context), &spec.group, context);
+    let mut rows = combine(&spec.combined, rows, context);
+    if !is_there {
+        rows = exchange(rows, &spec.group, context);
+    }
     let layout = &spec.layout;
     let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups", context);
     let logic = Linear {

@@ -45,20 +45,20 @@ pub fn aggregate<'scope>(
     let scope = stream.scope();
     let mut lanes = Vec::new();
     let mut errors = Vec::new();
+    // Sums alone exchange what is left of their rows.
+    let is_grouped = spec.fallback.is_some() || !spec.ranked.is_empty();
+    let rows = if is_grouped { exchange(stream, &spec.key, context) } else { stream };
     if let Some(linear) = &spec.linear {
-        let (rows, failed) = linear::linear(linear, &stream, context);
+        let (rows, failed) = linear::linear(linear, &rows, is_grouped, context);
         lanes.push(rows);
         errors.push(failed);
     }
-    if spec.fallback.is_some() || !spec.ranked.is_empty() {
-        let grouped = exchange(stream, &spec.key, context);
-        if let Some(fallback) = &spec.fallback {
-            let (rows, failed) = fallback::fallback(fallback, &grouped, context);
-            lanes.push(rows);
-            errors.push(failed);
-        }
-        lanes.extend(spec.ranked.iter().map(|columns| columns.of(&grouped)));
+    if let Some(fallback) = &spec.fallback {
+        let (rows, failed) = fallback::fallback(fallback, &rows, context);
+        lanes.push(rows);
+        errors.push(failed);
     }
+    lanes.extend(spec.ranked.iter().map(|columns| columns.of(&rows)));
     let errors = (!errors.is_empty()).then(|| scope.concatenate(errors));
     let rows = match &spec.lanes {
         Some(lanes_spec) => extremes(lanes_spec, lanes, context),
