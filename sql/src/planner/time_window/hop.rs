@@ -136,7 +136,7 @@ pub(crate) fn two_steps(
         let constant = constant.downcast_ref::<Literal>()?.value().clone();
         length(&ColumnarValue::Scalar(constant), TimeUnit::Nanosecond).ok()
     };
-    if call.fun() != &**HOP_STARTS || length(size)? % length(slide)? != 0 {
+    if call.fun() != &**HOP_STARTS || length(size)?.checked_rem(length(slide)?)? != 0 {
         return None;
     }
     let time = time.data_type(schema).ok()?;
