@@ -134,7 +134,7 @@ impl Logic for Presence {
             if fault::armed(Fault::KeepMarks) && was_there {
                 after.iter_mut().zip(&*before).for_each(|(after, before)| *after |= before);
             }
-            if was_there == is_there && (before == after || !is_there) {
+            if was_there.then_some(&*before) == is_there.then_some(&*after) {
                 continue;
             }
             if was_there {

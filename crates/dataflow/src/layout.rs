@@ -6,7 +6,7 @@ use alluvium_trace::BoundColumn;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 
-use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec, has_floats, width};
+use crate::codec::{CodecError, Encoded, KeyCodec, ValueCodec, has_floats};
 
 /// Which columns of a row are its key, which its value, and how each is encoded.
 ///
@@ -31,6 +31,9 @@ enum KeyPart {
     /// One column in bytes that sort as SQL does, and then all others in bytes that tell rows apart.
     Led(Led),
 }
+
+/// The least bytes of a column that a key begins with: four, and the one for NULL. Rows do not come in the order of smaller numbers.
+const LEAST_LED: usize = 5;
 
 /// A key that begins with one of its columns.
 #[derive(Clone, Debug)]
@@ -77,22 +80,23 @@ impl Layout {
     /// As [`Layout::rows`], sorted first by a time, or else by a number, if there is one. Rows mostly arrive in the order of these:
     /// then few are compared by anything else, and merges move whole pages.
     pub(crate) fn rows_by_arrival(schema: SchemaRef) -> Result<Self, CodecError> {
-        let width = |column: &usize| width(schema.field(*column).data_type()).filter(|it| *it >= 4);
+        let first = |&column: &usize| -> Option<(usize, KeyCodec, usize)> {
+            let first = KeyCodec::new(&types_of(&schema, &[column])).ok()?;
+            let width = first.length().filter(|width| *width >= LEAST_LED)?;
+            Some((column, first, width))
+        };
         let is_time =
             |column: &usize| matches!(schema.field(*column).data_type(), DataType::Timestamp(..));
         let all = all_columns(&schema);
         let times = all.iter().filter(|column| is_time(column));
-        let Some((column, width)) =
-            times.chain(&all).find_map(|column| Some((*column, width(column)?)))
-        else {
+        let Some((column, first, width)) = times.chain(&all).find_map(first) else {
             return Self::rows(schema);
         };
         let others: Vec<usize> = all.iter().copied().filter(|other| *other != column).collect();
         let key = KeyPart::Led(Led {
             column,
-            first: KeyCodec::new(&types_of(&schema, &[column]))?,
-            // A byte says whether it is NULL.
-            width: 1 + width,
+            first,
+            width,
             others: ValueCodec::new(&types_of(&schema, &others))?,
         });
         Self::assign(schema, &all, key, |_| true)

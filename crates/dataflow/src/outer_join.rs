@@ -12,14 +12,10 @@ use alluvium_trace::memory::StateContext;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concatenate;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
 use crate::arrangement::{Kept, keep};
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::{DeltaStream, each_delta};
 use crate::fault::{self, Fault};
 use crate::join::{self, join};
 use crate::layout::assemble;
@@ -258,7 +254,7 @@ fn project<'scope>(
     rows: DeltaStream<'scope, Epoch>,
     columns: Vec<usize>,
 ) -> DeltaStream<'scope, Epoch> {
-    each_delta(rows, "Project", move |delta| delta.project(&columns))
+    each_delta(rows, "Project", move |delta| *delta = delta.project(&columns))
 }
 
 /// The rows with the names and the nullability of `schema`.
@@ -267,24 +263,7 @@ fn named<'scope>(
     schema: SchemaRef,
 ) -> DeltaStream<'scope, Epoch> {
     each_delta(rows, "Name", move |delta| {
-        let mut delta = std::mem::take(delta);
         let columns = delta.rows.columns().to_vec();
         delta.rows = assemble(schema.clone(), columns, delta.rows.num_rows());
-        delta
-    })
-}
-
-/// What `change` makes of each delta.
-fn each_delta<'scope>(
-    rows: DeltaStream<'scope, Epoch>,
-    name: &str,
-    change: impl Fn(&mut Delta<Epoch>) -> Delta<Epoch> + 'static,
-) -> DeltaStream<'scope, Epoch> {
-    rows.unary(Pipeline, name, move |_, _| {
-        move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                output.session_with_builder(&capability).give_container(&mut change(delta));
-            });
-        }
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! A column whose name its input has twice is written with its number, as `id#3`.
 
-use std::fmt::{self, Write};
+use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 
 use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
@@ -54,6 +54,19 @@ pub(super) fn function_name(function: Function) -> &'static str {
         Function::ArgMin => "arg_min",
         Function::ArgMax => "arg_max",
     }
+}
+
+/// An aggregate, over columns that `name` names.
+pub(super) fn aggregate_name<N: Display>(
+    aggregate: &Aggregate,
+    name: impl Fn(usize) -> N,
+) -> String {
+    let input = aggregate.input.map_or_else(|| "*".to_string(), |column| name(column).to_string());
+    let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
+    let rank = aggregate.rank.map(|rank| format!(", {}", name(rank))).unwrap_or_default();
+    let filter = aggregate.filter.map(|filter| format!(" where {}", name(filter)));
+    let filter = filter.unwrap_or_default();
+    format!("{}({distinct}{input}{rank}){filter}", function_name(aggregate.function))
 }
 
 /// Writes the columns of a schema, and what is computed from them.
@@ -126,12 +139,7 @@ impl Names<'_> {
 
     /// An aggregate.
     pub(super) fn aggregate(&self, aggregate: &Aggregate) -> String {
-        let input = aggregate.input.map_or_else(|| "*".to_string(), |column| self.column(column));
-        let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
-        let rank = aggregate.rank.map_or(String::new(), |rank| format!(", {}", self.column(rank)));
-        let filter = aggregate.filter.map(|filter| format!(" where {}", self.column(filter)));
-        let filter = filter.unwrap_or_default();
-        format!("{}({distinct}{input}{rank}){filter}", function_name(aggregate.function))
+        aggregate_name(aggregate, |column| self.column(column))
     }
 
     /// An aggregate that is recomputed.

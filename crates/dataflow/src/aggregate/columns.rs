@@ -4,12 +4,8 @@ use std::sync::Arc;
 
 use alluvium_trace::PageTime;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::{DeltaStream, each_delta};
 use crate::layout::assemble;
 
 /// Columns of a schema, as a schema of their own.
@@ -43,15 +39,9 @@ impl Columns {
         stream: &DeltaStream<'scope, T>,
     ) -> DeltaStream<'scope, T> {
         let Self { columns, schema } = self.clone();
-        stream.clone().unary(Pipeline, "Columns", move |_, _| {
-            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-                input.for_each(|capability, delta: &mut Delta<T>| {
-                    let picked =
-                        columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
-                    delta.rows = assemble(schema.clone(), picked, delta.rows.num_rows());
-                    output.session_with_builder(&capability).give_container(delta);
-                });
-            }
+        each_delta(stream.clone(), "Columns", move |delta| {
+            let picked = columns.iter().map(|&column| delta.rows.column(column).clone()).collect();
+            delta.rows = assemble(schema.clone(), picked, delta.rows.num_rows());
         })
     }
 }

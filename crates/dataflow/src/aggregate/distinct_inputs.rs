@@ -11,6 +11,7 @@
 //!    k |                      NULL |          NULL |                        7 |    NULL
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
@@ -19,16 +20,12 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, new_null
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{not, nullif};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Concatenate;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
 use super::columns::Columns;
 use super::{Aggregate, Function};
 use crate::codec::CodecError;
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::{DeltaStream, each_delta};
 use crate::distinct::{self, distinct};
 use crate::layout::assemble;
 
@@ -52,19 +49,9 @@ struct DistinctInput {
     widening: Widening,
 }
 
-/// A column of the input of which each value counts once.
-struct OfValue {
-    column: usize,
-    /// The places of its aggregates in the common schema, and their filters.
-    places: Vec<(usize, Option<usize>)>,
-    /// All of the filters.
-    filters: Vec<usize>,
-}
-
 /// Where the columns of the common schema come from.
 #[derive(Clone, Debug)]
 enum Source {
-    Key(usize),
     /// The value of a column, where the column of its mark is true if it has one, and NULL elsewhere.
     Value {
         column: usize,
@@ -99,7 +86,8 @@ impl DistinctInputs {
         let mut marks = Vec::new();
         // A column of the input and its place in the schema.
         let mut of_rows: Vec<(usize, usize)> = Vec::new();
-        let mut of_values: Vec<OfValue> = Vec::new();
+        // A column of the input and the places of its aggregates.
+        let mut of_values: Vec<(usize, Vec<usize>)> = Vec::new();
         for aggregate in aggregates {
             let place = fields.len();
             let Some(column) = aggregate.input else {
@@ -116,13 +104,10 @@ impl DistinctInputs {
                 of_rows.push((column, place));
                 continue;
             }
-            let known = of_values.iter().position(|value| value.column == column);
-            let value = known.unwrap_or_else(|| {
-                of_values.push(OfValue { column, places: Vec::new(), filters: Vec::new() });
-                of_values.len() - 1
-            });
-            of_values[value].places.push((place, aggregate.filter));
-            of_values[value].filters.extend(aggregate.filter);
+            match of_values.iter_mut().find(|(other, _)| *other == column) {
+                Some((_, places)) => places.push(place),
+                None => of_values.push((column, vec![place])),
+            }
         }
         let schema: SchemaRef = Arc::new(Schema::new(fields));
 
@@ -142,15 +127,17 @@ impl DistinctInputs {
             (columns, widening)
         });
         let mut values = Vec::with_capacity(of_values.len());
-        for OfValue { column, places, mut filters } in of_values {
-            filters.sort_unstable();
-            filters.dedup();
+        for (column, places) in of_values {
+            let of = |place: &usize| &aggregates[place - width];
+            let filters: BTreeSet<usize> =
+                places.iter().filter_map(|place| of(place).filter).collect();
+            let filters: Vec<usize> = filters.into_iter().collect();
             let used = keys.iter().copied().chain([column]).chain(filters.iter().copied());
             let columns = Columns::new(input, used.collect());
             let distinct = distinct::Spec::marked(columns.schema().clone(), filters.len())?;
             let mut widening = Widening::new(&schema, width);
-            for (place, filter) in places {
-                let function = aggregates[place - width].function;
+            for place in places {
+                let Aggregate { function, filter, .. } = *of(&place);
                 let mark = filter.and_then(|filter| filters.binary_search(&filter).ok());
                 let mark = mark.map(|mark| width + 1 + mark);
                 widening.sources[place] = Source::input(function, width, mark);
@@ -219,7 +206,10 @@ fn presence(values: &ArrayRef) -> ArrayRef {
 impl Widening {
     /// Rows of `schema` with the first `keys` columns, and NULLs behind them.
     fn new(schema: &SchemaRef, keys: usize) -> Self {
-        let source = |column| if column < keys { Source::Key(column) } else { Source::Null };
+        let source = |column| match column < keys {
+            true => Source::Value { column, mark: None },
+            false => Source::Null,
+        };
         Self { schema: schema.clone(), sources: (0..schema.fields().len()).map(source).collect() }
     }
 
@@ -227,7 +217,6 @@ impl Widening {
         let count = rows.num_rows();
         let column = |(place, source): (usize, &Source)| -> ArrayRef {
             match source {
-                Source::Key(column) => rows.column(*column).clone(),
                 Source::Value { column, mark } => marked(rows, *column, *mark),
                 Source::Presence { column, mark } => presence(&marked(rows, *column, *mark)),
                 Source::Mark => Arc::new(BooleanArray::from(vec![true; count])),
@@ -240,13 +229,6 @@ impl Widening {
 
     fn of<'scope>(&self, stream: DeltaStream<'scope, Epoch>) -> DeltaStream<'scope, Epoch> {
         let widening = self.clone();
-        stream.unary(Pipeline, "DistinctInputs", move |_, _| {
-            move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-                input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                    delta.rows = widening.rows(&delta.rows);
-                    output.session_with_builder(&capability).give_container(delta);
-                });
-            }
-        })
+        each_delta(stream, "DistinctInputs", move |delta| delta.rows = widening.rows(&delta.rows))
     }
 }

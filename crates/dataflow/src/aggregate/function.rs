@@ -48,6 +48,22 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    /// The columns of the input that it reads.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        [self.input, self.rank, self.filter].into_iter().flatten()
+    }
+
+    /// The same over an input whose columns have other numbers.
+    #[must_use]
+    pub fn renumbered(&self, renumber: impl Fn(usize) -> usize) -> Self {
+        Self {
+            input: self.input.map(&renumber),
+            rank: self.rank.map(&renumber),
+            filter: self.filter.map(&renumber),
+            ..self.clone()
+        }
+    }
+
     /// Whether a group's accumulators suffice to update the result. `append_only`: rows are never deleted.
     pub fn is_accumulated(&self, append_only: bool) -> bool {
         match self.function {

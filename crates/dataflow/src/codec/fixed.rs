@@ -34,6 +34,11 @@ impl FixedCodec {
         (length > 0).then_some(Self { columns, length })
     }
 
+    /// The bytes of a key.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
     /// Appends the keys of `rows` rows of columns of these types.
     pub(super) fn encode(&self, columns: &[ArrayRef], rows: usize, out: &mut Encoded) {
         let start = out.bytes.len();
@@ -66,7 +71,7 @@ impl FixedCodec {
 }
 
 /// The bytes of a number of fixed width; `None` for other types.
-pub(crate) fn width(data_type: &DataType) -> Option<usize> {
+pub(super) fn width(data_type: &DataType) -> Option<usize> {
     Fixed::new(data_type).map(|fixed| fixed.width)
 }
 

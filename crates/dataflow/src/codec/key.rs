@@ -82,6 +82,14 @@ impl KeyCodec {
         &self.inner.types
     }
 
+    /// How many bytes every key has, if that does not depend on its values.
+    pub(crate) fn length(&self) -> Option<usize> {
+        match &self.inner.way {
+            Way::Fixed(fixed) => Some(fixed.length()),
+            Way::Any { .. } => None,
+        }
+    }
+
     /// Where a signed number lies in every key, if the columns before it have fixed widths, and NULLs come first.
     pub(crate) fn bound_column(&self, column: usize) -> Option<BoundColumn> {
         let types = &self.inner.types;

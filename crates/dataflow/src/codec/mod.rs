@@ -14,7 +14,6 @@ mod value;
 pub use canonical::{has_floats, one_nan};
 pub use encoded::Encoded;
 pub use error::CodecError;
-pub(crate) use fixed::width;
 pub use key::KeyCodec;
 pub(crate) use key::has_maps;
 pub use value::ValueCodec;

@@ -2,9 +2,11 @@
 
 mod builder;
 mod bytes;
+mod each;
 
 pub use self::builder::DELTA_ROWS;
 pub(crate) use self::builder::{DeltaBuilder, EncodedDelta, delta_bytes};
+pub(crate) use self::each::each_delta;
 
 use std::sync::{Arc, LazyLock};
 

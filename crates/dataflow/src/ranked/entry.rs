@@ -11,13 +11,9 @@ use alluvium_trace::{BoundColumn, PageTime, RowBuffer};
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
 use crate::codec::{CodecError, Encoded};
-use crate::delta::{Delta, DeltaStream};
+use crate::delta::{Delta, DeltaStream, each_delta};
 use crate::key_columns::KeyColumns;
 use crate::layout::Layout;
 
@@ -76,42 +72,37 @@ impl EntryEncoder {
         let mut groups = Encoded::counted(context);
         let mut orders = Encoded::counted(context);
         let mut outputs = Encoded::counted(context);
-        rows.unary(Pipeline, "Entries", move |_, _| {
-            move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-                input.for_each(|capability, delta: &mut Delta<T>| {
-                    let count = delta.len();
-                    groups.clear();
-                    orders.clear();
-                    outputs.clear();
-                    encode_groups(&delta.rows, &mut groups);
-                    self.layout.encode_values_of(&delta.rows, &mut outputs);
-                    self.order.encode(&delta.rows, &mut orders);
-                    let mut entry = Vec::new();
-                    let around = self.prefix.len() + size_of::<u32>();
-                    let mut entries = arrow::array::BinaryBuilder::with_capacity(
-                        count,
-                        orders.bytes().len() + outputs.bytes().len() + around * count,
-                    );
-                    for row in 0..count {
-                        let order = orders.get(row);
-                        entry.clear();
-                        entry.extend_from_slice(&self.prefix);
-                        entry.extend_from_slice(order);
-                        entry.extend_from_slice(outputs.get(row));
-                        entry.extend_from_slice(&length(order));
-                        entries.append_value(&entry);
-                    }
-                    let groups = BinaryArray::from_iter_values(groups.iter());
-                    let columns: Vec<ArrayRef> = vec![Arc::new(groups), Arc::new(entries.finish())];
-                    let mut encoded = Delta::new(
-                        RecordBatch::try_new(schema.clone(), columns)
-                            .expect("a group and an entry for each row"),
-                        delta.times.clone(),
-                        delta.weights.clone(),
-                    );
-                    output.session_with_builder(&capability).give_container(&mut encoded);
-                });
+        each_delta(rows, "Entries", move |delta| {
+            let count = delta.len();
+            groups.clear();
+            orders.clear();
+            outputs.clear();
+            encode_groups(&delta.rows, &mut groups);
+            self.layout.encode_values_of(&delta.rows, &mut outputs);
+            self.order.encode(&delta.rows, &mut orders);
+            let mut entry = Vec::new();
+            let around = self.prefix.len() + size_of::<u32>();
+            let mut entries = arrow::array::BinaryBuilder::with_capacity(
+                count,
+                orders.bytes().len() + outputs.bytes().len() + around * count,
+            );
+            for row in 0..count {
+                let order = orders.get(row);
+                entry.clear();
+                entry.extend_from_slice(&self.prefix);
+                entry.extend_from_slice(order);
+                entry.extend_from_slice(outputs.get(row));
+                entry.extend_from_slice(&length(order));
+                entries.append_value(&entry);
             }
+            let groups = BinaryArray::from_iter_values(groups.iter());
+            let columns: Vec<ArrayRef> = vec![Arc::new(groups), Arc::new(entries.finish())];
+            *delta = Delta::new(
+                RecordBatch::try_new(schema.clone(), columns)
+                    .expect("a group and an entry for each row"),
+                delta.times.clone(),
+                delta.weights.clone(),
+            );
         })
     }
 }

@@ -9,16 +9,12 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::pact::Pipeline;
-use timely::dataflow::operators::generic::OutputBuilderSession;
-use timely::dataflow::operators::generic::operator::Operator;
 
 use alluvium_trace::PageTime;
 use alluvium_trace::memory::StateContext;
 
 use crate::codec::{CodecError, Encoded};
-use crate::delta::{Delta, DeltaStream, Times};
+use crate::delta::{Delta, DeltaStream, Times, each_delta};
 use crate::key_columns::KeyColumns;
 
 /// The groups and their order.
@@ -49,15 +45,9 @@ pub(super) fn pre_aggregate<'scope, T: PageTime>(
     context: &StateContext,
 ) -> DeltaStream<'scope, T> {
     let mut firsts = Firsts::new(spec.clone(), context);
-    rows.unary(Pipeline, "PreAggregate", move |_, _| {
-        move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                let mut session = output.session_with_builder(&capability);
-                match firsts.select(delta) {
-                    Some(kept) => session.give_container(&mut delta.filter(&kept)),
-                    None => session.give_container(delta),
-                }
-            });
+    each_delta(rows, "PreAggregate", move |delta| {
+        if let Some(kept) = firsts.select(delta) {
+            *delta = delta.filter(&kept);
         }
     })
 }

@@ -21,7 +21,7 @@ use super::{Builder, check_columns};
 use crate::error::{Error, Result};
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::{self, Expression};
-use crate::plan::names::function_name;
+use crate::plan::names::aggregate_name;
 
 /// How one aggregate of a GROUP BY is computed.
 enum Made {
@@ -83,16 +83,7 @@ impl Builder<'_> {
             match one {
                 Made::Own(aggregate) => {
                     made.push((false, own.len()));
-                    let input = aggregate.input.map_or("*", |place| projection.name_of(place));
-                    let rank =
-                        aggregate.rank.map(|place| format!(", {}", projection.name_of(place)));
-                    let rank = rank.unwrap_or_default();
-                    let distinct = if aggregate.distinct { "DISTINCT " } else { "" };
-                    let function = function_name(aggregate.function);
-                    let filter = aggregate.filter.map(|place| projection.name_of(place));
-                    let filter = filter.map(|filter| format!(" where {filter}"));
-                    let filter = filter.unwrap_or_default();
-                    let name = format!("{function}({distinct}{input}{rank}){filter}");
+                    let name = aggregate_name(&aggregate, |place| projection.name_of(place));
                     own.push((aggregate, name));
                 }
                 Made::Fallback(function) => {

@@ -152,9 +152,7 @@ impl PlanNode for Aggregate {
         let (own, others): (Vec<usize>, Vec<usize>) =
             needed.iter().partition(|&&number| number < aggregates.len());
         let mut used: BTreeSet<usize> = keys.iter().copied().collect();
-        used.extend(own.iter().filter_map(|&number| aggregates[number].input));
-        used.extend(own.iter().filter_map(|&number| aggregates[number].rank));
-        used.extend(own.iter().filter_map(|&number| aggregates[number].filter));
+        used.extend(own.iter().flat_map(|&number| aggregates[number].columns()));
         for &number in &others {
             used.extend(fallbacks[number - aggregates.len()].columns());
         }
@@ -162,10 +160,7 @@ impl PlanNode for Aggregate {
         let name = |number: usize| schema.field(width + number).name().clone();
         let own = own.iter().map(|&number| {
             let aggregate = &aggregates[number];
-            let input = aggregate.input.map(|column| place(&used, column));
-            let rank = aggregate.rank.map(|column| place(&used, column));
-            let filter = aggregate.filter.map(|column| place(&used, column));
-            (aggregate::Aggregate { input, rank, filter, ..aggregate.clone() }, name(number))
+            (aggregate.renumbered(|column| place(&used, column)), name(number))
         });
         let others = others.iter().map(|&number| {
             let function = &fallbacks[number - aggregates.len()];

@@ -410,7 +410,7 @@ impl RowMap {
     pub(crate) fn columns(input: OperatorId, from: &SchemaRef, columns: &[usize]) -> Self {
         let project = columns.iter().map(|&column| expression::column(from, column)).collect();
         let schema = layout::project(from, columns);
-        Self { input, steps: vec![MapStep { filter: None, project, schema, reports: false }] }
+        Self::step(input, MapStep { filter: None, project, schema, reports: false })
     }
 
     /// The rows of one step.
@@ -420,7 +420,7 @@ impl RowMap {
 
     /// Rows of the schema `from` under the names, and with the NULLs, of `to`.
     pub(crate) fn relabel(input: OperatorId, from: &Schema, to: SchemaRef) -> Self {
-        Self { input, steps: vec![relabeling(from, to)] }
+        Self::step(input, relabeling(from, to))
     }
 }
 
