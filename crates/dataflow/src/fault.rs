@@ -91,6 +91,8 @@ pub enum Fault {
     KeepExtreme,
     /// The first rows of a group end at their number, also where rows equal to the last one follow.
     CutTies,
+    /// The last row of an order is one where it is NULL.
+    LastIsNull,
     /// An index keeps rows that are deleted.
     IndexKeepsDeleted,
     /// A range of keys ends before its end, although that is in it.
@@ -99,7 +101,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 37] = [
+    pub const WRONG: [Fault; 38] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -135,6 +137,7 @@ impl Fault {
         Fault::PruneReached,
         Fault::TwoRounds,
         Fault::CutTies,
+        Fault::LastIsNull,
         Fault::IndexKeepsDeleted,
         Fault::RangeWithoutEnd,
     ];

@@ -102,4 +102,50 @@ impl Overlay {
             }
         }
     }
+
+    /// Calls `visit` with each value of the key below `below` that has a positive weight, the last one first, and its weight,
+    /// until `visit` breaks.
+    pub(crate) fn visit_back(
+        &self,
+        changes: &Changes,
+        mut history: Option<&mut Cursors<Epoch>>,
+        below: &[u8],
+        mut visit: impl FnMut(&[u8], i64) -> ControlFlow<()>,
+    ) {
+        let mut at = Vec::new();
+        let mut has_kept = history.as_mut().is_some_and(|history| history.seek_val_before(below));
+        let mut next = self.changes.partition_point(|&(row, _)| changes.value(row) < below);
+        loop {
+            let kept = history.as_deref().filter(|_| has_kept).and_then(Cursors::val);
+            let changed = next.checked_sub(1).map(|last| self.changes[last]);
+            let changed = changed.map(|(row, weight)| (changes.value(row), weight));
+            let order = match (kept, changed) {
+                (None, None) => return,
+                (Some(_), None) => Ordering::Greater,
+                (None, Some(_)) => Ordering::Less,
+                (Some(kept), Some((changed, _))) => kept.cmp(changed),
+            };
+            let mut weight = 0;
+            if order.is_ge() {
+                weight = history.as_deref().map_or(0, weight_of);
+            }
+            if order.is_le() {
+                weight = add(weight, changed.map_or(0, |(_, weight)| weight));
+            }
+            if weight > 0 {
+                let value = if order.is_ge() { kept } else { changed.map(|(value, _)| value) };
+                if visit(value.expect("one of the two was compared"), weight).is_break() {
+                    return;
+                }
+            }
+            if order.is_ge()
+                && let Some(history) = &mut history
+            {
+                at.clear();
+                at.extend_from_slice(history.val().unwrap_or_default());
+                has_kept = history.seek_val_before(&at);
+            }
+            next -= usize::from(order.is_le());
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::delta::{DeltaStream, each_delta};
 use crate::layout::assemble;
 
 /// Columns of a schema, as a schema of their own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Columns {
     columns: Vec<usize>,
     schema: SchemaRef,

@@ -7,14 +7,14 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 
 use super::columns::Columns;
 use super::{Aggregate, Fallback, fallback, linear};
-use crate::codec::CodecError;
+use crate::codec::{CodecError, has_floats};
 use crate::key_columns::KeyColumns;
-use crate::ranked::{Lane, extremes};
+use crate::ranked::{End, Lane, extremes};
 
 /// A GROUP BY with its aggregates.
 ///
 /// Each kind of aggregate computes a *lane*: the keys and some of the results. The lanes come in the order `linear`,
-/// `fallback`, `ranked`.
+/// `fallback`, `ranked`. Two aggregates that read the two ends of one order share a lane.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The group of a row.
@@ -23,7 +23,7 @@ pub struct Spec {
     pub(super) linear: Option<linear::Spec>,
     /// What is recomputed.
     pub(super) fallback: Option<fallback::Spec>,
-    /// For each aggregate that reads the first row in an order: the keys, its input, and its rank if it has one.
+    /// For each lane whose first or last row in an order is read: the keys, the input, and the rank if there is one.
     pub(super) ranked: Vec<Columns>,
     /// How lanes are put side by side; `None` if there is only one, and that is not ranked.
     pub(super) lanes: Option<extremes::Spec>,
@@ -80,15 +80,28 @@ impl Spec {
             lanes.push(Lane { schema, order: Vec::new() });
             results.extend(&places);
         }
-        let mut inputs = Vec::with_capacity(ranked.len());
+        let first = |lane: usize| (lane, End::First);
+        let mut ends: Vec<(usize, End)> = (0..lanes.len()).map(first).collect();
+        let mut inputs: Vec<Columns> = Vec::with_capacity(ranked.len());
         let mut in_lanes: Vec<InLanes> = (0..width).map(InLanes::Output).collect();
         in_lanes.extend(results.iter().map(|&at| InLanes::Output(width + at)));
-        for at in ranked {
-            let (ranked, lane) = ranked_lane(input, keys, &aggregates[at])?;
+        let before = lanes.len();
+        for &at in &ranked {
+            let aggregate = &aggregates[at];
             in_lanes.push(InLanes::Output(width + at));
-            in_lanes.extend(aggregates[at].rank.map(InLanes::Rank));
-            inputs.push(ranked);
-            lanes.push(lane);
+            in_lanes.extend(aggregate.rank.map(InLanes::Rank));
+            let end = match ranked.iter().any(|&it| is_last(aggregate, &aggregates[it], input)) {
+                true => End::Last,
+                false => End::First,
+            };
+            let (columns, lane) = ranked_lane(input, keys, aggregate, end)?;
+            let known = inputs.iter().zip(&lanes[before..]);
+            let place = known.take_while(|known| *known != (&columns, &lane)).count();
+            if place == inputs.len() {
+                inputs.push(columns);
+                lanes.push(lane);
+            }
+            ends.push((before + place, end));
         }
         let is_one = lanes.len() == 1 && inputs.is_empty();
         let schema = lanes_schema(&in_lanes, input, output);
@@ -97,17 +110,30 @@ impl Spec {
             linear,
             fallback,
             ranked: inputs,
-            lanes: (!is_one).then(|| extremes::Spec::compile(&lanes, width, schema)).transpose()?,
+            lanes: (!is_one)
+                .then(|| extremes::Spec::compile(&lanes, &ends, width, schema))
+                .transpose()?,
             in_order: in_order(&in_lanes, output),
         })
     }
 }
 
-/// The keys, the input and the rank of an aggregate that reads the first row in an order, and the order.
+/// Whether an aggregate reads the last row in the order in which the other reads the first. Not of floats: there are several
+/// rows of one place in an order, 0.0 and -0.0, and both read the first of these.
+fn is_last(aggregate: &Aggregate, other: &Aggregate, input: &SchemaRef) -> bool {
+    let has_floats = |column: usize| has_floats(input.field(column).data_type());
+    aggregate.function.is_descending()
+        && !other.function.is_descending()
+        && (aggregate.input, aggregate.rank) == (other.input, other.rank)
+        && !aggregate.columns().any(has_floats)
+}
+
+/// The keys, the input and the rank of an aggregate that reads this end of an order, and the order.
 fn ranked_lane(
     input: &SchemaRef,
     keys: &[usize],
     aggregate: &Aggregate,
+    end: End,
 ) -> Result<(Columns, Lane), CodecError> {
     let column = aggregate.input.ok_or_else(|| CodecError::Aggregate {
         function: format!("{:?}", aggregate.function),
@@ -117,8 +143,8 @@ fn ranked_lane(
     let inputs = [Some(column), aggregate.rank].into_iter().flatten();
     let columns = Columns::new(input, keys.iter().copied().chain(inputs).collect());
     let width = keys.len();
-    let options =
-        SortOptions { descending: aggregate.function.is_descending(), nulls_first: false };
+    let descending = aggregate.function.is_descending() && end == End::First;
+    let options = SortOptions { descending, nulls_first: false };
     let rank = aggregate.rank.map(|_| (width + 1, options));
     let order = rank.into_iter().chain([(width, options)]).collect();
     let lane = Lane { schema: columns.schema().clone(), order };

@@ -1,10 +1,13 @@
-//! The first rows of several lanes, side by side.
+//! The first or last rows of several lanes, side by side.
+//!
+//! MIN and MAX of one column are the two ends of one lane, whose rows are kept once.
 //!
 //! ```text
 //! entry   lane (2, big-endian) | as in `entry`
-//! row     per lane: length (4, little-endian) | value
+//! row     per end that is read: length (4, little-endian) | value
 //! ```
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use alluvium_trace::memory::StateContext;
@@ -19,12 +22,13 @@ use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
 use crate::decoded::decoded;
 use crate::delta::DeltaStream;
+use crate::fault::{self, Fault};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 
 /// The columns of a lane and their order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
     /// The columns.
     pub schema: SchemaRef,
@@ -32,10 +36,22 @@ pub struct Lane {
     pub order: Vec<(usize, SortOptions)>,
 }
 
+/// A row of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The first one.
+    First,
+    /// The last one in which the first column of the order, whose NULLs come last, is not NULL; the first one where it is NULL in
+    /// all.
+    Last,
+}
+
 /// The lanes of groups.
 #[derive(Clone, Debug)]
 pub struct Spec {
     lanes: Vec<EntryEncoder>,
+    /// The rows that are read: the number of a lane, and which of its rows.
+    ends: Vec<(usize, End)>,
     /// The number of key columns.
     keys: usize,
     schema: SchemaRef,
@@ -43,8 +59,13 @@ pub struct Spec {
 
 impl Spec {
     /// At least one lane. The first `keys` columns of a lane name the group and are of the same types in every lane.
-    /// `schema` names the keys, then the other columns of each lane.
-    pub fn compile(lanes: &[Lane], keys: usize, schema: SchemaRef) -> Result<Self, CodecError> {
+    /// `ends`: which rows are read of which lanes. `schema` names the keys, then the other columns of each of these rows.
+    pub fn compile(
+        lanes: &[Lane],
+        ends: &[(usize, End)],
+        keys: usize,
+        schema: SchemaRef,
+    ) -> Result<Self, CodecError> {
         let groups: Vec<usize> = (0..keys).collect();
         let lanes = lanes
             .iter()
@@ -54,11 +75,11 @@ impl Spec {
                 EntryEncoder::compile(layout, &lane.order, number.to_be_bytes().to_vec())
             })
             .collect::<Result<Vec<_>, CodecError>>()?;
-        Ok(Self { lanes, keys, schema })
+        Ok(Self { lanes, ends: ends.to_vec(), keys, schema })
     }
 }
 
-/// The first row of each lane side by side, for groups with a row in every lane.
+/// The rows at the ends of lanes side by side, for groups with a row in every lane.
 ///
 /// `lanes` has the rows of each lane, each on the worker of its group.
 pub fn extremes<'scope>(
@@ -79,15 +100,16 @@ pub fn extremes<'scope>(
         context,
         push_entries,
     );
+    let layouts: Vec<Layout> = spec.ends.iter().map(|(lane, _)| layouts[*lane].clone()).collect();
     let logic = Extremes {
-        lanes: layouts.len(),
+        ends: spec.ends.iter().map(|(lane, end)| (*lane as u16, *end)).collect(),
         overlay: Overlay::default(),
         old: Vec::new(),
         new: Vec::new(),
     };
-    let first_rows = reduce::<_, NullTrace<Epoch>, _>(entries, "Extremes", key, context, logic);
+    let rows = reduce::<_, NullTrace<Epoch>, _>(entries, "Extremes", key, context, logic);
     let (keys, schema) = (spec.keys, spec.schema.clone());
-    decoded(first_rows.stream, context, move |encoded| {
+    decoded(rows.stream, context, move |encoded| {
         encoded.finish(|groups, rows| {
             let columns = decode(&layouts, keys, groups, rows);
             assemble(schema.clone(), columns, rows.len())
@@ -95,12 +117,12 @@ pub fn extremes<'scope>(
     })
 }
 
-/// The columns of encoded rows.
+/// The columns of encoded rows, whose parts have these layouts.
 fn decode(layouts: &[Layout], keys: usize, groups: &Encoded, rows: &Encoded) -> Vec<ArrayRef> {
     let mut columns = Vec::new();
     let mut rest: Vec<&[u8]> = rows.iter().collect();
     let mut values = Vec::with_capacity(rows.len());
-    for (lane, layout) in layouts.iter().enumerate() {
+    for (part, layout) in layouts.iter().enumerate() {
         values.clear();
         for row in &mut rest {
             let (value, others) = row[4..].split_at(read_length(&row[..4]));
@@ -109,7 +131,7 @@ fn decode(layouts: &[Layout], keys: usize, groups: &Encoded, rows: &Encoded) -> 
         }
         let mut wanted = all_columns(layout.schema());
         // All lanes have the same groups.
-        wanted.drain(..if lane == 0 { 0 } else { keys });
+        wanted.drain(..if part == 0 { 0 } else { keys });
         columns.extend(layout.decode(groups.iter(), values.iter().copied(), &wanted));
     }
     columns
@@ -118,9 +140,12 @@ fn decode(layouts: &[Layout], keys: usize, groups: &Encoded, rows: &Encoded) -> 
 /// The bytes of a lane's number.
 const LANE: usize = size_of::<u16>();
 
-/// Keeps the first rows of lanes up to date.
+/// The first byte of an order key that is NULL, where NULLs come last; no other order key begins with it.
+const NULL_LAST: u8 = 0xff;
+
+/// Keeps the rows at the ends of lanes up to date.
 struct Extremes {
-    lanes: usize,
+    ends: Vec<(u16, End)>,
     overlay: Overlay,
     old: Vec<u8>,
     new: Vec<u8>,
@@ -134,35 +159,45 @@ impl Logic for Extremes {
         prior: &mut Prior<'_>,
         output: &mut Output,
     ) {
-        let Self { lanes, overlay, old, new } = self;
+        let Self { ends, overlay, old, new } = self;
         let mut history = prior.input(changes.key(key));
-        // The first rows of all lanes; nothing unless there is one in each.
-        let mut first_rows = |overlay: &Overlay, rows: &mut Vec<u8>| {
+        // The rows at all ends; nothing unless there is one at each.
+        let mut read = |overlay: &Overlay, rows: &mut Vec<u8>| {
             rows.clear();
-            for lane in 0..*lanes as u16 {
+            for (lane, end) in &*ends {
                 let lane = lane.to_be_bytes();
-                let mut found = false;
-                overlay.visit(changes, history.as_deref_mut(), &lane, |entry, _| {
+                let found = Cell::new(false);
+                let mut take = |entry: &[u8], _| {
                     if entry[..LANE] == lane {
                         let value = split(entry, LANE).1;
                         rows.extend_from_slice(&length(value));
                         rows.extend_from_slice(value);
-                        found = true;
+                        found.set(true);
                     }
                     ControlFlow::Break(())
-                });
-                if !found {
+                };
+                if *end == End::Last {
+                    let below = match fault::armed(Fault::LastIsNull) {
+                        true => [lane[0], lane[1] + 1, 0],
+                        false => [lane[0], lane[1], NULL_LAST],
+                    };
+                    overlay.visit_back(changes, history.as_deref_mut(), &below, &mut take);
+                }
+                if !found.get() {
+                    overlay.visit(changes, history.as_deref_mut(), &lane, take);
+                }
+                if !found.get() {
                     rows.clear();
                     return;
                 }
             }
         };
         overlay.clear();
-        first_rows(overlay, old);
+        read(overlay, old);
         for slice in changes.time_slices(key) {
             let time = changes.change(slice.start).time;
             overlay.apply(changes, slice);
-            first_rows(overlay, new);
+            read(overlay, new);
             if old != new {
                 if !old.is_empty() {
                     output.push(old, time, -1);

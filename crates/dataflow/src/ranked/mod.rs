@@ -6,8 +6,8 @@
 //! [`top()`] returns the first rows of each group, a `selection`. Of append-only rows it keeps the selection alone
 //! (`append_only`), and if that is one row per group, `pre_aggregation` drops most rows before they are encoded.
 //!
-//! [`extremes()`] returns one row per group: the first rows of several orders, each a *lane*, side by side. This makes one row
-//! of several MIN and MAX.
+//! [`extremes()`] returns one row per group: the first or last rows of several orders, each a *lane*, side by side. This makes
+//! one row of several MIN and MAX.
 
 mod append_only;
 pub(crate) mod entry;
@@ -16,5 +16,5 @@ mod pre_aggregation;
 mod selection;
 pub mod top;
 
-pub use extremes::{Lane, extremes};
+pub use extremes::{End, Lane, extremes};
 pub use top::{Numbering, Top, top};

@@ -4,6 +4,7 @@
 mod asof;
 mod chains;
 mod digest;
+mod ends;
 mod enter;
 mod fallback;
 mod filters;

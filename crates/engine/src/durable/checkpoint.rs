@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// The state of an engine at the end of an epoch.
 ///
