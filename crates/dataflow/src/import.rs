@@ -138,8 +138,9 @@ impl Imports {
     ) -> DeltaStream<'scope, Epoch> {
         let Published { publication, trace, layout, promised } = *table;
         let changes = source(scope, "Listen", |capability, info| {
-            let listener = publication.listen(as_of, scope.activator_for(Rc::clone(&info.address)));
             let mut place = self.place(scope, capability, &info, as_of, Rc::clone(promised));
+            let activator = scope.activator_for(Rc::clone(&info.address));
+            let listener = publication.listen(as_of, activator, Rc::clone(&place.limit));
             let mut listener = Some(listener);
             let columns = columns.to_vec();
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {

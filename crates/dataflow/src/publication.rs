@@ -15,9 +15,11 @@ use std::rc::{Rc, Weak};
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Epoch};
+use differential_dataflow::trace::BatchReader;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::operator::Operator;
+use timely::progress::Antichain;
 use timely::scheduling::Activator;
 
 use crate::delta::{Delta, EncodedDelta};
@@ -47,9 +49,16 @@ struct Inner {
 /// The changes that a dataflow has not taken yet.
 pub(crate) struct Listener {
     changes: RefCell<VecDeque<Delta<Epoch>>>,
+    /// Their bytes.
+    bytes: Cell<usize>,
     publication: Publication,
     activator: Activator,
+    /// The dataflow waits for what is before this epoch.
+    limit: Rc<Cell<Epoch>>,
 }
+
+/// A dataflow takes the changes of an epoch together, at its end, unless they are of more bytes than this.
+const LARGE: usize = 64 << 10;
 
 impl Publication {
     /// Of a table with this layout, without readers.
@@ -71,14 +80,20 @@ impl Publication {
         Rc::clone(&self.inner.begins)
     }
 
-    /// What is published at epochs behind `as_of`, for the dataflow of `activator`. That is the last epoch which has begun
-    /// here, and the table has all rows of it.
-    pub(crate) fn listen(&self, as_of: Epoch, activator: Activator) -> Rc<Listener> {
+    /// What is published at epochs behind `as_of`, for the dataflow of `activator`, which waits for what is before `limit`. That
+    /// is the last epoch which has begun here, and the table has all rows of it.
+    pub(crate) fn listen(
+        &self,
+        as_of: Epoch,
+        activator: Activator,
+        limit: Rc<Cell<Epoch>>,
+    ) -> Rc<Listener> {
         self.flush();
         let early = self.inner.early.borrow();
         let early = early.iter().filter(|(time, _)| *time > as_of);
         let changes = RefCell::new(early.map(|(_, rows)| rows.clone()).collect());
-        let listener = Rc::new(Listener { changes, publication: self.clone(), activator });
+        let (publication, bytes) = (self.clone(), Cell::new(0));
+        let listener = Rc::new(Listener { changes, bytes, publication, activator, limit });
         self.inner.listeners.borrow_mut().push(Rc::downgrade(&listener));
         listener
     }
@@ -114,17 +129,32 @@ impl Publication {
         }
     }
 
-    /// Promises to publish nothing before the frontier of `batches`, in which the table's changes come out.
+    /// Promises to publish nothing before the end of `batches`, in which the table's changes come out.
     pub(crate) fn follow(&self, batches: Stream<'_, Epoch, Vec<Batch<Epoch>>>) {
         let publication = self.clone();
         batches.sink(Pipeline, "Publish", move |(input, frontier)| {
-            input.for_each(|_, _| {});
+            let end = |end: Antichain<Epoch>| end.into_option().unwrap_or(Epoch::MAX);
+            let mut frontier = end(frontier.frontier().to_owned());
+            // A batch says where it ends before timely does.
+            input.for_each(|_, batches: &mut Vec<Batch<Epoch>>| {
+                for batch in batches.drain(..) {
+                    frontier = frontier.max(end(batch.upper().clone()));
+                }
+            });
             publication.flush();
             let Inner { early, begins, .. } = &*publication.inner;
             early.borrow_mut().retain(|(time, _)| *time >= begins.get());
-            let frontier = frontier.frontier().first().copied().unwrap_or(Epoch::MAX);
-            if publication.inner.frontier.replace(frontier) < frontier {
-                publication.each(|listener| listener.activator.activate());
+            let before = publication.inner.frontier.get();
+            if before < frontier {
+                publication.inner.frontier.set(frontier);
+                // The others have all that they wait for.
+                let waits = |listener: &Listener| listener.limit.get() > before;
+                let wakes = |listener: &Listener| frontier == Epoch::MAX || waits(listener);
+                publication.each(|listener| {
+                    if wakes(listener) {
+                        listener.activator.activate();
+                    }
+                });
             }
         });
     }
@@ -139,9 +169,13 @@ impl Publication {
     }
 
     fn hand_out(&self, changes: &Delta<Epoch>) {
+        let size = changes.bytes();
         self.each(|listener| {
             listener.changes.borrow_mut().push_back(changes.clone());
-            listener.activator.activate();
+            listener.bytes.set(listener.bytes.get() + size);
+            if listener.bytes.get() > LARGE {
+                listener.activator.activate();
+            }
         });
     }
 
@@ -158,6 +192,7 @@ impl Publication {
 impl Listener {
     /// The next changes.
     pub(crate) fn next(&self) -> Option<Delta<Epoch>> {
+        self.bytes.set(0);
         self.changes.borrow_mut().pop_front()
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Installed {
     ready: bool,
     /// The frontier it was last published with.
     pub(super) shown: Epoch,
+    /// Whether it is among those that wait to be advanced.
+    pub(super) waits: bool,
     kind: Kind,
     /// Where its operators keep rows.
     states: States,
@@ -63,7 +65,7 @@ impl Installed {
     }
 
     fn new(id: DataflowId, as_of: Epoch, name: Option<String>, kind: Kind, states: States) -> Self {
-        Self { id, name, as_of, ready: false, shown: 0, kind, states }
+        Self { id, name, as_of, ready: false, shown: 0, waits: false, kind, states }
     }
 
     /// What it keeps.
@@ -81,11 +83,15 @@ impl Installed {
         Shard { refused, late, states: self.states.pin() }
     }
 
-    /// Promises that no rows enter it before `epoch`.
-    pub(super) fn advance_to(&mut self, epoch: Epoch) {
+    /// Promises that no rows enter it before `epoch`, for those that read it. It still has to be [advanced](Self::advance_to).
+    pub(super) fn promise(&mut self, epoch: Epoch) {
         for contents in self.kept() {
             contents.advance_to(epoch);
         }
+    }
+
+    /// Runs up to `epoch`, which was promised by all that it reads.
+    pub(super) fn advance_to(&mut self, epoch: Epoch) {
         match &mut self.kind {
             Kind::Table(table) => table.input.advance_to(epoch),
             Kind::Stream(_) => {}
@@ -110,6 +116,11 @@ impl Installed {
             Kind::Stream(name) => Some(name.clone()),
             Kind::Table(_) | Kind::View(_) => None,
         }
+    }
+
+    /// Whether it reads other dataflows.
+    pub(super) fn is_view(&self) -> bool {
+        matches!(self.kind, Kind::View(_))
     }
 
     /// Its name, if it is a table.
@@ -196,8 +207,8 @@ impl Installed {
             Kind::Stream(_) => (None, None),
             Kind::View(view) => (None, view.late.clone()),
         };
-        let is_view = matches!(self.kind, Kind::View(_));
-        let waterlines = (is_view && late.is_some()).then(|| waterlines.of_dataflow(self.id.0));
+        let waterlines =
+            (self.is_view() && late.is_some()).then(|| waterlines.of_dataflow(self.id.0));
         Published {
             contents: contents.map(Contents::snapshot),
             errors: errors.map(Contents::snapshot),

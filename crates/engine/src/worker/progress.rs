@@ -1,8 +1,12 @@
 //! The progress of the workers and their snapshots: all that other threads see of them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hint;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_dataflow::waterlines::Waterlines;
@@ -14,6 +18,10 @@ use crate::clock::Moment;
 use crate::error::Result;
 use crate::interrupt;
 use crate::poison::{Poison, Waited};
+
+/// How long a thread looks for what it waits for before it sleeps, if each has a processor: to wake a thread takes longer than
+/// a small epoch.
+const SPIN: Duration = Duration::from_micros(50);
 
 /// What one worker publishes of one dataflow that has caught up.
 #[derive(Clone, Default)]
@@ -61,6 +69,10 @@ pub(crate) struct Pinned {
 /// each snapshot has reached that epoch and none is compacted past it.
 pub(crate) struct Progress {
     state: Mutex<State>,
+    /// The last complete epoch of the state, for those who look for it without the lock.
+    complete: AtomicU64,
+    /// How long they do.
+    spin: Duration,
     changed: Condvar,
     /// What each worker holds.
     metrics: Vec<Arc<Metrics>>,
@@ -82,7 +94,7 @@ struct State {
 
 impl State {
     /// Completes all epochs that are durable and that every worker has reached. Returns the last complete one.
-    fn complete(&mut self) -> Epoch {
+    fn advance(&mut self) -> Epoch {
         let reached = self.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
         self.complete = self.complete.max(self.durable.min(reached - 1));
         while self.times.get(1).is_some_and(|(epoch, _)| *epoch <= self.complete) {
@@ -109,6 +121,8 @@ impl Progress {
         poison: Arc<Poison>,
     ) -> Arc<Self> {
         let shown = || Shown { frontier: start + 1, dataflows: BTreeMap::new() };
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let spin = if workers < processors { SPIN } else { Duration::ZERO };
         let metrics = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(start, time)]);
@@ -116,7 +130,8 @@ impl Progress {
         let state = State { workers, complete: start, durable, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let feeds = Mutex::default();
-        let progress = Arc::new(Self { state, changed, metrics, feeds, poison });
+        let complete = AtomicU64::new(start);
+        let progress = Arc::new(Self { state, complete, spin, changed, metrics, feeds, poison });
         progress.poison.register(&progress);
         progress
     }
@@ -141,11 +156,18 @@ impl Progress {
         let mut before = Vec::with_capacity(changed.len() + removed.len());
         before.extend(removed.iter().map(|id| shown.dataflows.remove(id)));
         before.extend(changed.into_iter().map(|(id, now)| shown.dataflows.insert(id, now)));
-        let complete = state.complete();
-        self.changed.notify_all();
-        drop(state);
+        let complete = self.advance(state);
         // The last reference to a batch frees it, which takes a while.
         drop(before);
+        complete
+    }
+
+    /// Completes epochs, and wakes who waits. Returns the last complete one.
+    fn advance(&self, mut state: MutexGuard<'_, State>) -> Epoch {
+        let complete = state.advance();
+        self.complete.store(complete, Ordering::Release);
+        drop(state);
+        self.changed.notify_all();
         complete
     }
 
@@ -158,9 +180,7 @@ impl Progress {
     pub(crate) fn set_durable(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         state.durable = state.durable.max(epoch);
-        state.complete();
-        self.changed.notify_all();
-        drop(state);
+        self.advance(state);
         self.feeds.lock().iter().filter_map(Weak::upgrade).for_each(|feed| feed.wake());
     }
 
@@ -178,11 +198,27 @@ impl Progress {
 
     /// The last complete epoch.
     pub(crate) fn complete(&self) -> Epoch {
-        self.state.lock().complete
+        self.complete.load(Ordering::Acquire)
+    }
+
+    /// For how long a worker, too, looks for work before it sleeps.
+    pub(super) fn spin(&self) -> Duration {
+        self.spin
+    }
+
+    /// Looks for a moment whether `epoch` is complete.
+    fn look_for(&self, epoch: Epoch) {
+        if self.complete() < epoch && !self.spin.is_zero() {
+            let start = Instant::now();
+            while self.complete() < epoch && start.elapsed() < self.spin {
+                hint::spin_loop();
+            }
+        }
     }
 
     /// Waits until `epoch` is complete.
     pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
+        self.look_for(epoch);
         self.wait_until(|state| state.complete >= epoch).map(drop)
     }
 
@@ -223,6 +259,7 @@ impl Progress {
         id: DataflowId,
         at_least: Epoch,
     ) -> Result<Option<(Epoch, Vec<Snapshot>)>> {
+        self.look_for(at_least);
         let state = self.wait_until(|state| state.complete >= at_least)?;
         let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
         let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();

@@ -1,6 +1,6 @@
 //! The loop of one worker.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -55,12 +55,15 @@ pub(super) fn run(
         next_epoch: start + 1,
         published: start + 1,
         pending: BTreeSet::new(),
+        waiting: VecDeque::new(),
+        running: Vec::new(),
         uncompacted: BTreeSet::new(),
         refreshed: DataflowId(0),
         removed: Vec::new(),
         caught_up: false,
         shown_complete: 0,
         shown_merges: 0,
+        active: Instant::now(),
     };
     // The worker outlives the loop: were it dropped by the unwinding, a second panic would abort.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
@@ -92,6 +95,10 @@ struct Worker {
     published: Epoch,
     /// The dataflows whose last changes are not published yet.
     pending: BTreeSet<DataflowId>,
+    /// Those of them that are still to be advanced, in turn, and up to where they are complete without that.
+    waiting: VecDeque<(DataflowId, Epoch)>,
+    /// Those that run, and how far they were advanced.
+    running: Vec<(DataflowId, Epoch)>,
     /// The dataflows that may be compacted further once their last epoch is complete everywhere.
     uncompacted: BTreeSet<DataflowId>,
     /// The last dataflow that was published again without having changed.
@@ -104,10 +111,16 @@ struct Worker {
     shown_complete: Epoch,
     /// How many results of merges were installed when all dataflows were last published.
     shown_merges: u64,
+    /// When it last got a command or came further.
+    active: Instant,
 }
 
 /// How many dataflows are published with an epoch that has not changed them.
 const REFRESH: usize = 16;
+
+/// How many views run at a time, more or less: what a few of them touch stays in the caches of the processor from one step to the
+/// next.
+const TOGETHER: usize = 16;
 
 /// How long a worker has had nothing to do when it settles.
 const REST: Duration = Duration::from_millis(20);
@@ -117,6 +130,7 @@ impl Worker {
         while !self.poison.is_spread() {
             // A command that comes after this unparks the thread, so that the step below does not sleep.
             while let Ok(command) = self.commands.try_recv() {
+                self.active = Instant::now();
                 match command {
                     Command::Install { id, as_of, dataflow, resumed } => {
                         self.install(id, as_of, dataflow, resumed);
@@ -146,8 +160,12 @@ impl Worker {
         }
     }
 
-    /// Steps the dataflows, or sleeps while they have nothing to do.
+    /// Steps the dataflows, or sleeps while they have nothing to do, though not at once: mostly something comes soon.
     fn step(&mut self) {
+        if self.active.elapsed() < self.progress.spin() {
+            self.timely.step_or_park(Some(Duration::ZERO));
+            return;
+        }
         if self.is_settled() {
             self.timely.step_or_park(None);
             return;
@@ -226,6 +244,9 @@ impl Worker {
     /// Steps until these dataflows have all rows that were sent to them: a dataflow that imports them finds these. The other
     /// workers do the same.
     fn wait_for(&mut self, dataflows: &[DataflowId]) {
+        while !self.waiting.is_empty() {
+            self.run_waiting();
+        }
         let (installed, readers) = (&mut self.installed, &self.readers);
         let mut is_behind = |id: &DataflowId| {
             let frontier = installed.get_mut(*id).and_then(Installed::frontier);
@@ -287,12 +308,39 @@ impl Worker {
         }
     }
 
-    /// Advances these dataflows, and all that read them, as far as the epochs are.
+    /// Advances these dataflows, and all that read them, as far as the epochs are: views in turn.
     fn advance(&mut self, changed: &[DataflowId]) {
-        for id in self.readers.advance(changed, self.next_epoch) {
-            if let Some(installed) = self.installed.get_mut(id) {
+        let mut reached = self.readers.advance(changed, self.next_epoch);
+        reached.sort_unstable();
+        // First of all, because whoever runs relies on it.
+        for id in &reached {
+            if let Some(installed) = self.installed.get_mut(*id) {
+                installed.promise(self.next_epoch);
+            }
+        }
+        for id in reached {
+            let Some(installed) = self.installed.get_mut(id) else { continue };
+            self.pending.insert(id);
+            if !installed.is_view() {
                 installed.advance_to(self.next_epoch);
-                self.pending.insert(id);
+                self.running.push((id, self.next_epoch));
+            } else if !installed.waits {
+                installed.waits = true;
+                self.waiting.push_back((id, self.next_epoch - 1));
+            }
+        }
+    }
+
+    /// Advances views that wait: at least one, because those that run may wait for it.
+    fn run_waiting(&mut self) {
+        let count = TOGETHER.saturating_sub(self.running.len()).max(1);
+        for _ in 0..count {
+            let Some((id, _)) = self.waiting.pop_front() else { return };
+            let end = self.readers.advanced(id);
+            if let (Some(installed), Some(end)) = (self.installed.get_mut(id), end) {
+                installed.waits = false;
+                installed.advance_to(end);
+                self.running.push((id, end));
             }
         }
     }
@@ -312,16 +360,25 @@ impl Worker {
 
     /// Publishes progress and changed snapshots, if there are any.
     fn publish(&mut self) {
-        let mut reached = self.next_epoch;
-        for id in &self.pending {
-            let Some(installed) = self.installed.get_mut(*id) else { continue };
+        let waiting = self.waiting.iter().map(|(_, complete)| *complete);
+        let mut reached = waiting.fold(self.next_epoch, Epoch::min);
+        let (installed, caught_up) = (&mut self.installed, &mut self.caught_up);
+        self.running.retain(|(id, end)| {
+            let Some(installed) = installed.get_mut(*id) else { return false };
             let frontier = installed.frontier();
-            self.caught_up |= !installed.is_ready() && installed.catch_up(frontier);
-            reached = frontier.map_or(reached, |frontier| reached.min(frontier));
-        }
+            *caught_up |= !installed.is_ready() && installed.catch_up(frontier);
+            let frontier = frontier.unwrap_or(Epoch::MAX);
+            let runs = !installed.is_ready() || frontier < *end;
+            if runs {
+                reached = reached.min(frontier);
+            }
+            runs
+        });
+        self.run_waiting();
         if reached <= self.published && !self.caught_up && self.removed.is_empty() {
             return;
         }
+        self.active = Instant::now();
         self.published = self.published.max(reached);
         self.caught_up = false;
         let mut changed = Vec::with_capacity(self.pending.len());
