@@ -80,8 +80,8 @@ impl Publication {
         Rc::clone(&self.inner.begins)
     }
 
-    /// What is published at epochs behind `as_of`, for the dataflow of `activator`, which waits for what is before `limit`. That
-    /// is the last epoch which has begun here, and the table has all rows of it.
+    /// What is published at epochs behind `as_of`, for the dataflow of `activator`, which waits for what is before `limit`. The
+    /// epoch `as_of` is the last one that has begun here, and the table has all rows of it.
     pub(crate) fn listen(
         &self,
         as_of: Epoch,

@@ -333,14 +333,17 @@ impl Worker {
 
     /// Advances views that wait: at least one, because those that run may wait for it.
     fn run_waiting(&mut self) {
-        let count = TOGETHER.saturating_sub(self.running.len()).max(1);
-        for _ in 0..count {
-            let Some((id, _)) = self.waiting.pop_front() else { return };
+        let mut places = TOGETHER.saturating_sub(self.running.len()).max(1);
+        while places > 0
+            && let Some((id, _)) = self.waiting.pop_front()
+        {
             let end = self.readers.advanced(id);
+            // It may have been removed meanwhile.
             if let (Some(installed), Some(end)) = (self.installed.get_mut(id), end) {
                 installed.waits = false;
                 installed.advance_to(end);
                 self.running.push((id, end));
+                places -= 1;
             }
         }
     }
