@@ -56,51 +56,14 @@ impl Overlay {
     pub(crate) fn visit(
         &self,
         changes: &Changes,
-        mut history: Option<&mut Cursors<Epoch>>,
+        history: Option<&mut Cursors<Epoch>>,
         from: &[u8],
         mut visit: impl FnMut(&[u8], i64) -> ControlFlow<()>,
     ) {
-        if let Some(history) = &mut history {
-            history.rewind_vals();
-            if !from.is_empty() {
-                history.seek_val(from);
-            }
-        }
-        let mut next = match from.is_empty() {
-            true => 0,
-            false => self.changes.partition_point(|&(row, _)| changes.value(row) < from),
-        };
-        loop {
-            let kept = history.as_ref().and_then(|history| history.val());
-            let changed = self.changes.get(next).map(|&(row, weight)| (changes.value(row), weight));
-            let order = match (kept, changed) {
-                (None, None) => return,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(kept), Some((changed, _))) => kept.cmp(changed),
-            };
-            let mut weight = 0;
-            if order.is_le() {
-                weight = history.as_ref().map_or(0, |history| weight_of(history));
-            }
-            if order.is_ge() {
-                weight = add(weight, changed.map_or(0, |(_, weight)| weight));
-            }
-            if weight > 0 {
-                let value = if order.is_le() { kept } else { changed.map(|(value, _)| value) };
-                if visit(value.expect("one of the two was compared"), weight).is_break() {
-                    return;
-                }
-            }
-            if order.is_le()
-                && let Some(history) = &mut history
-            {
-                history.step_val();
-            }
-            if order.is_ge() {
-                next += 1;
-            }
-        }
+        let value = |change: &(usize, i64)| changes.value(change.0);
+        merge_from(history, &self.changes, value, from, |value, kept, change| {
+            present(value, kept, change, &mut visit)
+        });
     }
 
     /// Calls `visit` with each value of the key below `below` that has a positive weight, the last one first, and its weight,
@@ -108,44 +71,126 @@ impl Overlay {
     pub(crate) fn visit_back(
         &self,
         changes: &Changes,
-        mut history: Option<&mut Cursors<Epoch>>,
+        history: Option<&mut Cursors<Epoch>>,
         below: &[u8],
         mut visit: impl FnMut(&[u8], i64) -> ControlFlow<()>,
     ) {
-        let mut at = Vec::new();
-        let mut has_kept = history.as_mut().is_some_and(|history| history.seek_val_before(below));
-        let mut next = self.changes.partition_point(|&(row, _)| changes.value(row) < below);
-        loop {
-            let kept = history.as_deref().filter(|_| has_kept).and_then(Cursors::val);
-            let changed = next.checked_sub(1).map(|last| self.changes[last]);
-            let changed = changed.map(|(row, weight)| (changes.value(row), weight));
-            let order = match (kept, changed) {
-                (None, None) => return,
-                (Some(_), None) => Ordering::Greater,
-                (None, Some(_)) => Ordering::Less,
-                (Some(kept), Some((changed, _))) => kept.cmp(changed),
-            };
-            let mut weight = 0;
-            if order.is_ge() {
-                weight = history.as_deref().map_or(0, weight_of);
-            }
-            if order.is_le() {
-                weight = add(weight, changed.map_or(0, |(_, weight)| weight));
-            }
-            if weight > 0 {
-                let value = if order.is_ge() { kept } else { changed.map(|(value, _)| value) };
-                if visit(value.expect("one of the two was compared"), weight).is_break() {
-                    return;
-                }
-            }
-            if order.is_ge()
-                && let Some(history) = &mut history
-            {
-                at.clear();
-                at.extend_from_slice(history.val().unwrap_or_default());
-                has_kept = history.seek_val_before(&at);
-            }
-            next -= usize::from(order.is_le());
+        let value = |change: &(usize, i64)| changes.value(change.0);
+        merge_back(history, &self.changes, value, below, |value, kept, change| {
+            present(value, kept, change, &mut visit)
+        });
+    }
+}
+
+/// Calls `visit` with a value and its weight, if that is positive with its change.
+fn present(
+    value: &[u8],
+    kept: i64,
+    change: Option<&(usize, i64)>,
+    visit: &mut impl FnMut(&[u8], i64) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let weight = add(kept, change.map_or(0, |(_, weight)| *weight));
+    if weight > 0 { visit(value, weight) } else { ControlFlow::Continue(()) }
+}
+
+/// Calls `visit` with each value from `from` on that the history of a key or one of `changes` has, in order, until it breaks:
+/// the value, its weight in the history, and its change. `value` is that of a change; changes are in the order of their values,
+/// each of another one.
+pub(crate) fn merge_from<'a, C>(
+    mut history: Option<&mut Cursors<Epoch>>,
+    changes: &[C],
+    value: impl Fn(&C) -> &'a [u8],
+    from: &[u8],
+    mut visit: impl FnMut(&[u8], i64, Option<&C>) -> ControlFlow<()>,
+) {
+    if let Some(history) = &mut history {
+        history.rewind_vals();
+        if !from.is_empty() {
+            history.seek_val(from);
         }
     }
+    let mut next = match from.is_empty() {
+        true => 0,
+        false => changes.partition_point(|change| value(change) < from),
+    };
+    loop {
+        let kept = history.as_deref().and_then(Cursors::val);
+        let change = changes.get(next);
+        let order = match (kept, change) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(kept), Some(change)) => kept.cmp(value(change)),
+        };
+        let is_kept = order.is_le();
+        if visit_merged(
+            history.as_deref(),
+            is_kept,
+            change.filter(|_| order.is_ge()),
+            &value,
+            &mut visit,
+        )
+        .is_break()
+        {
+            return;
+        }
+        if is_kept && let Some(history) = &mut history {
+            history.step_val();
+        }
+        next += usize::from(order.is_ge());
+    }
+}
+
+/// As [`merge_from`], with each value below `below`, the last one first.
+pub(crate) fn merge_back<'a, C>(
+    mut history: Option<&mut Cursors<Epoch>>,
+    changes: &[C],
+    value: impl Fn(&C) -> &'a [u8],
+    below: &[u8],
+    mut visit: impl FnMut(&[u8], i64, Option<&C>) -> ControlFlow<()>,
+) {
+    let mut at = Vec::new();
+    let mut has_kept = history.as_mut().is_some_and(|history| history.seek_val_before(below));
+    let mut next = changes.partition_point(|change| value(change) < below);
+    loop {
+        let kept = history.as_deref().filter(|_| has_kept).and_then(Cursors::val);
+        let change = next.checked_sub(1).map(|last| &changes[last]);
+        let order = match (kept, change) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Greater,
+            (None, Some(_)) => Ordering::Less,
+            (Some(kept), Some(change)) => kept.cmp(value(change)),
+        };
+        let is_kept = order.is_ge();
+        if visit_merged(
+            history.as_deref(),
+            is_kept,
+            change.filter(|_| order.is_le()),
+            &value,
+            &mut visit,
+        )
+        .is_break()
+        {
+            return;
+        }
+        if is_kept && let Some(history) = &mut history {
+            at.clear();
+            at.extend_from_slice(history.val().unwrap_or_default());
+            has_kept = history.seek_val_before(&at);
+        }
+        next -= usize::from(order.is_le());
+    }
+}
+
+/// Calls `visit` with the present value of the history if it `is_kept`, or that of the change; one of them is there.
+fn visit_merged<'a, C>(
+    history: Option<&Cursors<Epoch>>,
+    is_kept: bool,
+    change: Option<&C>,
+    value: impl Fn(&C) -> &'a [u8],
+    mut visit: impl FnMut(&[u8], i64, Option<&C>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let kept = history.filter(|_| is_kept);
+    let merged = change.map(value).or_else(|| kept.and_then(Cursors::val));
+    visit(merged.unwrap_or_default(), kept.map_or(0, weight_of), change)
 }

@@ -1,12 +1,12 @@
 //! The rows of a partition before and after the changes of one time.
 
-use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
 use alluvium_trace::{Cursors, Epoch};
 
+use crate::overlay::{merge_back, merge_from};
 use crate::reduce::Changes;
-use crate::weight::{add, weight_of};
+use crate::weight::add;
 
 /// The changes of a partition since the beginning of an interval, to be applied to its history.
 #[derive(Debug, Default)]
@@ -114,84 +114,28 @@ impl Versions {
     pub(super) fn visit(
         &self,
         changes: &Changes,
-        mut history: Option<&mut Cursors<Epoch>>,
+        history: Option<&mut Cursors<Epoch>>,
         from: &[u8],
         mut visit: impl FnMut(Visited<'_>) -> ControlFlow<()>,
     ) {
-        if let Some(history) = &mut history {
-            history.rewind_vals();
-            history.seek_val(from);
-        }
-        let mut next = self.items.partition_point(|item| changes.value(item.row) < from);
-        loop {
-            let kept = history.as_deref().and_then(Cursors::val);
-            let item = self.items.get(next);
-            let order = match (kept, item) {
-                (None, None) => return,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(kept), Some(item)) => kept.cmp(changes.value(item.row)),
-            };
-            let weight = match (order.is_le(), &history) {
-                (true, Some(history)) => weight_of(history),
-                _ => 0,
-            };
-            let item = item.filter(|_| order.is_ge());
-            let entry = item.map(|item| changes.value(item.row)).or(kept);
-            if let Some(visited) = entry.and_then(|entry| visited(entry, weight, item))
-                && visit(visited).is_break()
-            {
-                return;
-            }
-            if order.is_le()
-                && let Some(history) = &mut history
-            {
-                history.step_val();
-            }
-            next += usize::from(order.is_ge());
-        }
+        let value = |item: &Item| changes.value(item.row);
+        merge_from(history, &self.items, value, from, |entry, weight, item| {
+            visited(entry, weight, item).map_or(ControlFlow::Continue(()), &mut visit)
+        });
     }
 
     /// Calls `visit` with each row below `below`, the last one first, until it breaks.
     pub(super) fn visit_back(
         &self,
         changes: &Changes,
-        mut history: Option<&mut Cursors<Epoch>>,
+        history: Option<&mut Cursors<Epoch>>,
         below: &[u8],
         mut visit: impl FnMut(Visited<'_>) -> ControlFlow<()>,
     ) {
-        let mut at = below.to_vec();
-        let mut has_kept = history.as_mut().is_some_and(|history| history.seek_val_before(&at));
-        let mut next = self.items.partition_point(|item| changes.value(item.row) < below);
-        loop {
-            let kept = history.as_deref().filter(|_| has_kept).and_then(Cursors::val);
-            let item = next.checked_sub(1).map(|last| self.items[last]);
-            let order = match (kept, item) {
-                (None, None) => return,
-                (Some(_), None) => Ordering::Greater,
-                (None, Some(_)) => Ordering::Less,
-                (Some(kept), Some(item)) => kept.cmp(changes.value(item.row)),
-            };
-            let weight = match (order.is_ge(), &history) {
-                (true, Some(history)) => weight_of(history),
-                _ => 0,
-            };
-            let item = item.filter(|_| order.is_le());
-            let entry = item.map(|item| changes.value(item.row)).or(kept);
-            if let Some(visited) = entry.and_then(|entry| visited(entry, weight, item.as_ref()))
-                && visit(visited).is_break()
-            {
-                return;
-            }
-            if order.is_ge()
-                && let Some(history) = &mut history
-            {
-                at.clear();
-                at.extend_from_slice(history.val().unwrap_or_default());
-                has_kept = history.seek_val_before(&at);
-            }
-            next -= usize::from(order.is_le());
-        }
+        let value = |item: &Item| changes.value(item.row);
+        merge_back(history, &self.items, value, below, |entry, weight, item| {
+            visited(entry, weight, item).map_or(ControlFlow::Continue(()), &mut visit)
+        });
     }
 }
 
