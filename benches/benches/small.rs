@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use alluvium::Engine;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use alluvium_benches::processors;
 
 /// What is measured over a table `t` with the columns `id`, `g`, `n`, and a table `d` with a row for each `g`.
 const VIEWS: [(&str, &str); 10] = [
@@ -131,7 +132,7 @@ fn measure(engine: &Engine, size: i64) -> Measured {
     });
     let mut took: Vec<f64> = took.collect();
     took.sort_unstable_by(f64::total_cmp);
-    let processors = (processors() - busy) / EPOCHS as f64;
+    let processors = (processors() - busy) * 1e6 / EPOCHS as f64;
     let begun = Instant::now();
     for number in 1..=EPOCHS {
         let epoch = insert(engine, "t", next());
@@ -142,12 +143,6 @@ fn measure(engine: &Engine, size: i64) -> Measured {
     let pipelined = begun.elapsed().as_secs_f64() * 1e6 / EPOCHS as f64;
     let quantile = |share: f64| took[(took.len() as f64 * share) as usize];
     Measured { median: quantile(0.5), p99: quantile(0.99), processors, pipelined }
-}
-
-/// The time that the process has spent on processors so far, in microseconds.
-fn processors() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
 fn print(what: &str, measured: &Measured) {

@@ -1,4 +1,4 @@
-//! What benchmarks share: running the binary from outside, and [`tpch`].
+//! What benchmarks share: running the binary from outside, the time on processors, and [`tpch`].
 
 pub mod tpch;
 
@@ -51,6 +51,12 @@ pub fn run_program(
         peak: number(&stats, "peak_rss_bytes")? as u64,
         seconds: number(&stats, "elapsed_s")?,
     })
+}
+
+/// The time that the process has spent on processors so far, in seconds.
+pub fn processors() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// A number of a JSON object.

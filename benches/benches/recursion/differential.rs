@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use alluvium_benches::processors;
 use differential_dataflow::VecCollection;
 use differential_dataflow::input::Input;
 use differential_dataflow::lattice::Lattice;
@@ -13,7 +14,7 @@ use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::progress::Timestamp;
 
 use super::graph::Graph;
-use super::{Answer, Program, Run, processors, value};
+use super::{Answer, Program, Run, value};
 
 type Found<'scope, T> = VecCollection<'scope, T, (i64, i64)>;
 
@@ -115,7 +116,7 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
         }
         if is_first {
             let answers = [before, found.answer()];
-            let processors = (processors() - begun) / graph.changes as f64;
+            let processors = (processors() - begun) * 1e3 / graph.changes as f64;
             *noted.lock().expect("nobody has panicked") =
                 Some(Run { fill, changes, processors, answers });
         }

@@ -6,9 +6,10 @@ use std::time::Instant;
 use alluvium::Engine;
 use alluvium::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use alluvium::arrow::datatypes::Int64Type;
+use alluvium_benches::processors;
 
 use super::graph::{Edge, Graph};
-use super::{Answer, Program, Run, processors, value};
+use super::{Answer, Program, Run, value};
 
 /// The rows that are inserted at once.
 const TOGETHER: usize = 100_000;
@@ -66,7 +67,7 @@ pub(crate) fn run(program: Program, graph: Graph) -> Run {
         begun.elapsed().as_secs_f64() * 1e3
     });
     let changes = changes.collect();
-    let processors = (processors() - begun) / graph.changes as f64;
+    let processors = (processors() - begun) * 1e3 / graph.changes as f64;
     Run { fill, changes, processors, answers: [before, answer(&engine)] }
 }
 

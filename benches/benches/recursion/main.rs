@@ -40,12 +40,6 @@ struct Run {
 /// The number of rows, and the sum of their [`value`]s.
 type Answer = (i64, i64);
 
-/// The time that the process has spent on processors so far, in milliseconds.
-fn processors() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
-}
-
 /// What a vertex adds to an answer.
 fn value(vertex: i64, distance: i64) -> i64 {
     vertex * 31 + distance * 1_000_003
