@@ -27,11 +27,13 @@ pub enum Fault {
     NullsStayOutside,
     /// COUNT of a subquery without rows is NULL.
     CountNothingAsNull,
+    /// A row of a band join meets those of the last slot that its band touches.
+    LastSlotOnly,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 10] = [
+    pub const WRONG: [Fault; 11] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
@@ -42,6 +44,7 @@ impl Fault {
         Fault::AllFollows,
         Fault::NullsStayOutside,
         Fault::CountNothingAsNull,
+        Fault::LastSlotOnly,
     ];
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr};
+use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal};
 use datafusion_physical_expr::utils::split_conjunction;
 
 use super::monotone::is_constant;
@@ -83,6 +84,45 @@ pub(crate) fn undone(
     let (column, steps) = column_and_steps(computed, schema)?;
     let compared = steps.iter().fold(Arc::clone(compared), |value, step| step.undo(value));
     Some((column, compared))
+}
+
+/// The column of times, which are in UTC, to which an expression adds constant lengths, and their sum, in the unit of the times.
+pub(crate) fn shift(expression: &Expression, schema: &Schema) -> Option<(usize, i64)> {
+    let (column, steps) = column_and_steps(expression, schema)?;
+    let data_type = schema.field(column).data_type();
+    let DataType::Timestamp(unit, _) = data_type else { return None };
+    if !has_same_numbers(data_type, data_type) {
+        return None;
+    }
+    let mut sum = 0;
+    for step in &steps {
+        let Step::Shift(operator, length) = step else { continue };
+        let length = nanoseconds(length)?;
+        sum += if *operator == Operator::Plus { length } else { -length };
+    }
+    let unit = match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    };
+    let is_whole = sum % unit == 0;
+    Some((column, i64::try_from(sum / unit).ok().filter(|_| is_whole)?))
+}
+
+/// The length of a constant interval.
+fn nanoseconds(constant: &Expression) -> Option<i128> {
+    const DAY: i128 = 86_400_000_000_000;
+    match constant.downcast_ref::<Literal>()?.value() {
+        ScalarValue::IntervalMonthDayNano(Some(interval)) if interval.months == 0 => {
+            Some(i128::from(interval.days) * DAY + i128::from(interval.nanoseconds))
+        }
+        ScalarValue::IntervalDayTime(Some(interval)) => {
+            let milliseconds = i128::from(interval.milliseconds) * 1_000_000;
+            Some(i128::from(interval.days) * DAY + milliseconds)
+        }
+        _ => None,
+    }
 }
 
 /// A step of a computation that keeps the order of all values and can be undone.

@@ -24,7 +24,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 
-pub(crate) use self::conditions::{conjuncts, has_same_numbers, infer, undone};
+pub(crate) use self::conditions::{conjuncts, has_same_numbers, infer, shift, undone};
 pub(crate) use self::groups::{by_keys, final_by, of_groups};
 pub(crate) use self::monotone::lower_bound;
 pub(crate) use self::pairs::PairBounds;

@@ -13,8 +13,14 @@ use crate::plan::expression::{self, Expression};
 use crate::plan::names::Names;
 
 /// Functions that never fall where their argument of this number rises and the others, which are constant, stay.
-const MONOTONE: [(&str, usize); 4] =
-    [("date_trunc", 1), ("date_bin", 1), ("time_bucket", 1), ("hop_starts", 0)];
+const MONOTONE: [(&str, usize); 6] = [
+    ("date_trunc", 1),
+    ("date_bin", 1),
+    ("time_bucket", 1),
+    ("hop_starts", 0),
+    ("time_slot", 0),
+    ("time_slots", 0),
+];
 
 /// The lower bound of an expression over rows of `schema`, whose columns have these bounds.
 pub(crate) fn lower_bound(

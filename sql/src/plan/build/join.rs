@@ -10,7 +10,7 @@ use datafusion_expr::logical_plan as logical;
 use datafusion_expr::{Expr, LogicalPlan, Operator};
 use datafusion_physical_expr::expressions::{BinaryExpr, IsNullExpr, Literal, case};
 
-use super::{Builder, check_columns};
+use super::{Builder, band, check_columns};
 use crate::error::Result;
 use crate::fault::{self, Fault};
 use crate::plan::IncrementalPlan;
@@ -58,19 +58,27 @@ impl Builder<'_> {
             join.on.iter().map(|(left, right)| (left, right)).unzip();
         let (left, left_keys) = self.keyed(&join.left, &left_keys, drop_null)?;
         let (right, right_keys) = self.keyed(&join.right, &right_keys, drop_null)?;
-        let width = left.schema.fields().len();
-        let kept = (0..join.left.schema().fields().len())
-            .chain((0..join.right.schema().fields().len()).map(|column| width + column));
+        let mut on: Vec<(usize, usize)> = left_keys.into_iter().zip(right_keys).collect();
+        let (mut left, mut right) = (left, right);
+        let widths = (join.left.schema().fields().len(), join.right.schema().fields().len());
+        let filter = join.filter.as_ref();
+        let filter = filter.map(|filter| self.expression(filter, &join.schema)).transpose()?;
+        if let Some(filter) = &filter {
+            let schema = (join.schema.inner(), widths.0);
+            if let Some(keyed) = band::keyed_by_slots(&left, &right, &on, filter, schema)? {
+                (left, right) = keyed;
+                on.insert(0, (left.width() - 1, right.width() - 1));
+            }
+        }
+        let width = left.width();
+        let kept = (0..widths.0).chain((0..widths.1).map(|column| width + column));
         let kept: Vec<usize> = kept.collect();
-        let on = left_keys.into_iter().zip(right_keys).collect();
         check_columns(&left.schema)?;
         check_columns(&right.schema)?;
         let joined = IncrementalPlan::columns(IncrementalPlan::join(left, right, on)?, &kept)?;
-        match &join.filter {
+        match filter {
             None => Ok(joined),
-            Some(filter) => {
-                Ok(IncrementalPlan::filter(joined, self.expression(filter, &join.schema)?)?)
-            }
+            Some(filter) => Ok(IncrementalPlan::filter(joined, filter)?),
         }
     }
 

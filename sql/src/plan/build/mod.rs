@@ -4,6 +4,7 @@
 //! map below it computes ([`projection`]); columns that turn out to be unused are pruned at the end.
 mod aggregate;
 mod asof;
+pub(super) mod band;
 mod join;
 mod limit;
 mod projection;

@@ -53,17 +53,17 @@ impl IncrementalPlan {
         let width = left.width();
         let (l, r) = (&left.properties, &right.properties);
         let mut unique = Vec::new();
-        if r.has_key_within(on.iter().map(|pair| pair.1)) {
-            unique.extend(l.unique.iter().cloned());
-        }
-        if l.has_key_within(on.iter().map(|pair| pair.0)) {
-            unique.extend(r.unique.iter().map(|key| shifted(key, width)));
-        }
-        if unique.is_empty() {
-            for left in &l.unique {
-                unique.extend(
-                    r.unique.iter().map(|right| [left.clone(), shifted(right, width)].concat()),
-                );
+        let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
+        let without = |key: &[usize], keys: &[usize]| -> Vec<usize> {
+            key.iter().copied().filter(|column| !keys.contains(column)).collect()
+        };
+        for of_left in &l.unique {
+            for of_right in &r.unique {
+                // A unique key of one side decides also the keys of the join.
+                let rest = shifted(&without(of_right, &right_keys), width);
+                unique.push([of_left.clone(), rest].concat());
+                let rest = without(of_left, &left_keys);
+                unique.push([rest, shifted(of_right, width)].concat());
             }
         }
         let fields: Vec<_> =

@@ -17,6 +17,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
 use super::{InRounds, Map, Node, PlanNode, RowMap};
+use crate::plan::build::band::has_distinct_elements;
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -58,8 +59,14 @@ impl IncrementalPlan {
             fields[list] =
                 Arc::new(Field::new(fields[list].name(), element.data_type().clone(), true));
         }
-        let append_only = input.properties.append_only;
-        let properties = Properties { append_only, ..Properties::default() };
+        let mut unique = Vec::new();
+        if let (Node::Map(map), &[list]) = (&input.node, &lists[..])
+            && has_distinct_elements(&map.project[list])
+        {
+            unique = input.properties.unique.clone();
+            unique.iter_mut().for_each(|key| key.push(list));
+        }
+        let properties = Properties::new(unique, input.properties.append_only);
         let schema = Arc::new(Schema::new(fields));
         let node = Node::Unnest(Unnest { input: Box::new(input), lists, keeps_all });
         Ok(IncrementalPlan::new(node, schema, properties))
