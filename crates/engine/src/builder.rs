@@ -162,9 +162,10 @@ impl Builder {
         self
     }
 
-    /// Called once, with the budget in bytes, when more than a third of it is in use: a program can make its allocator
-    /// release free memory then. The thread that passes the mark makes the call, a worker's, a source's or one that inserts
-    /// rows, while others may wait for it, so the function must not call the engine. The default does nothing.
+    /// Called with the budget in bytes when more than a third of it is in use for the first time, and then each time when twice as
+    /// many bytes were written to files: a program can make its allocator release free memory then. The thread that uses or
+    /// writes them makes the call, a worker's, a source's or one that inserts rows, while others may wait for it, so the function
+    /// must not call the engine. The default does nothing.
     pub fn on_pressure(mut self, act: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.pressure = Arc::new(act);
         self

@@ -33,7 +33,8 @@ impl MemoryBudget {
     }
 
     /// A budget of `limit` bytes that calls `act`, with the limit, when [a third](MemoryPolicy::pressure) of it is
-    /// first in use. The thread that passes this threshold makes the call.
+    /// first in use, and then whenever twice as many bytes as the limit were written to files. The thread that uses or writes
+    /// them makes the call.
     pub fn with_pressure(limit: usize, act: Arc<dyn Fn(usize) + Send + Sync>) -> Self {
         let policy = MemoryPolicy::new(limit);
         Self {
@@ -198,7 +199,9 @@ impl MemoryBudget {
 
     /// Counts a file that was written.
     pub(crate) fn add_file(&self, bytes: u64) {
-        self.shared.account.add_file(bytes);
+        let Shared { account, pressure, .. } = &*self.shared;
+        account.add_file(bytes);
+        pressure.writes_to(account.written());
     }
 
     /// No longer counts a file.
@@ -266,7 +269,7 @@ impl Charge {
         if bytes < before {
             account.subtract(before - bytes);
         } else if let Some(peak) = account.add(bytes - before) {
-            pressure.rises_to(peak);
+            pressure.rises_to(peak, account.written());
         }
     }
 
