@@ -15,7 +15,7 @@ use crate::file::FileScan;
 use crate::memory::{BufferCharge, StateContext};
 use crate::merge::merge;
 use crate::page::PageLimits;
-use crate::prefix::{common, prefix};
+use crate::prefix::Deciding;
 use crate::time::PageTime;
 
 /// The fewest pages of a run.
@@ -60,6 +60,12 @@ impl<T> Update<T> {
     #[inline]
     fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         &arena[self.start..self.start + self.key as usize]
+    }
+
+    /// The key and then the value.
+    #[inline]
+    fn row<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.start..self.start + self.key as usize + self.val as usize]
     }
 
     #[inline]
@@ -285,28 +291,34 @@ impl<T: PageTime> RowBuffer<T> {
         batch
     }
 
-    /// Sorts these updates, given by number, by key, value and time, and writes a prefix of the key beside each.
-    ///
-    /// The prefix starts behind the bytes that all keys have in common, so that eight bytes decide most comparisons
-    /// without an access to the arena.
+    /// Sorts these updates, given by number, by key, value and time, and writes [what decides](Deciding) most comparisons beside
+    /// each, without an access to the arena.
     fn sort(&self, ready: &mut [(u64, usize)]) {
         let Some((_, first)) = ready.first() else {
             return;
         };
-        let first = self.updates[*first].key(&self.arena);
-        let mut skip = first.len();
-        for (_, index) in ready.iter() {
-            skip = common(&first[..skip], self.updates[*index].key(&self.arena));
-        }
+        let first = &self.updates[*first];
+        let updates = || ready.iter().map(|(_, index)| &self.updates[*index]);
+        // If all keys are equally long, rows sort as their bytes do, in which the value follows the key.
+        let are_whole = updates().all(|update| update.key == first.key);
+        let bytes = |update: &Update<T>| match are_whole {
+            true => update.row(&self.arena),
+            false => update.key(&self.arena),
+        };
+        let deciding = Deciding::of(bytes(first), || updates().map(&bytes));
+        let skip = deciding.skip;
         for (head, index) in ready.iter_mut() {
-            *head = prefix(&self.updates[*index].key(&self.arena)[skip..]);
+            *head = deciding.head(bytes(&self.updates[*index]));
         }
         ready.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| {
                 let (a, b) = (&self.updates[a.1], &self.updates[b.1]);
-                let keys = a.key(&self.arena)[skip..].cmp(&b.key(&self.arena)[skip..]);
-                keys.then_with(|| a.val(&self.arena).cmp(b.val(&self.arena)))
-                    .then_with(|| a.time.cmp(&b.time))
+                let order = bytes(a)[skip..].cmp(&bytes(b)[skip..]);
+                let order = match are_whole {
+                    true => order,
+                    false => order.then_with(|| a.val(&self.arena).cmp(b.val(&self.arena))),
+                };
+                order.then_with(|| a.time.cmp(&b.time))
             })
         });
     }
