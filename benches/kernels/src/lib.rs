@@ -1,0 +1,1 @@
+//! What the kernels of Alluvium cost in instructions: see the benchmark `instructions`.
