@@ -21,6 +21,9 @@ use crate::time::PageTime;
 /// The fewest pages of a run.
 const LEAST_RUN_PAGES: usize = 4;
 
+/// The fewest updates that are sorted digit by digit; fewer are compared.
+const LEAST_RADIX: usize = 256;
+
 /// Updates in any order, which wait for the batch of their time.
 ///
 /// The bytes of all rows are in one arena: adding a row allocates nothing of its own.
@@ -310,17 +313,24 @@ impl<T: PageTime> RowBuffer<T> {
         for (head, index) in ready.iter_mut() {
             *head = deciding.head(bytes(&self.updates[*index]));
         }
-        ready.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| {
-                let (a, b) = (&self.updates[a.1], &self.updates[b.1]);
-                let order = bytes(a)[skip..].cmp(&bytes(b)[skip..]);
-                let order = match are_whole {
-                    true => order,
-                    false => order.then_with(|| a.val(&self.arena).cmp(b.val(&self.arena))),
-                };
-                order.then_with(|| a.time.cmp(&b.time))
-            })
-        });
+        let order = |a: &(u64, usize), b: &(u64, usize)| {
+            let (a, b) = (&self.updates[a.1], &self.updates[b.1]);
+            let order = bytes(a)[skip..].cmp(&bytes(b)[skip..]);
+            let order = match are_whole {
+                true => order,
+                false => order.then_with(|| a.val(&self.arena).cmp(b.val(&self.arena))),
+            };
+            order.then_with(|| a.time.cmp(&b.time))
+        };
+        if ready.len() < LEAST_RADIX {
+            ready.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| order(a, b)));
+            return;
+        }
+        let _scratch = self.context.budget().charge(size_of_val(ready));
+        radsort::sort_by_key(ready, |(head, _)| *head);
+        for alike in ready.chunk_by_mut(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
+            alike.sort_unstable_by(order);
+        }
     }
 
     /// Keeps the updates at or beyond `upper`, and compacts the arena.
@@ -370,6 +380,53 @@ fn length(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The updates of a batch, in its order.
+    fn updates(batch: &Batch<u64>) -> Vec<(Vec<u8>, Vec<u8>, u64, i64)> {
+        let mut cursor = batch.scan();
+        let mut updates = Vec::new();
+        while let Some(key) = cursor.key().map(<[u8]>::to_vec) {
+            while let Some(val) = cursor.val().map(<[u8]>::to_vec) {
+                let row = cursor.updates();
+                updates.extend(row.map(|(time, weight)| (key.clone(), val.clone(), time, weight)));
+                cursor.step_val();
+            }
+            cursor.step_key();
+        }
+        updates
+    }
+
+    #[test]
+    fn few_and_many_updates_are_sorted_whatever_their_bytes() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut lengths = fastrand::Rng::with_seed(8);
+        for round in 0..200 {
+            let (count, letters) = (1 + random.usize(..3 * LEAST_RADIX), 1 + random.u8(..4));
+            // Long common beginnings, and keys of one length or of several.
+            let start = vec![9; random.usize(..50)];
+            let (is_even, most) = (round % 2 == 0, random.usize(1..12));
+            let mut buffer = RowBuffer::new(&StateContext::default());
+            let mut expected = std::collections::BTreeMap::new();
+            for _ in 0..count {
+                let mut bytes = |length: usize| -> Vec<u8> {
+                    (0..length).map(|_| random.u8(..letters) * 85).collect()
+                };
+                let mut key = start.clone();
+                let length = if is_even { most } else { lengths.usize(..=most) };
+                key.extend(bytes(length));
+                let val = bytes(lengths.usize(..4));
+                let (time, weight) = (random.u64(..3), [1, 1, -1][random.usize(..3)]);
+                buffer.push(&key, &val, &time, weight);
+                *expected.entry((key, val, time)).or_insert(0) += weight;
+            }
+            let at = |time| Antichain::from_elem(time);
+            let batch = buffer.seal(Description::new(at(0), at(3), at(0)));
+            let expected = expected.into_iter().filter(|(_, weight)| *weight != 0);
+            let expected: Vec<_> =
+                expected.map(|((key, val, time), weight)| (key, val, time, weight)).collect();
+            assert_eq!(updates(&batch), expected, "{round}");
+        }
+    }
 
     #[test]
     fn a_list_of_times_takes_no_more_than_its_times() {

@@ -60,7 +60,7 @@ fn answers_do_not_depend_on_the_budget() {
 }
 
 #[test]
-fn who_asks_is_told_once_when_memory_gets_scarce() {
+fn who_asks_is_told_when_memory_gets_scarce_and_while_it_is() {
     let (told, limits) = std::sync::mpsc::channel();
     let builder = Engine::builder().workers(2).memory(300_000);
     let engine = builder.on_pressure(move |limit| told.send(limit).unwrap()).open_in_memory();
@@ -68,12 +68,13 @@ fn who_asks_is_told_once_when_memory_gets_scarce() {
     engine.execute("CREATE TABLE numbers (n BIGINT); INSERT INTO numbers VALUES (1)").unwrap();
     assert!(limits.try_recv().is_err());
     let rows: Vec<String> = (0..30_000).map(|number| format!("({number})")).collect();
-    for _ in 0..2 {
+    for _ in 0..6 {
         engine.execute(&format!("INSERT INTO numbers VALUES {}", rows.join(", "))).unwrap();
         engine.wait(engine.progress().committed).unwrap();
     }
     drop(engine);
-    assert_eq!(limits.iter().collect::<Vec<_>>(), [300_000]);
+    let limits: Vec<usize> = limits.iter().collect();
+    assert!(limits.len() > 1 && limits.iter().all(|limit| *limit == 300_000), "{limits:?}");
 }
 
 #[test]
