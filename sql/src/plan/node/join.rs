@@ -53,17 +53,15 @@ impl IncrementalPlan {
         let width = left.width();
         let (l, r) = (&left.properties, &right.properties);
         let mut unique = Vec::new();
-        let (left_keys, right_keys): (Vec<usize>, Vec<usize>) = on.iter().copied().unzip();
-        let without = |key: &[usize], keys: &[usize]| -> Vec<usize> {
-            key.iter().copied().filter(|column| !keys.contains(column)).collect()
-        };
         for of_left in &l.unique {
             for of_right in &r.unique {
-                // A unique key of one side decides also the keys of the join.
-                let rest = shifted(&without(of_right, &right_keys), width);
-                unique.push([of_left.clone(), rest].concat());
-                let rest = without(of_left, &left_keys);
-                unique.push([rest, shifted(of_right, width)].concat());
+                // It decides also the keys of the join.
+                let mut rest = of_right.clone();
+                rest.retain(|column| on.iter().all(|pair| pair.1 != *column));
+                unique.push([of_left.clone(), shifted(&rest, width)].concat());
+                if of_left.iter().all(|column| on.iter().any(|pair| pair.0 == *column)) {
+                    unique.push(shifted(of_right, width));
+                }
             }
         }
         let fields: Vec<_> =
