@@ -142,12 +142,12 @@ fn pairs() -> Flow {
 }
 
 #[library_benchmark]
-#[bench::by_id(args = (), setup = by_id, config = thousands(23_964))]
-#[bench::sums(args = (), setup = sums, config = thousands(24_451))]
-#[bench::greatest(args = (), setup = greatest, config = thousands(24_950))]
-#[bench::three_greatest(args = (), setup = three_greatest, config = thousands(27_106))]
-#[bench::different(args = (), setup = different, config = thousands(43_908))]
-#[bench::pairs(args = (), setup = pairs, config = thousands(40_877))]
+#[bench::by_id(args = (), setup = by_id, config = thousands(19_718))]
+#[bench::sums(args = (), setup = sums, config = thousands(19_959))]
+#[bench::greatest(args = (), setup = greatest, config = thousands(20_799))]
+#[bench::three_greatest(args = (), setup = three_greatest, config = thousands(22_928))]
+#[bench::different(args = (), setup = different, config = thousands(39_672))]
+#[bench::pairs(args = (), setup = pairs, config = thousands(32_356))]
 fn epoch(mut flow: Flow) -> Flow {
     let rows = flow.rows.clone();
     flow.run(2, rows);

@@ -67,8 +67,8 @@ fn seeking() -> (Cursors<Epoch>, Vec<[u8; 8]>) {
 }
 
 #[library_benchmark(setup = buffer)]
-#[bench::distinct_keys(args = (0, u64::MAX), config = thousands(11_947))]
-#[bench::hundred_rows_a_key(args = (0, ROWS / 100), config = thousands(12_296))]
+#[bench::distinct_keys(args = (0, u64::MAX), config = thousands(7_681))]
+#[bench::hundred_rows_a_key(args = (0, ROWS / 100), config = thousands(8_092))]
 fn seal(mut buffer: RowBuffer<Epoch>) -> Batch<Epoch> {
     black_box(buffer.seal(description(0)))
 }
@@ -84,7 +84,7 @@ fn merge_four(batches: Vec<Batch<Epoch>>) -> Batch<Epoch> {
 }
 
 #[library_benchmark]
-#[bench::thousand_keys(args = (), setup = seeking, config = thousands(2_974))]
+#[bench::thousand_keys(args = (), setup = seeking, config = thousands(2_973))]
 fn seek((mut cursors, keys): (Cursors<Epoch>, Vec<[u8; 8]>)) -> usize {
     let found = keys.iter().filter(|key| {
         cursors.seek_key(key.as_slice());
@@ -94,7 +94,7 @@ fn seek((mut cursors, keys): (Cursors<Epoch>, Vec<[u8; 8]>)) -> usize {
 }
 
 #[library_benchmark]
-#[bench::four_batches(args = (), setup = mixed, config = thousands(28_274))]
+#[bench::four_batches(args = (), setup = mixed, config = thousands(28_234))]
 fn scan(batches: Vec<Batch<Epoch>>) -> i64 {
     let mut cursors = Cursors::scan(batches);
     let mut sum = 0;
