@@ -178,7 +178,8 @@ fn shortest(lengths: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(shortest))
 }
 
-fn nanoseconds(interval: IntervalMonthDayNano) -> i128 {
+/// The length of an interval, whose months have 30 days.
+pub(crate) fn nanoseconds(interval: IntervalMonthDayNano) -> i128 {
     let days = i128::from(interval.months) * 30 + i128::from(interval.days);
     days * DAY + i128::from(interval.nanoseconds)
 }

@@ -45,7 +45,7 @@ mod grouping_sets;
 mod growth;
 mod hopeless;
 mod in_lists;
-mod intervals;
+pub(crate) mod intervals;
 mod lateness;
 mod lateral;
 mod literal_rows;

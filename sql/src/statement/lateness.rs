@@ -9,7 +9,7 @@
 //! sqlparser knows neither. The dialect [parses](parse) them where the options of a column stand, as options with names that
 //! no text can spell; a `WATERMARK FOR` is there as a column of this name and type. [`take`] takes both out again.
 
-use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema};
 use sqlparser::ast::{
     self, BinaryOperator, ColumnOption, Expr, Ident, ObjectName, SqlOption, UnaryOperator, Value,
 };
@@ -22,6 +22,7 @@ use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
 use crate::planner::context::interval;
+use crate::planner::time_window::nanoseconds;
 use crate::planner::type_name;
 use crate::syntax;
 
@@ -301,14 +302,7 @@ impl Kind {
         Some(match data_type {
             DataType::Int16 | DataType::Int32 | DataType::Int64 => Self::Number,
             DataType::Date32 => Self::Days,
-            DataType::Timestamp(unit, _) => Self::Time {
-                unit: match unit {
-                    TimeUnit::Second => 1_000_000_000,
-                    TimeUnit::Millisecond => 1_000_000,
-                    TimeUnit::Microsecond => 1_000,
-                    TimeUnit::Nanosecond => 1,
-                },
-            },
+            DataType::Timestamp(unit, _) => Self::Time { unit: i128::from(nanoseconds(*unit)) },
             _ => return None,
         })
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
 use alluvium_dataflow::arrangement::keep;
 use alluvium_dataflow::codec::Encoded;
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::delta::{Delta, DeltaStream};
 use alluvium_dataflow::distinct::{self, distinct};
 use alluvium_dataflow::input::{Input, input};
 use alluvium_dataflow::join::{self, join};
@@ -26,7 +26,7 @@ use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
 use crate::baseline::thousands;
-use crate::rows::{insertions, rows, schema};
+use crate::rows::{rows, schema};
 
 /// Rows that are there before.
 const BEFORE: usize = 50_000;
@@ -65,7 +65,7 @@ impl Flow {
 
     /// Completes an epoch that inserts these rows.
     fn run(&mut self, epoch: Epoch, rows: RecordBatch) {
-        self.input.send(epoch, move || insertions(rows, epoch));
+        self.input.send(epoch, move || Delta::insertions(rows, epoch));
         self.input.advance_to(epoch + 1);
         while self.probe.less_equal(&epoch) {
             self.worker.step();

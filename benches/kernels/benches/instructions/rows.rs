@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::delta::Delta;
-use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -32,9 +30,4 @@ pub fn rows(first: usize, count: usize, all: usize) -> Result<RecordBatch, Arrow
     let columns: Vec<ArrayRef> =
         vec![Arc::new(Int64Array::from(ids)), Arc::new(chosen), Arc::new(values), Arc::new(names)];
     RecordBatch::try_new(schema(), columns)
-}
-
-/// The same rows, inserted at `epoch`.
-pub fn insertions(rows: RecordBatch, epoch: Epoch) -> Delta<Epoch> {
-    Delta::insertions(rows, epoch)
 }

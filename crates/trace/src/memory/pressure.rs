@@ -37,7 +37,7 @@ impl Pressure {
     /// Reports that `written` bytes were written to files.
     pub(super) fn writes_to(&self, written: u64) {
         let due = self.due.load(Ordering::Relaxed);
-        if due != NEVER && written >= due {
+        if written >= due {
             self.call(due, written);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::datatypes::{DataType, IntervalMonthDayNano, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal};
@@ -12,6 +12,7 @@ use super::monotone::is_constant;
 use super::{LowerBounds, lower_bound, other_side};
 use crate::fault::{self, Fault};
 use crate::plan::expression::{self, Expression};
+use crate::planner::{intervals, time_window};
 
 /// The conditions that are true where a filter is.
 pub(crate) fn conjuncts(filter: Option<&Expression>) -> Vec<Expression> {
@@ -97,32 +98,25 @@ pub(crate) fn shift(expression: &Expression, schema: &Schema) -> Option<(usize, 
     let mut sum = 0;
     for step in &steps {
         let Step::Shift(operator, length) = step else { continue };
-        let length = nanoseconds(length)?;
+        let length = constant_length(length)?;
         sum += if *operator == Operator::Plus { length } else { -length };
     }
-    let unit = match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    };
+    let unit = i128::from(time_window::nanoseconds(*unit));
     let is_whole = sum % unit == 0;
     Some((column, i64::try_from(sum / unit).ok().filter(|_| is_whole)?))
 }
 
-/// The length of a constant interval.
-fn nanoseconds(constant: &Expression) -> Option<i128> {
-    const DAY: i128 = 86_400_000_000_000;
-    match constant.downcast_ref::<Literal>()?.value() {
-        ScalarValue::IntervalMonthDayNano(Some(interval)) if interval.months == 0 => {
-            Some(i128::from(interval.days) * DAY + i128::from(interval.nanoseconds))
-        }
+/// The nanoseconds of an interval that is constant and always of the same length.
+fn constant_length(length: &Expression) -> Option<i128> {
+    let interval = match length.downcast_ref::<Literal>()?.value() {
+        ScalarValue::IntervalMonthDayNano(Some(interval)) if interval.months == 0 => *interval,
         ScalarValue::IntervalDayTime(Some(interval)) => {
-            let milliseconds = i128::from(interval.milliseconds) * 1_000_000;
-            Some(i128::from(interval.days) * DAY + milliseconds)
+            let nanoseconds = i64::from(interval.milliseconds) * 1_000_000;
+            IntervalMonthDayNano::new(0, interval.days, nanoseconds)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(intervals::nanoseconds(interval))
 }
 
 /// A step of a computation that keeps the order of all values and can be undone.

@@ -151,10 +151,7 @@ fn in_slot(plan: IncrementalPlan, time: usize, length: i64) -> Result<Incrementa
         true => Some(expression::is_not_null(&time)),
         false => None,
     };
-    let slot = call(&SLOT, vec![time, number(length)], &plan.schema)?;
-    let project = plan.identity().into_iter().chain([(slot, "slot".to_string())]);
-    let project = project.collect();
-    IncrementalPlan::map(plan, present, project)
+    with_column(plan, present, &SLOT, vec![time, number(length)])
 }
 
 /// The rows once for each slot that the band around their time touches, which is in a column.
@@ -166,24 +163,26 @@ fn in_slots(
 ) -> Result<IncrementalPlan> {
     let time = expression::column(&plan.schema, time);
     let arguments = vec![time, number(from), number(to), number(length)];
-    let slots = call(&SLOTS, arguments, &plan.schema)?;
     let place = plan.width();
-    let project = plan.identity().into_iter().chain([(slots, "slot".to_string())]);
-    let project = project.collect();
-    IncrementalPlan::unnest(IncrementalPlan::map(plan, None, project)?, vec![place], false)
+    IncrementalPlan::unnest(with_column(plan, None, &SLOTS, arguments)?, vec![place], false)
+}
+
+/// The rows for which `filter` is true, and then what `function` gives for them.
+fn with_column(
+    plan: IncrementalPlan,
+    filter: Option<Expression>,
+    function: &Arc<ScalarUDF>,
+    arguments: Vec<Expression>,
+) -> Result<IncrementalPlan> {
+    let (function, options) = (Arc::clone(function), Arc::clone(&OPTIONS));
+    let call = ScalarFunctionExpr::try_new(function, arguments, &plan.schema, options)?;
+    let mut project = plan.identity();
+    project.push((Arc::new(call), "slot".to_string()));
+    IncrementalPlan::map(plan, filter, project)
 }
 
 fn number(number: i64) -> Expression {
     Arc::new(Literal::new(ScalarValue::Int64(Some(number))))
-}
-
-fn call(
-    function: &Arc<ScalarUDF>,
-    arguments: Vec<Expression>,
-    schema: &SchemaRef,
-) -> Result<Expression> {
-    let (function, options) = (Arc::clone(function), Arc::clone(&OPTIONS));
-    Ok(Arc::new(ScalarFunctionExpr::try_new(function, arguments, schema, options)?))
 }
 
 /// Whether no list of an expression has an element twice.

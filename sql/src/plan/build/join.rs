@@ -56,10 +56,9 @@ impl Builder<'_> {
         let drop_null = join.null_equality == NullEquality::NullEqualsNothing;
         let (left_keys, right_keys): (Vec<&Expr>, Vec<&Expr>) =
             join.on.iter().map(|(left, right)| (left, right)).unzip();
-        let (left, left_keys) = self.keyed(&join.left, &left_keys, drop_null)?;
-        let (right, right_keys) = self.keyed(&join.right, &right_keys, drop_null)?;
+        let (mut left, left_keys) = self.keyed(&join.left, &left_keys, drop_null)?;
+        let (mut right, right_keys) = self.keyed(&join.right, &right_keys, drop_null)?;
         let mut on: Vec<(usize, usize)> = left_keys.into_iter().zip(right_keys).collect();
-        let (mut left, mut right) = (left, right);
         let widths = (join.left.schema().fields().len(), join.right.schema().fields().len());
         let filter = join.filter.as_ref();
         let filter = filter.map(|filter| self.expression(filter, &join.schema)).transpose()?;

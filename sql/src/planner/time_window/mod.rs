@@ -258,7 +258,7 @@ fn all_columns(plan: &LogicalPlan) -> Vec<Expr> {
 }
 
 /// Nanoseconds of one unit of a timestamp.
-fn nanoseconds(unit: TimeUnit) -> i64 {
+pub(crate) fn nanoseconds(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1_000_000_000,
         TimeUnit::Millisecond => 1_000_000,
