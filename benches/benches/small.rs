@@ -11,39 +11,12 @@
 //! The aims: a median of at most 60 µs with 1,000,000 rows and 100 µs with 10,000,000, three times as much for LAG, a
 //! rolling sum and MEDIAN; 300 views that read another table add at most 100 µs; with 300 that read this one it is at most 5 ms.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use alluvium::Engine;
-use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use alluvium_benches::grouped::{self, TABLES, VIEWS, insert, rows};
 use alluvium_benches::processors;
 
-/// What is measured over a table `t` with the columns `id`, `g`, `n`, and a table `d` with a row for each `g`.
-const VIEWS: [(&str, &str); 10] = [
-    ("no view", ""),
-    ("filter", "SELECT id, n FROM t WHERE n % 2 = 0"),
-    ("sums", "SELECT g, COUNT(*) AS c, SUM(n) AS s FROM t GROUP BY g"),
-    ("MAX", "SELECT g, MAX(n) AS m FROM t GROUP BY g"),
-    ("COUNT(DISTINCT)", "SELECT g, COUNT(DISTINCT n) AS c FROM t GROUP BY g"),
-    (
-        "three greatest",
-        "SELECT * FROM (SELECT id, g, n, ROW_NUMBER() OVER (PARTITION BY g ORDER BY n DESC, id) AS r FROM t) AS x
-         WHERE r <= 3",
-    ),
-    ("join", "SELECT t.id, t.n, d.label FROM t JOIN d ON d.g = t.g"),
-    ("LAG", "SELECT id, LAG(n) OVER (PARTITION BY g ORDER BY id) AS before FROM t"),
-    (
-        "rolling SUM",
-        "SELECT id, SUM(n) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS s
-         FROM t",
-    ),
-    ("MEDIAN", "SELECT g, MEDIAN(n) AS m FROM t GROUP BY g"),
-];
-
-/// The rows of a group.
-const GROUP: i64 = 100;
-/// The rows of a transaction that loads.
-const TOGETHER: i64 = 100_000;
 /// Epochs before those that are measured.
 const WARM: i64 = 500;
 const EPOCHS: i64 = 4_000;
@@ -61,52 +34,17 @@ struct Measured {
     pipelined: f64,
 }
 
-fn rows(ids: impl Iterator<Item = i64> + Clone, rows: i64, n: impl Fn(i64) -> i64) -> RecordBatch {
-    let groups = (rows / GROUP).max(1);
-    let column = |values: Int64Array| Arc::new(values) as ArrayRef;
-    let name: ArrayRef =
-        Arc::new(StringArray::from_iter_values(ids.clone().map(|id| format!("the name of {id}"))));
-    let columns = [
-        ("id", column(ids.clone().collect())),
-        ("g", column(ids.clone().map(|id| id % groups).collect())),
-        ("n", column(ids.map(n).collect())),
-        ("name", name),
-    ];
-    RecordBatch::try_from_iter(columns).expect("columns of one length")
-}
-
-fn insert(engine: &Engine, table: &str, rows: RecordBatch) -> u64 {
-    let mut transaction = engine.begin().expect("a transaction begins");
-    transaction.insert(table, rows).expect("the rows fit");
-    transaction.commit().expect("a transaction commits")
-}
-
 /// An engine with the rows and these views.
 fn engine(workers: usize, size: i64, views: impl Iterator<Item = String>) -> Engine {
     let engine = Engine::builder().workers(workers).open_in_memory().expect("an engine opens");
-    let tables = "CREATE TABLE t (id BIGINT PRIMARY KEY, g BIGINT, n BIGINT, name TEXT);
-         CREATE TABLE u (id BIGINT PRIMARY KEY, g BIGINT, n BIGINT, name TEXT);
-         CREATE TABLE d (g BIGINT PRIMARY KEY, label TEXT);";
-    engine.execute(tables).expect("the statements are right");
+    engine.execute(TABLES).expect("the statements are right");
     for (number, view) in views.enumerate() {
         engine
             .execute(&format!("CREATE MATERIALIZED VIEW v{number} AS {view}"))
             .expect("the views are right");
     }
-    let groups = (size / GROUP).max(1);
-    let labels: ArrayRef =
-        Arc::new(StringArray::from_iter_values((0..groups).map(|group| format!("label {group}"))));
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..groups));
-    let labels =
-        RecordBatch::try_from_iter([("g", ids), ("label", labels)]).expect("columns of one length");
-    insert(&engine, "d", labels);
     insert(&engine, "u", rows(0..1_000, 1_000, |id| id * 7919 % 1009));
-    for start in (0..size).step_by(TOGETHER as usize) {
-        // Ids are odd numbers, so that there are absent ones between any two.
-        let ids = (start..size.min(start + TOGETHER)).map(|row| 2 * row + 1);
-        let epoch = insert(&engine, "t", rows(ids, size, |id| id * 7919 % 1009));
-        engine.wait(epoch).expect("epochs complete");
-    }
+    grouped::load(&engine, size);
     engine
 }
 
@@ -165,7 +103,8 @@ fn main() {
     }
     println!("{size} rows, {workers} workers; µs for an epoch of one row\n");
     println!("| view | median | p99 | processors | pipelined |\n|---|---|---|---|---|");
-    for (name, view) in VIEWS.into_iter().filter(|(name, _)| is_asked(name)) {
+    let all = std::iter::once(("no view", "")).chain(VIEWS);
+    for (name, view) in all.filter(|(name, _)| is_asked(name)) {
         let views = (!view.is_empty()).then(|| view.to_owned());
         print(name, &measure(&engine(workers, size, views.into_iter()), size));
     }

@@ -1,5 +1,6 @@
-//! What benchmarks share: running the binary from outside, the time on processors, and [`tpch`].
+//! What benchmarks share: running the binary from outside, the time on processors, [`grouped`] rows and [`tpch`].
 
+pub mod grouped;
 pub mod tpch;
 
 use std::error::Error;
