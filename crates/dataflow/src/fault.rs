@@ -93,6 +93,8 @@ pub enum Fault {
     CutTies,
     /// The last row of an order is one where it is NULL.
     LastIsNull,
+    /// Of the counted rows of a session only the first and the last count.
+    ForgetBetween,
     /// An index keeps rows that are deleted.
     IndexKeepsDeleted,
     /// A range of keys ends before its end, although that is in it.
@@ -101,7 +103,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 38] = [
+    pub const WRONG: [Fault; 39] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -138,6 +140,7 @@ impl Fault {
         Fault::TwoRounds,
         Fault::CutTies,
         Fault::LastIsNull,
+        Fault::ForgetBetween,
         Fault::IndexKeepsDeleted,
         Fault::RangeWithoutEnd,
     ];

@@ -4,6 +4,10 @@
 //! that end after it and start less than the gap behind it, and no others. So these are read, made anew with the changed rows,
 //! and what differs is emitted.
 //!
+//! Where the rows of a session need not be told apart and none is taken back, they are *counted*: what comes later reaches a
+//! session by its first or its last row, so all rows in between are kept as so many of its first. A change then touches two rows
+//! of a session, however many there are.
+//!
 //! A session *ends* the gap after its last row. From a waterline on no change touches a session that ends at or before it, so
 //! its rows can be pruned by their end: all rows of a session have the same.
 //!
@@ -22,9 +26,10 @@ use crate::codec::{CodecError, Encoded};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaStream, EncodedDelta};
 use crate::exchange::exchange;
+use crate::fault::{self, Fault};
 use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
-use crate::layout::{Layout, all_columns, assemble};
+use crate::layout::{Layout, all_columns, assemble, project};
 use crate::map::ErrorRows;
 use crate::reduce::{Changes, Logic, Output, Prior, reduce};
 use crate::weight::{add, weight_of};
@@ -55,10 +60,13 @@ pub enum SessionBound {
 pub struct Spec {
     key: KeyColumns,
     layout: Layout,
+    /// The columns of the input that are kept and passed on.
+    columns: Vec<usize>,
     time: usize,
     gap: i64,
     bounds: Vec<SessionBound>,
     output: SchemaRef,
+    counted: bool,
 }
 
 impl Spec {
@@ -76,10 +84,37 @@ impl Spec {
         Ok(Self {
             key: KeyColumns::new(input, keys)?,
             layout: Layout::keyed(input.clone(), keys)?,
+            columns: all_columns(input),
             time,
             gap,
             bounds: bounds.to_vec(),
             output: output.clone(),
+            counted: false,
+        })
+    }
+
+    /// As [`Spec::compile`], of rows that are only ever inserted: `output` has the key columns, in the input's order, and then the
+    /// `bounds`, once for each row. No key has floats, because equal keys must have equal bytes.
+    pub fn counting(
+        input: &SchemaRef,
+        keys: &[usize],
+        (time, gap): (usize, i64),
+        bounds: &[SessionBound],
+        output: &SchemaRef,
+    ) -> Result<Self, CodecError> {
+        let columns: Vec<usize> =
+            all_columns(input).into_iter().filter(|column| keys.contains(column)).collect();
+        let key = KeyColumns::new(input, keys)?;
+        let places = places(&key, &columns);
+        Ok(Self {
+            key,
+            layout: Layout::keyed(project(input, &columns), &places)?,
+            columns,
+            time,
+            gap,
+            bounds: bounds.to_vec(),
+            output: output.clone(),
+            counted: true,
         })
     }
 }
@@ -94,7 +129,7 @@ pub fn sessions<'scope>(
     context: &StateContext,
     kept: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let Spec { key, layout, time, gap, .. } = spec.clone();
+    let Spec { key, layout, columns, time, gap, counted, .. } = spec.clone();
     let (mut keys, mut values) = (Encoded::counted(context), Encoded::counted(context));
     let (encoding, mut entry) = (layout.clone(), Vec::new());
     let changes = arrange_encoded::<Epoch, NullTrace<Epoch>>(
@@ -105,7 +140,8 @@ pub fn sessions<'scope>(
         move |delta, buffer| {
             keys.clear();
             values.clear();
-            encoding.encode(&delta.rows, &mut keys, &mut values);
+            let rows = delta.rows.project(&columns).expect("the columns are of the input");
+            encoding.encode(&rows, &mut keys, &mut values);
             let times =
                 cast(delta.rows.column(time), &DataType::Int64).expect("a timestamp is a number");
             let times = times.as_primitive::<Int64Type>();
@@ -118,10 +154,17 @@ pub fn sessions<'scope>(
         },
     );
     let charge = kept.budget().charge(0);
-    let logic = Sessions { gap, rows: Vec::new(), bytes: Vec::new(), entry: Vec::new(), charge };
+    let (rows, bytes, entry) = Default::default();
+    let logic = Sessions { gap, counted, rows, bytes, entry, charge };
     let rows = reduce::<_, Spine<Epoch>, _>(changes, "Sessions", layout.key_names(), kept, logic);
     let spec = spec.clone();
     decoded_with_errors(rows.stream, context, move |encoded| spec.decode(encoded))
+}
+
+/// The places of the key among these columns.
+fn places(key: &KeyColumns, columns: &[usize]) -> Vec<usize> {
+    let place = |key: &usize| columns.iter().position(|column| column == key);
+    key.columns().iter().map(|key| place(key).expect("the key is passed on")).collect()
 }
 
 /// Bytes that sort as numbers do.
@@ -158,6 +201,8 @@ struct Row {
 /// Makes sessions of rows.
 struct Sessions {
     gap: i64,
+    /// Whether rows between the first and the last of a session count as further ones of the first.
+    counted: bool,
     /// By time, and then by their bytes.
     rows: Vec<Row>,
     bytes: Vec<u8>,
@@ -243,24 +288,34 @@ impl Sessions {
 
     /// Emits what has changed.
     fn emit(&mut self, epoch: Epoch, output: &mut Output) {
-        let Self { gap, rows, bytes, entry, .. } = self;
+        let Self { gap, counted, rows, bytes, entry, .. } = self;
+        // The last time at which the session of this row is known to have one: an end that was emitted tells it.
+        let reach = |row: &Row| match row.emitted {
+            Some((session, _)) if *counted => session.end.map_or(i64::MAX, |end| end - *gap),
+            _ => row.time,
+        };
         let mut next = 0;
         while next < rows.len() {
             let (begin, start) = (next, rows[next].time);
-            let mut last = None;
+            let mut last: Option<i64> = None;
             // Rows that are gone lie in between.
             while let Some(row) = rows.get(next) {
                 let is_there = row.weight > 0;
-                let is_near = |last: i64| row.time.checked_sub(last).is_some_and(|by| by < *gap);
+                let is_near = |last: i64| {
+                    row.time <= last || row.time.checked_sub(last).is_some_and(|by| by < *gap)
+                };
                 if is_there && !last.is_none_or(is_near) {
                     break;
                 }
-                last = if is_there { Some(row.time) } else { last };
+                last = if is_there { last.max(Some(reach(row))) } else { last };
                 next += 1;
             }
             let start =
                 rows[begin..next].iter().find(|row| row.weight > 0).map_or(start, |row| row.time);
             let session = last.map(|last| Session { start, end: last.checked_add(*gap) });
+            if *counted {
+                gather(&mut rows[begin..next]);
+            }
             for row in &mut rows[begin..next] {
                 let now = session.filter(|_| row.weight > 0).map(|session| (session, row.weight));
                 if now == row.emitted {
@@ -273,6 +328,19 @@ impl Sessions {
                 }
                 row.emitted = now;
             }
+        }
+    }
+}
+
+/// Moves the rows of a session that are neither the first nor the last to the first.
+fn gather(session: &mut [Row]) {
+    let is_there = |row: &Row| row.weight > 0;
+    let first = session.iter().position(is_there);
+    let (Some(first), Some(last)) = (first, session.iter().rposition(is_there)) else { return };
+    for place in first + 1..last {
+        let weight = std::mem::take(&mut session[place].weight);
+        if !fault::armed(Fault::ForgetBetween) {
+            session[first].weight = add(session[first].weight, weight);
         }
     }
 }
@@ -313,11 +381,11 @@ impl Spec {
         if !failed.contains(&true) {
             return Produced::from(delta);
         }
-        let keys = self.key.columns();
+        let keys = places(&self.key, &self.columns);
         let mut errors = ErrorRows::default();
         let name = self.output.fields().get(width).map_or("session", |field| field.name());
         for row in (0..delta.len()).filter(|row| failed[*row]) {
-            let rows = delta.rows.project(keys).expect("the keys are columns");
+            let rows = delta.rows.project(&keys).expect("the keys are columns");
             let message = "overflow: a session ends outside the range of timestamps";
             errors.push(name, &rows, row, message, *delta.time(row), delta.weight(row));
         }

@@ -184,7 +184,7 @@ impl Names<'_> {
 }
 
 /// A literal that SQL writes in quotes; `None` for one that it writes bare.
-fn quoted(value: &ScalarValue) -> Option<String> {
+pub(super) fn quoted(value: &ScalarValue) -> Option<String> {
     let data_type = value.data_type();
     if value.is_null()
         || data_type.is_numeric()

@@ -67,14 +67,30 @@ fn batch(rows: &[&Row]) -> RecordBatch {
     RecordBatch::try_new(schema, columns).unwrap()
 }
 
+const BOUNDS: [SessionBound; 2] = [SessionBound::Start, SessionBound::End];
+
+fn whole() -> Spec {
+    Spec::compile(&schema(0), &[0], (1, GAP), &BOUNDS, &schema(2)).unwrap()
+}
+
+/// Sessions whose rows are the key and the bounds.
+fn counting() -> Spec {
+    let output = project(&schema(2), &[0, 3, 4]);
+    Spec::counting(&schema(0), &[0], (1, GAP), &BOUNDS, &output).unwrap()
+}
+
 /// What comes of these changes, of which `together` epochs arrive at a time, the number of errors, and how many rows are kept.
-fn emitted(changes: &Changes, last: Epoch, together: u64, behind: i64) -> (Changes, i64, usize) {
+fn emitted(
+    spec: Spec,
+    changes: &Changes,
+    last: Epoch,
+    together: u64,
+    behind: i64,
+) -> (Changes, i64, usize) {
     let changes = changes.clone();
     timely::execute_directly(move |worker| {
         let context = StateContext::default().for_state("session.1", "0");
         let kept = context.with_pruning(Arc::new(Behind(behind)));
-        let bounds = [SessionBound::Start, SessionBound::End];
-        let spec = Spec::compile(&schema(0), &[0], (1, GAP), &bounds, &schema(2)).unwrap();
         let ((mut end, probe, seen, failed), states) = states::build(None, || {
             worker.dataflow(|scope| {
                 let (end, rows) = input(scope, "rows", &context);
@@ -193,12 +209,38 @@ fn sessions_grow_split_and_merge() {
         let (last, late) = (120, 25);
         let changes = random_changes(seed, last, late);
         for together in [1, 7, 200] {
-            let (found, failed, _) = emitted(&changes, last, together, late as i64);
+            let (found, failed, _) = emitted(whole(), &changes, last, together, late as i64);
             assert_eq!(failed, 0);
             for epoch in 1..=last {
                 let expected = expected(&added_up(&changes, epoch));
                 assert_eq!(added_up(&found, epoch), expected, "seed {seed}, epoch {epoch}");
             }
+        }
+    }
+}
+
+#[test]
+fn sessions_of_rows_that_stay_are_counted() {
+    for seed in 1..=60 {
+        let (last, late) = (120, 25);
+        let mut changes = random_changes(seed, last, late);
+        changes.retain(|(_, _, weight)| *weight > 0);
+        for together in [1, 7, 200] {
+            let (found, failed, kept) =
+                emitted(counting(), &changes, last, together, i64::from(i32::MAX));
+            assert_eq!(failed, 0);
+            let mut sessions = 0;
+            for epoch in 1..=last {
+                let mut expected_counts = BTreeMap::new();
+                for (row, weight) in expected(&added_up(&changes, epoch)) {
+                    *expected_counts.entry(vec![row[0], row[3], row[4]]).or_insert(0) += weight;
+                }
+                assert_eq!(added_up(&found, epoch), expected_counts, "seed {seed}, epoch {epoch}");
+                sessions = expected_counts.len();
+            }
+            // What has been taken back may still be there.
+            let rows = changes.len();
+            assert!(sessions > 0 && (together < 200 || kept <= 2 * sessions), "{kept} of {rows}");
         }
     }
 }
@@ -212,7 +254,7 @@ fn rows_of_sessions_that_have_ended_are_not_kept() {
             (epoch, vec![epoch as i64 % 3, time, 0], 1)
         })
         .collect();
-    let (_, _, kept) = emitted(&changes, 6_000, 1, 120);
+    let (_, _, kept) = emitted(whole(), &changes, 6_000, 1, 120);
     assert!(kept < 1_500, "{kept} of 6000 rows are kept");
 }
 
@@ -221,12 +263,12 @@ fn a_session_that_ends_out_of_range_is_an_error() {
     let end = i64::MAX - GAP;
     let row = |time: i64| vec![1, time, 0];
     let mut changes: Changes = vec![(1, row(end), 1), (2, row(end + 1), 1), (2, row(7), 1)];
-    let (found, failed, _) = emitted(&changes, 2, 1, i64::MAX);
+    let (found, failed, _) = emitted(whole(), &changes, 2, 1, i64::MAX);
     assert_eq!(failed, 2);
     let rest = BTreeMap::from([(vec![1, 7, 0, 7, 17], 1)]);
     assert_eq!(added_up(&found, 2), rest);
     changes.push((3, row(end + 1), -1));
-    let (found, failed, _) = emitted(&changes, 3, 1, i64::MAX);
+    let (found, failed, _) = emitted(whole(), &changes, 3, 1, i64::MAX);
     assert_eq!(failed, 0);
     assert_eq!(added_up(&found, 3).len(), 2);
 }

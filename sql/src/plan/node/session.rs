@@ -2,6 +2,7 @@
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, PrunedBy, Rendering};
 use crate::plan::names;
+use alluvium_dataflow::codec::has_floats;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::sessions::{self, END, SessionBound, sessions};
 use alluvium_dataflow::window::{Argument, WindowFunction};
@@ -11,18 +12,18 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue};
 
 use super::{Node, PlanNode};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
-use crate::plan::prune::{place, place_in_two, prune, prune_to};
+use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
-use crate::planner::Clause;
+use crate::planner::{Clause, time_window};
 
-/// All input columns, then bounds of the row's session.
+/// Columns of the rows, then bounds of their sessions.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The rows.
@@ -31,10 +32,13 @@ pub struct Session {
     pub keys: Vec<usize>,
     /// The column with the time.
     pub time: usize,
-    /// How far apart rows of a session are at most, in microseconds, and not quite.
+    /// How far apart rows of a session are at most, in the unit of the time, and not quite.
     pub gap: i64,
     /// Which bounds, and their columns.
     pub bounds: Vec<(SessionBound, FieldRef)>,
+    /// Whether rows of a session are only counted: then the columns are the `keys`, in the input's order, and else all of the
+    /// input.
+    pub counted: bool,
     /// Which rows are needed: those of sessions that end after what is to come.
     pub retention: Retention,
     /// The columns of the rows that are kept: those of the input, and the end of the session.
@@ -42,24 +46,35 @@ pub struct Session {
 }
 
 impl IncrementalPlan {
-    /// All columns of the input, then these bounds of sessions.
+    /// All columns of the input, or only the keys, then these bounds of sessions.
     fn sessions(
         input: IncrementalPlan,
         keys: Vec<usize>,
         (time, gap): (usize, i64),
         bounds: Vec<(SessionBound, FieldRef)>,
+        counted: bool,
     ) -> IncrementalPlan {
-        let fields = bounds.iter().map(|(_, field)| field);
-        let fields: Vec<_> = input.schema.fields().iter().chain(fields).cloned().collect();
-        let properties = Properties { append_only: false, ..input.properties.clone() };
+        let properties = match counted {
+            true => Properties::default(),
+            false => Properties { append_only: false, ..input.properties.clone() },
+        };
+        let width = input.width();
+        let passed = passed(&keys, width, counted).map(|column| &input.schema.fields()[column]);
+        let fields: Vec<_> = passed.chain(bounds.iter().map(|(_, field)| field)).cloned().collect();
         let end = Field::new("window_end", input.schema.field(time).data_type().clone(), true);
         let kept = input.schema.fields().iter().cloned().chain([Arc::new(end)]);
         let kept = Arc::new(Schema::new(kept.collect::<Vec<_>>()));
         let retention = Retention::default();
         let input = Box::new(input);
-        let node = Node::Session(Session { input, keys, time, gap, bounds, retention, kept });
+        let node =
+            Node::Session(Session { input, keys, time, gap, bounds, counted, retention, kept });
         IncrementalPlan::new(node, Arc::new(Schema::new(fields)), properties)
     }
+}
+
+/// The columns of an input of so many that come before the bounds of sessions.
+fn passed(keys: &[usize], width: usize, counted: bool) -> impl Iterator<Item = usize> {
+    (0..width).filter(move |column| !counted || keys.contains(column))
 }
 
 /// The sessions that window functions are the bounds of, if they are all of the same ones.
@@ -70,10 +85,8 @@ pub(super) fn from_window(
     functions: &[WindowFunction],
 ) -> Option<IncrementalPlan> {
     let &[(time, SortOptions { descending: false, .. })] = order else { return None };
-    let microseconds = matches!(
-        input.schema.field(time).data_type(),
-        DataType::Timestamp(TimeUnit::Microsecond, _)
-    );
+    let DataType::Timestamp(unit, _) = input.schema.field(time).data_type() else { return None };
+    let unit = time_window::nanoseconds(*unit);
     let bound = |function: &WindowFunction| {
         // The name of what a window computes is its whole definition.
         let (bound, name) = match function.function.name() {
@@ -86,16 +99,31 @@ pub(super) fn from_window(
             [
                 Argument::Column(of),
                 Argument::Constant(ScalarValue::DurationMicrosecond(Some(gap))),
-            ] if *of == time && microseconds => Some((*gap, (bound, field))),
+            ] if *of == time => Some((gap.checked_mul(1_000)?, (bound, field))),
             _ => None,
         }
     };
     let bounds: Option<Vec<_>> = functions.iter().map(bound).collect();
     let (gaps, bounds): (Vec<i64>, Vec<_>) = bounds?.into_iter().unzip();
     let gap = *gaps.first()?;
-    let same = gaps.iter().all(|other| *other == gap);
-    let times = (time, gap);
-    same.then(|| IncrementalPlan::sessions(input.clone(), keys.to_vec(), times, bounds))
+    let is_gap = gap % unit == 0 && gaps.iter().all(|other| *other == gap);
+    let (keys, times) = (keys.to_vec(), (time, gap / unit));
+    is_gap.then(|| IncrementalPlan::sessions(input.clone(), keys, times, bounds, false))
+}
+
+impl Session {
+    /// The columns of the input that come before the bounds.
+    fn passed(&self) -> impl Iterator<Item = usize> {
+        passed(&self.keys, self.input.width(), self.counted)
+    }
+
+    /// What is kept.
+    fn kept_rows(&self) -> &'static str {
+        match self.counted {
+            true => "sessions and the numbers of their rows",
+            false => "rows with their sessions",
+        }
+    }
 }
 
 impl PlanNode for Session {
@@ -107,22 +135,37 @@ impl PlanNode for Session {
         vec![&mut self.input]
     }
 
+    /// If the rows of a session need not be told apart, and none is ever taken back, they are counted.
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
+        let before: Vec<usize> = self.passed().collect();
         let Session { input, keys, time, gap, bounds, .. } = self;
-        let width = input.width();
+        let width = before.len();
         let kept: Vec<usize> =
             (0..bounds.len()).filter(|number| required.contains(&(width + number))).collect();
+        let columns = required.iter().filter(|&&column| column < width);
+        let columns: Vec<usize> = columns.map(|&column| before[column]).collect();
         if kept.is_empty() {
-            return prune(*input, required);
+            return prune(*input, &columns);
         }
-        let mut used: BTreeSet<usize> =
-            required.iter().copied().filter(|&column| column < width).collect();
-        used.extend(keys.iter().copied().chain([time]));
+        // Floats that are equal can differ in their bytes.
+        let is_key = |column: &usize| {
+            let data_type = input.schema.field(*column).data_type();
+            keys.contains(column) && !has_floats(data_type)
+        };
+        let counted = input.properties.append_only
+            && !keys.is_empty()
+            && columns.iter().chain(&keys).all(is_key);
+        let used: BTreeSet<usize> = columns.iter().chain(&keys).copied().chain([time]).collect();
         let (input, used) = prune_to(*input, used)?;
-        let keys = keys.into_iter().map(|key| place(&used, key)).collect();
+        let keys: Vec<usize> = keys.into_iter().map(|key| place(&used, key)).collect();
+        let passed: Vec<usize> = passed(&keys, used.len(), counted).map(|at| used[at]).collect();
         let bounds = kept.iter().map(|&number| bounds[number].clone()).collect();
-        let plan = IncrementalPlan::sessions(input, keys, (place(&used, time), gap), bounds);
-        let place = |&column: &usize| place_in_two((&used, &kept), width, column);
+        let times = (place(&used, time), gap);
+        let plan = IncrementalPlan::sessions(input, keys, times, bounds, counted);
+        let place = |&column: &usize| match column.checked_sub(width) {
+            None => place(&passed, before[column]),
+            Some(number) => passed.len() + place(&kept, number),
+        };
         let columns: Vec<usize> = required.iter().map(place).collect();
         IncrementalPlan::columns(plan, &columns)
     }
@@ -141,13 +184,15 @@ impl PlanNode for Session {
             ))
             .with_remedy("use the end of the sessions, or add it to the key")
         };
-        let bound = |column: usize| match column.checked_sub(width) {
-            Some(number) if self.bounds[number].0 == SessionBound::End => below[self.time].clone(),
-            Some(_) => Err(changes("start")),
-            None if self.keys.contains(&column) => below[column].clone(),
-            None => Err(changes("columns")),
-        };
-        (0..schema.fields().len()).map(bound).collect()
+        let columns = self.passed().map(|column| match self.keys.contains(&column) {
+            true => below[column].clone(),
+            false => Err(changes("columns")),
+        });
+        let bounds = self.bounds.iter().map(|(bound, _)| match bound {
+            SessionBound::End => below[self.time].clone(),
+            SessionBound::Start => Err(changes("start")),
+        });
+        columns.chain(bounds).collect()
     }
 
     fn encode(&self, canonical: &mut Canonical) {
@@ -160,6 +205,9 @@ impl PlanNode for Session {
         for (bound, field) in &self.bounds {
             canonical.flag(*bound == SessionBound::End);
             canonical.data_type(field.data_type());
+        }
+        if self.counted {
+            canonical.text("counted");
         }
     }
 
@@ -174,7 +222,11 @@ impl PlanNode for Session {
     ) -> CompileResult<OperatorId> {
         let bounds: Vec<SessionBound> = self.bounds.iter().map(|(bound, _)| *bound).collect();
         let (schema, times) = (&self.input.schema, (self.time, self.gap));
-        let spec = sessions::Spec::compile(schema, &self.keys, times, &bounds, &plan.schema)?;
+        let compile = match self.counted {
+            true => sessions::Spec::counting,
+            false => sessions::Spec::compile,
+        };
+        let spec = compile(schema, &self.keys, times, &bounds, &plan.schema)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("session");
         let by = compiler.pruning(&id, &self.retention, Some(END));
@@ -184,8 +236,14 @@ impl PlanNode for Session {
 
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
-        let gap = ScalarValue::new_interval_mdn(0, 0, self.gap.saturating_mul(1_000));
-        write!(line, "sessions of {} with gaps of {gap}", below.column(self.time))?;
+        let unit = match below.0.field(self.time).data_type() {
+            DataType::Timestamp(unit, _) => time_window::nanoseconds(*unit),
+            _ => 1,
+        };
+        let gap = ScalarValue::new_interval_mdn(0, 0, self.gap.saturating_mul(unit));
+        let gap = names::quoted(&gap).unwrap_or_default();
+        let what = if self.counted { "counted sessions" } else { "sessions" };
+        write!(line, "{what} of {} with gaps of {gap}", below.column(self.time))?;
         if !self.keys.is_empty() {
             write!(line, " by {}", below.plain(&self.keys))?;
         }
@@ -197,11 +255,11 @@ impl PlanNode for Session {
     }
 
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
-        vec![("rows with their sessions", &self.kept, &self.retention)]
+        vec![(self.kept_rows(), &self.kept, &self.retention)]
     }
 
     fn state(&self, places: &[Place]) -> Option<String> {
-        let mut kept = "rows with their sessions".to_string();
+        let mut kept = self.kept_rows().to_string();
         if !self.keys.is_empty() {
             kept += &format!(" by {}", Names(&self.input.schema).list(&self.keys));
         }
