@@ -3,6 +3,9 @@
 //! DataFusion panics or miscounts where a frame starts behind its end, as `ROWS BETWEEN 3 FOLLOWING AND 1 FOLLOWING`
 //! does. Such a frame has no rows, so it becomes one that DataFusion evaluates to none. The exception is a row whose order
 //! is NULL in a RANGE: its frame has its peers, as in PostgreSQL and SQLite.
+//!
+//! DataFusion also refuses each RANGE, that of a call without a frame included, over a type to which it cannot add. Without
+//! offsets nothing is added, and GROUPS are the same frame.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -79,15 +82,23 @@ fn change(call: &Expr, below: &DFSchema) -> Result<Change> {
     let Expr::WindowFunction(call) = call else { return Ok(Change::None) };
     let frame = &call.params.window_frame;
     let bounds = [&frame.start_bound, &frame.end_bound];
-    if bounds.iter().all(|bound| offset(bound).is_none()) {
-        return Ok(Change::None);
-    }
+    let has_offset = bounds.iter().any(|bound| offset(bound).is_some());
     let order = match frame.units {
         WindowFrameUnits::Range => call.params.order_by.first(),
         WindowFrameUnits::Rows | WindowFrameUnits::Groups => None,
     };
-    let Some(order) = order else { return Ok(counted(call)) };
+    let Some(order) = order else {
+        return Ok(if has_offset { counted(call) } else { Change::None });
+    };
     let kind = order.expr.get_type(below)?;
+    if !has_offset {
+        let [start, end] = bounds.map(WindowFrameBound::clone);
+        let peers = || WindowFrame::new_bounds(WindowFrameUnits::Groups, start, end);
+        return Ok(match takes_ranges(&kind) {
+            true => Change::None,
+            false => Change::Call(with_frame(call, peers())),
+        });
+    }
     let mut offsets = Vec::new();
     for bound in bounds {
         if let Some(offset) = offset(bound) {
@@ -141,6 +152,23 @@ fn with_frame(call: &WindowFunction, frame: WindowFrame) -> Expr {
     let mut call = call.clone();
     call.params.window_frame = frame;
     Expr::from(call)
+}
+
+/// Whether DataFusion evaluates a RANGE over a column of this type.
+fn takes_ranges(kind: &DataType) -> bool {
+    !matches!(
+        kind,
+        DataType::Time32(_)
+            | DataType::Time64(_)
+            | DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
+            | DataType::Interval(_)
+            | DataType::Duration(_)
+            | DataType::Struct(_)
+            | DataType::Map(_, _)
+    )
 }
 
 /// A frame without rows, for each row: both of its bounds lie before the first row.

@@ -208,21 +208,34 @@ fn is_sum(function: &WindowFunctionDefinition) -> bool {
 /// The frame as DataFusion evaluates it.
 fn framed(frame: &WindowFrame, order: &[(usize, SortOptions)]) -> WindowFrame {
     match frame.units {
+        WindowFrameUnits::Groups | WindowFrameUnits::Range if has_offset(frame) => frame.clone(),
         // Without an order all rows are peers: each of them sees all.
-        WindowFrameUnits::Range if order.is_empty() => WindowFrame::new(None),
-        _ => frame.clone(),
+        WindowFrameUnits::Range | WindowFrameUnits::Groups if order.is_empty() => {
+            WindowFrame::new(None)
+        }
+        // Peers are a group.
+        WindowFrameUnits::Groups => WindowFrame::new_bounds(
+            WindowFrameUnits::Range,
+            frame.start_bound.clone(),
+            frame.end_bound.clone(),
+        ),
+        WindowFrameUnits::Range | WindowFrameUnits::Rows => frame.clone(),
     }
 }
 
 /// Whether a frame has the rows whose values are near, by a number or an interval.
 fn has_range_offset(frame: &WindowFrame) -> bool {
-    frame.units == WindowFrameUnits::Range
-        && [&frame.start_bound, &frame.end_bound].into_iter().any(|bound| match bound {
-            WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => {
-                !offset.is_null()
-            }
-            WindowFrameBound::CurrentRow => false,
-        })
+    frame.units == WindowFrameUnits::Range && has_offset(frame)
+}
+
+/// Whether a bound of the frame is so far from the row.
+fn has_offset(frame: &WindowFrame) -> bool {
+    [&frame.start_bound, &frame.end_bound].into_iter().any(|bound| match bound {
+        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => {
+            !offset.is_null()
+        }
+        WindowFrameBound::CurrentRow => false,
+    })
 }
 
 fn call(expr: &Expr) -> Option<&Call> {
