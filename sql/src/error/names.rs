@@ -45,9 +45,7 @@ fn nearest<'a>(name: &str, near: usize, candidates: impl Iterator<Item = &'a str
         .unwrap_or_default()
 }
 
-/// Whether one name is a prefix of the other, as `dep` of `dep_time`; such names are near.
+/// Whether a name begins the candidate, as `dep` does `dep_time`; such names are near.
 fn is_start(name: &str, candidate: &str) -> bool {
-    let (name, candidate) = (name.to_lowercase(), candidate.to_lowercase());
-    name.len().min(candidate.len()) >= 3
-        && (candidate.starts_with(&name) || name.starts_with(&candidate))
+    name.len() >= 3 && candidate.to_lowercase().starts_with(&name.to_lowercase())
 }
