@@ -73,49 +73,24 @@ impl Spec {
     /// Rows of the schema `input`, with sessions of those that agree on the columns `keys`. `time` is a timestamp that is never
     /// NULL, and `gap` in its unit. `output` has all columns and then the `bounds`.
     ///
+    /// If they are `counted`, `output` has of the columns only those of the key, in the input's order. Then rows are only ever
+    /// inserted, there is a key, and it has no floats, because equal keys must have equal bytes.
+    ///
     /// Fails if a column has a type that cannot be stored, or a key one that cannot be a key.
     pub fn compile(
         input: &SchemaRef,
         keys: &[usize],
         (time, gap): (usize, i64),
         bounds: &[SessionBound],
+        counted: bool,
         output: &SchemaRef,
     ) -> Result<Self, CodecError> {
-        Ok(Self {
-            key: KeyColumns::new(input, keys)?,
-            layout: Layout::keyed(input.clone(), keys)?,
-            columns: all_columns(input),
-            time,
-            gap,
-            bounds: bounds.to_vec(),
-            output: output.clone(),
-            counted: false,
-        })
-    }
-
-    /// As [`Spec::compile`], of rows that are only ever inserted: `output` has the key columns, in the input's order, and then the
-    /// `bounds`, once for each row. No key has floats, because equal keys must have equal bytes.
-    pub fn counting(
-        input: &SchemaRef,
-        keys: &[usize],
-        (time, gap): (usize, i64),
-        bounds: &[SessionBound],
-        output: &SchemaRef,
-    ) -> Result<Self, CodecError> {
-        let columns: Vec<usize> =
-            all_columns(input).into_iter().filter(|column| keys.contains(column)).collect();
+        let mut columns = all_columns(input);
+        columns.retain(|column| !counted || keys.contains(column));
         let key = KeyColumns::new(input, keys)?;
-        let places = places(&key, &columns);
-        Ok(Self {
-            key,
-            layout: Layout::keyed(project(input, &columns), &places)?,
-            columns,
-            time,
-            gap,
-            bounds: bounds.to_vec(),
-            output: output.clone(),
-            counted: true,
-        })
+        let layout = Layout::keyed(project(input, &columns), &places(&key, &columns))?;
+        let (bounds, output) = (bounds.to_vec(), output.clone());
+        Ok(Self { key, layout, columns, time, gap, bounds, output, counted })
     }
 }
 

@@ -82,7 +82,7 @@ fn change(call: &Expr, below: &DFSchema) -> Result<Change> {
     let Expr::WindowFunction(call) = call else { return Ok(Change::None) };
     let frame = &call.params.window_frame;
     let bounds = [&frame.start_bound, &frame.end_bound];
-    let has_offset = bounds.iter().any(|bound| offset(bound).is_some());
+    let has_offset = has_offset(frame);
     let order = match frame.units {
         WindowFrameUnits::Range => call.params.order_by.first(),
         WindowFrameUnits::Rows | WindowFrameUnits::Groups => None,
@@ -92,12 +92,12 @@ fn change(call: &Expr, below: &DFSchema) -> Result<Change> {
     };
     let kind = order.expr.get_type(below)?;
     if !has_offset {
+        if takes_ranges(&kind) {
+            return Ok(Change::None);
+        }
         let [start, end] = bounds.map(WindowFrameBound::clone);
-        let peers = || WindowFrame::new_bounds(WindowFrameUnits::Groups, start, end);
-        return Ok(match takes_ranges(&kind) {
-            true => Change::None,
-            false => Change::Call(with_frame(call, peers())),
-        });
+        let groups = WindowFrame::new_bounds(WindowFrameUnits::Groups, start, end);
+        return Ok(Change::Call(with_frame(call, groups)));
     }
     let mut offsets = Vec::new();
     for bound in bounds {
@@ -175,6 +175,11 @@ fn takes_ranges(kind: &DataType) -> bool {
 fn no_rows() -> WindowFrame {
     let far = WindowFrameBound::Preceding(ScalarValue::UInt64(Some(i64::MAX as u64)));
     WindowFrame::new_bounds(WindowFrameUnits::Rows, far.clone(), far)
+}
+
+/// Whether a bound of the frame is so far from the row.
+pub(crate) fn has_offset(frame: &WindowFrame) -> bool {
+    [&frame.start_bound, &frame.end_bound].into_iter().any(|bound| offset(bound).is_some())
 }
 
 /// The offset of a bound that has one.

@@ -39,7 +39,7 @@ mod equality;
 pub(crate) mod extent;
 mod filter_push_down;
 mod final_rows;
-mod frame_bounds;
+pub(crate) mod frame_bounds;
 pub(crate) mod functions;
 mod grouping_sets;
 mod growth;

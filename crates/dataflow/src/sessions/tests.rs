@@ -70,13 +70,13 @@ fn batch(rows: &[&Row]) -> RecordBatch {
 const BOUNDS: [SessionBound; 2] = [SessionBound::Start, SessionBound::End];
 
 fn whole() -> Spec {
-    Spec::compile(&schema(0), &[0], (1, GAP), &BOUNDS, &schema(2)).unwrap()
+    Spec::compile(&schema(0), &[0], (1, GAP), &BOUNDS, false, &schema(2)).unwrap()
 }
 
 /// Sessions whose rows are the key and the bounds.
 fn counting() -> Spec {
     let output = project(&schema(2), &[0, 3, 4]);
-    Spec::counting(&schema(0), &[0], (1, GAP), &BOUNDS, &output).unwrap()
+    Spec::compile(&schema(0), &[0], (1, GAP), &BOUNDS, true, &output).unwrap()
 }
 
 /// What comes of these changes, of which `together` epochs arrive at a time, the number of errors, and how many rows are kept.

@@ -8,9 +8,7 @@ use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Sche
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::{NullTreatment, WindowFunctionParams};
 use datafusion_expr::logical_plan as logical;
-use datafusion_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
-};
+use datafusion_expr::{Expr, SortExpr, WindowFrame, WindowFrameUnits, WindowFunctionDefinition};
 use datafusion_functions_aggregate::sum::sum_udaf;
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
@@ -19,6 +17,7 @@ use super::{Builder, check_columns};
 use crate::error::{Error, Result};
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::Expression;
+use crate::planner::frame_bounds::has_offset;
 use crate::planner::functions::moving::over;
 
 /// A call of a window function.
@@ -226,16 +225,6 @@ fn framed(frame: &WindowFrame, order: &[(usize, SortOptions)]) -> WindowFrame {
 /// Whether a frame has the rows whose values are near, by a number or an interval.
 fn has_range_offset(frame: &WindowFrame) -> bool {
     frame.units == WindowFrameUnits::Range && has_offset(frame)
-}
-
-/// Whether a bound of the frame is so far from the row.
-fn has_offset(frame: &WindowFrame) -> bool {
-    [&frame.start_bound, &frame.end_bound].into_iter().any(|bound| match bound {
-        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => {
-            !offset.is_null()
-        }
-        WindowFrameBound::CurrentRow => false,
-    })
 }
 
 fn call(expr: &Expr) -> Option<&Call> {

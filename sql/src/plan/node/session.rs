@@ -222,11 +222,8 @@ impl PlanNode for Session {
     ) -> CompileResult<OperatorId> {
         let bounds: Vec<SessionBound> = self.bounds.iter().map(|(bound, _)| *bound).collect();
         let (schema, times) = (&self.input.schema, (self.time, self.gap));
-        let compile = match self.counted {
-            true => sessions::Spec::counting,
-            false => sessions::Spec::compile,
-        };
-        let spec = compile(schema, &self.keys, times, &bounds, &plan.schema)?;
+        let (keys, output) = (&self.keys, &plan.schema);
+        let spec = sessions::Spec::compile(schema, keys, times, &bounds, self.counted, output)?;
         let input = compiler.rows(&self.input)?;
         let id = compiler.next_id("session");
         let by = compiler.pruning(&id, &self.retention, Some(END));
