@@ -14,6 +14,7 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::{CodecError, Encoded, ValueCodec};
+use crate::columns::Columns;
 use crate::delta::{Delta, DeltaStream, Times, each_delta};
 use crate::fault::{self, Fault};
 use crate::layout::{all_columns, types_of};
@@ -28,24 +29,37 @@ const MOST_SKIPPED: u32 = 64;
 /// How rows are compared: they are equal if all their bits are.
 #[derive(Clone, Debug)]
 pub struct Spec {
+    /// The columns that count; `None` if all do.
+    columns: Option<Columns>,
     codec: ValueCodec,
 }
 
 impl Spec {
     /// For rows of `schema`. Fails if a column has a type that cannot be stored.
     pub fn compile(schema: &SchemaRef) -> Result<Self, CodecError> {
-        Ok(Self { codec: ValueCodec::new(&types_of(schema, &all_columns(schema)))? })
+        let codec = ValueCodec::new(&types_of(schema, &all_columns(schema)))?;
+        Ok(Self { columns: None, codec })
+    }
+
+    /// For rows of which only some columns are wanted.
+    pub(crate) fn of_columns(columns: Columns) -> Result<Self, CodecError> {
+        let spec = Self::compile(columns.schema())?;
+        Ok(Self { columns: Some(columns), ..spec })
     }
 }
 
-/// The same changes, in fewer rows where equal rows are in one delta.
+/// The same changes, of the columns that count, in fewer rows where equal rows are in one delta.
 pub fn combine<'scope, T: PageTime>(
     spec: &Spec,
     rows: DeltaStream<'scope, T>,
     context: &StateContext,
 ) -> DeltaStream<'scope, T> {
     let mut combiner = Combiner::new(spec.clone(), context);
+    let columns = spec.columns.clone();
     each_delta(rows, "Combine", move |delta| {
+        if let Some(columns) = &columns {
+            columns.pick(delta);
+        }
         if let Some(combined) = combiner.combine(delta) {
             *delta = combined;
         }

@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::arrangement::{arrange, deltas};
 use crate::codec::CodecError;
+use crate::columns::Columns;
 use crate::combine::{self, combine};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
@@ -31,14 +32,23 @@ pub struct Spec {
 impl Spec {
     /// DISTINCT of rows of `schema`. Fails if a column cannot be a key.
     pub fn compile(schema: SchemaRef) -> Result<Self, CodecError> {
-        Self::marked(schema, 0)
+        let combined = combine::Spec::compile(&schema)?;
+        Self::of_combined(combined, schema, 0)
     }
 
-    /// As [`Spec::compile`], where the last `marks` columns are marks: booleans that are never NULL.
-    pub fn marked(schema: SchemaRef, marks: usize) -> Result<Self, CodecError> {
+    /// As [`Spec::compile`], of these columns of the rows. The last `marks` of them are marks: booleans that are never NULL.
+    pub(crate) fn marked(columns: Columns, marks: usize) -> Result<Self, CodecError> {
+        let schema = columns.schema().clone();
+        Self::of_combined(combine::Spec::of_columns(columns)?, schema, marks)
+    }
+
+    fn of_combined(
+        combined: combine::Spec,
+        schema: SchemaRef,
+        marks: usize,
+    ) -> Result<Self, CodecError> {
         let keys: Vec<usize> = (0..schema.fields().len() - marks).collect();
         let key = KeyColumns::new(&schema, &keys)?;
-        let combined = combine::Spec::compile(&schema)?;
         Ok(Self { key, layout: Layout::grouped(schema, &keys)?, combined })
     }
 

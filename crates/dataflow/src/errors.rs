@@ -1,20 +1,20 @@
 //! Errors as rows, kept while their cause exists.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, NullTrace, Spine};
+use alluvium_trace::{Epoch, Spine};
 use std::sync::Arc;
 
 use arrow::array::{AsArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 
-use crate::arrangement::{Arrangement, Kept, arrange_encoded};
+use crate::arrangement::{Arrangement, Kept, encode};
 use crate::codec::{CodecError, Encoded};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange_by_key;
 use crate::fault::{self, Fault};
 use crate::layout::Layout;
 use crate::map::error_schema;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
 use crate::states;
 use crate::weight::{add, weight_of};
 
@@ -50,26 +50,10 @@ pub fn keep_errors<'scope>(
         true => exchange_by_key(errors, &rows, context),
         false => errors,
     };
-    let mut keys = Encoded::counted(context);
-    let mut values = Encoded::counted(context);
-    let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
-        errors,
-        "Errors",
-        String::new(),
-        context,
-        move |delta, buffer| {
-            keys.clear();
-            values.clear();
-            rows.encode(&delta.rows, &mut keys, &mut values);
-            for row in 0..delta.len() {
-                buffer.push(keys.get(row), &[], delta.time(row), delta.weight(row));
-            }
-        },
-    );
     let logic =
         FirstSeen { layout: layout.clone(), epoch: Encoded::counted(context), seen: Vec::new() };
-    let arranged =
-        reduce::<_, Spine<Epoch>, _>(arranged, "FirstSeen", layout.key_names(), context, logic);
+    let (encode, key) = (encode(&rows, false, context), layout.key_names());
+    let arranged = reduce_rows::<Spine<Epoch>, _>(errors, encode, "FirstSeen", key, context, logic);
     Arrangement::kept(arranged, layout)
 }
 

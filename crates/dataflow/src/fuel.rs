@@ -23,6 +23,7 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::{OutputBuilder, builder_rc::OperatorBuilder};
+use timely::progress::operate::FrontierInterest;
 use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
@@ -99,6 +100,7 @@ where
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
     let activator = scope.activator_for(Rc::clone(&builder.operator_info().address));
     let mut input = builder.new_input(stream, Pipeline);
+    builder.set_notify_for(0, FrontierInterest::Never);
     let (rows_output, rows) = builder.new_output();
     let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
     let (errors_output, errors) = builder.new_output();

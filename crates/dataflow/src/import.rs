@@ -14,10 +14,11 @@
 //! trace has all rows that were sent to its dataflow, with the dataflow that reads it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Epoch, Spine};
+use alluvium_trace::{Batch, Cursor, Epoch, Spine};
 use differential_dataflow::operators::arrange::{
     Arranged, ShutdownButton, TraceAgent, TraceReplayInstruction,
 };
@@ -27,12 +28,13 @@ use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OperatorInfo;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::source;
-use timely::dataflow::operators::{Capability, CapabilitySet, Concat};
+use timely::dataflow::operators::{Capability, CapabilitySet};
 use timely::progress::Antichain;
 use timely::scheduling::Activator;
 
-use crate::arrangement::{Arrangement, Kept, deltas};
-use crate::delta::{Delta, DeltaStream};
+use crate::arrangement::{Arrangement, Kept};
+use crate::delta::{Delta, DeltaStream, EncodedDelta};
+use crate::fuel::Fuel;
 use crate::layout::Layout;
 use crate::publication::Publication;
 use crate::reader::{Reader, read_as_of};
@@ -137,15 +139,40 @@ impl Imports {
         context: &StateContext,
     ) -> DeltaStream<'scope, Epoch> {
         let Published { publication, trace, layout, promised } = *table;
-        let changes = source(scope, "Listen", |capability, info| {
+        let mut batches = Vec::new();
+        if states::start().is_none() {
+            trace.map_batches(|batch| batches.push(read_as_of(batch, as_of)));
+            batches.retain(|batch| !batch.is_empty());
+        }
+        source(scope, "Listen", |capability, info| {
             let mut place = self.place(scope, capability, &info, as_of, Rc::clone(promised));
-            let activator = scope.activator_for(Rc::clone(&info.address));
-            let listener = publication.listen(as_of, activator, Rc::clone(&place.limit));
-            let mut listener = Some(listener);
-            let columns = columns.to_vec();
+            let activator = || scope.activator_for(Rc::clone(&info.address));
+            let limit = Rc::clone(&place.limit);
+            let mut listener = Some(publication.listen(as_of, activator(), limit));
+            let (layout, columns) = (layout.clone(), columns.to_vec());
+            let cursors = batches.iter().map(Batch::scan).collect();
+            let scan = Scan {
+                cursors,
+                rows: EncodedDelta::new(context),
+                layout,
+                columns: columns.clone(),
+                fuel: Fuel::new(context),
+                activator: activator(),
+            };
+            let mut contents = (!batches.is_empty()).then_some(scan);
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
                 let has_reader = place.advance(|capabilities| {
                     let Some(listener) = &listener else { return Epoch::MAX };
+                    if let Some(scan) = &mut contents {
+                        let capability = capabilities.delayed(&as_of);
+                        let is_over = scan.advance(|mut rows| {
+                            output.session_with_builder(&capability).give_container(&mut rows);
+                        });
+                        if !is_over {
+                            return as_of;
+                        }
+                        contents = None;
+                    }
                     while let Some(changes) = listener.next() {
                         let capability = capabilities.delayed(&changes.first_time());
                         let mut changes = changes.project(&columns);
@@ -154,26 +181,10 @@ impl Imports {
                     listener.frontier()
                 });
                 if !has_reader {
-                    listener = None;
+                    (listener, contents) = (None, None);
                 }
             }
-        });
-        if states::start().is_some() {
-            return changes;
-        }
-        let mut batches = Vec::new();
-        trace.map_batches(|batch| batches.push(read_as_of(batch, as_of)));
-        batches.retain(|batch| !batch.is_empty());
-        let contents = source(scope, "Contents", |mut capability, _info| {
-            capability.downgrade(&as_of);
-            let mut first = Some((capability, batches));
-            move |output| {
-                if let Some((capability, batches)) = first.take() {
-                    output.session(&capability).give_iterator(batches.into_iter());
-                }
-            }
-        });
-        deltas(contents, layout.clone(), columns.to_vec(), context).concat(changes)
+        })
     }
 
     /// The place of a new import, which holds the capability of its source.
@@ -198,6 +209,40 @@ impl Imports {
             activator: scope.activator_for(Rc::clone(&info.address)),
         });
         Place { capabilities, complete: as_of, promised, limit }
+    }
+}
+
+/// The rows of batches, read within the fuel of the operator.
+struct Scan {
+    cursors: VecDeque<Cursor<Epoch>>,
+    rows: EncodedDelta<Epoch>,
+    layout: Layout,
+    columns: Vec<usize>,
+    fuel: Fuel,
+    activator: Activator,
+}
+
+impl Scan {
+    /// Emits the next rows; returns whether these were the last ones.
+    fn advance(&mut self, mut emit: impl FnMut(Delta<Epoch>)) -> bool {
+        self.fuel.refill();
+        while self.fuel.is_left()
+            && let Some(cursor) = self.cursors.front_mut()
+        {
+            self.rows.fill(cursor);
+            match self.rows.decode(&self.layout, &self.columns) {
+                Some(rows) => {
+                    self.fuel.consume(rows.bytes());
+                    emit(rows);
+                }
+                None => drop(self.cursors.pop_front()),
+            }
+        }
+        let is_over = self.cursors.is_empty();
+        if !is_over {
+            self.fuel.reschedule(&self.activator);
+        }
+        is_over
     }
 }
 

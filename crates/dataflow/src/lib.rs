@@ -24,7 +24,9 @@
 pub mod aggregate;
 pub mod arrangement;
 pub mod asof_join;
+mod batcher;
 pub mod codec;
+mod columns;
 pub mod combine;
 pub mod consolidate;
 pub mod constant;

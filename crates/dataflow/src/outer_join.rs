@@ -12,10 +12,9 @@ use alluvium_trace::memory::StateContext;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
-use timely::dataflow::operators::Concatenate;
 
 use crate::arrangement::{Kept, keep};
-use crate::delta::{DeltaStream, each_delta};
+use crate::delta::{DeltaStream, concatenated, each_delta};
 use crate::fault::{self, Fault};
 use crate::join::{self, join};
 use crate::layout::assemble;
@@ -226,8 +225,8 @@ pub fn outer_join<'scope>(
     {
         streams.push(named(pairs, spec.schema.clone()));
     }
-    let scope = left.arranged.stream.scope();
-    OuterJoined { rows: scope.concatenate(streams), errors }
+    let rows = concatenated(streams).expect("a join has pairs or rows of a side");
+    OuterJoined { rows, errors }
 }
 
 /// The pairs for which `residual` is true, and the errors. Without the columns of the right side if the join returns no

@@ -84,7 +84,7 @@ mod tests {
     use timely::progress::frontier::AntichainRef;
 
     use super::*;
-    use crate::arrangement::describe;
+    use crate::batcher::describe;
 
     /// A key, a value and a time.
     type Place = (Vec<u8>, Vec<u8>, Epoch);

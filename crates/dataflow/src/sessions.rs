@@ -16,22 +16,21 @@
 //! ```
 
 use alluvium_trace::memory::{Charge, StateContext};
-use alluvium_trace::{BoundColumn, Cursors, Epoch, NullTrace, Spine};
+use alluvium_trace::{BoundColumn, Cursors, Epoch, RowBuffer, Spine};
 use arrow::array::{ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
-use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
 use crate::decoded::decoded_with_errors;
-use crate::delta::{DeltaStream, EncodedDelta};
+use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
 use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble, project};
 use crate::map::ErrorRows;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
 use crate::weight::{add, weight_of};
 
 /// Where the end of a session is in a value, as what prunes it finds it.
@@ -104,34 +103,30 @@ pub fn sessions<'scope>(
     context: &StateContext,
     kept: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
-    let Spec { key, layout, columns, time, gap, counted, .. } = spec.clone();
+    let Spec { layout, columns, time, gap, counted, .. } = spec.clone();
     let (mut keys, mut values) = (Encoded::counted(context), Encoded::counted(context));
     let (encoding, mut entry) = (layout.clone(), Vec::new());
-    let changes = arrange_encoded::<Epoch, NullTrace<Epoch>>(
-        exchange(stream, &key, context),
-        "ArrangeTimes",
-        layout.key_names(),
-        context,
-        move |delta, buffer| {
-            keys.clear();
-            values.clear();
-            let rows = delta.rows.project(&columns).expect("the columns are of the input");
-            encoding.encode(&rows, &mut keys, &mut values);
-            let times =
-                cast(delta.rows.column(time), &DataType::Int64).expect("a timestamp is a number");
-            let times = times.as_primitive::<Int64Type>();
-            for row in 0..delta.len() {
-                entry.clear();
-                entry.extend_from_slice(&sorted(times.value(row)));
-                entry.extend_from_slice(values.get(row));
-                buffer.push(keys.get(row), &entry, delta.time(row), delta.weight(row));
-            }
-        },
-    );
+    let encode = move |delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>| {
+        keys.clear();
+        values.clear();
+        let rows = delta.rows.project(&columns).expect("the columns are of the input");
+        encoding.encode(&rows, &mut keys, &mut values);
+        let times =
+            cast(delta.rows.column(time), &DataType::Int64).expect("a timestamp is a number");
+        let times = times.as_primitive::<Int64Type>();
+        for row in 0..delta.len() {
+            entry.clear();
+            entry.extend_from_slice(&sorted(times.value(row)));
+            entry.extend_from_slice(values.get(row));
+            buffer.push(keys.get(row), &entry, delta.time(row), delta.weight(row));
+        }
+    };
     let charge = kept.budget().charge(0);
     let (rows, bytes, entry) = Default::default();
     let logic = Sessions { gap, counted, rows, bytes, entry, charge };
-    let rows = reduce::<_, Spine<Epoch>, _>(changes, "Sessions", layout.key_names(), kept, logic);
+    let rows = exchange(stream, &spec.key, context);
+    let key = layout.key_names();
+    let rows = reduce_rows::<Spine<Epoch>, _>(rows, encode, "Sessions", key, kept, logic);
     let spec = spec.clone();
     decoded_with_errors(rows.stream, context, move |encoded| spec.decode(encoded))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Epoch, NullTrace, RowBuffer, Spine};
+use alluvium_trace::{Batch, Epoch, RowBuffer, Spine};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt64Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
@@ -27,7 +27,7 @@ use crate::input::{Input, input};
 use crate::late::{Late, LateRows};
 use crate::layout::{Layout, assemble};
 use crate::publication::Publication;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
 use crate::weight::{add, weight_of};
 
 /// The worker's end of a table's input.
@@ -151,26 +151,16 @@ fn unkeyed<'scope>(
     let rows = exchange_by_key(changes, layout, context);
     let mut encoded = EncodedRows::new(layout, context);
     let publishing = publication.clone();
-    let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
-        rows,
-        "TableChanges",
-        layout.key_names(),
-        context,
-        move |delta, buffer| {
-            publishing.publish(sent_at(delta), || delta.clone());
-            encoded.fill(delta);
-            for row in 0..delta.len() {
-                buffer.push(encoded.keys.get(row), &[], delta.time(row), delta.weight(row));
-            }
-        },
-    );
-    let arranged = reduce::<_, Spine<Epoch>, _>(
-        arranged,
-        "Multiset",
-        layout.key_names(),
-        context,
-        Multiset { refused, publication: publication.clone() },
-    );
+    let encode = move |delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>| {
+        publishing.publish(sent_at(delta), || delta.clone());
+        encoded.fill(delta);
+        for row in 0..delta.len() {
+            buffer.push(encoded.keys.get(row), &[], delta.time(row), delta.weight(row));
+        }
+    };
+    let logic = Multiset { refused, publication: publication.clone() };
+    let key = layout.key_names();
+    let arranged = reduce_rows::<Spine<Epoch>, _>(rows, encode, "Multiset", key, context, logic);
     Arrangement::kept(arranged, layout.clone())
 }
 
@@ -311,23 +301,14 @@ fn keyed<'scope>(
     let rows = exchange_by_key(changes, layout, context);
     let publishing = publication.clone();
     let mut writes = Writes::new(layout, context);
-    let arranged = arrange_encoded::<_, NullTrace<Epoch>>(
-        rows,
-        "TableWrites",
-        layout.key_names(),
-        context,
-        move |delta, buffer| {
-            publishing.publish(sent_at(delta), || insertions(delta));
-            writes.encode(delta, buffer);
-        },
-    );
-    let arranged = reduce::<_, Spine<Epoch>, _>(
-        arranged,
-        "LastWrite",
-        layout.key_names(),
-        context,
-        LastWrite { row: Vec::new(), late: late.rows(layout), publication: publication.clone() },
-    );
+    let encode = move |delta: &Delta<Epoch>, buffer: &mut RowBuffer<Epoch>| {
+        publishing.publish(sent_at(delta), || insertions(delta));
+        writes.encode(delta, buffer);
+    };
+    let (row, late) = (Vec::new(), late.rows(layout));
+    let logic = LastWrite { row, late, publication: publication.clone() };
+    let key = layout.key_names();
+    let arranged = reduce_rows::<Spine<Epoch>, _>(rows, encode, "LastWrite", key, context, logic);
     Arrangement::kept(arranged, layout.clone())
 }
 

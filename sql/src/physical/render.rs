@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use alluvium_dataflow::arrangement::{Kept, keep};
 use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::delta::{Delta, DeltaStream, Times};
+use alluvium_dataflow::delta::{Delta, DeltaStream, Times, concatenated};
 use alluvium_dataflow::errors::keep_errors;
 use alluvium_dataflow::exchange::{exchange, exchange_by_key};
 use alluvium_dataflow::import::Imports;
@@ -19,7 +19,6 @@ use alluvium_trace::memory::StateContext;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use timely::dataflow::Scope;
-use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::worker::Worker;
 
@@ -34,8 +33,8 @@ pub struct ViewDataflow {
     pub contents: Option<Contents>,
     /// Its errors, if any of its expressions can fail: (expression, row, message: Utf8; epoch: UInt64).
     pub errors: Option<Contents>,
-    /// How far it has come.
-    pub probe: Probe<Epoch>,
+    /// How far it has come, if what it keeps does not say so.
+    pub probe: Option<Probe<Epoch>>,
     /// Where the rows of tables enter that do not keep them.
     pub streams: Vec<StreamInput>,
     /// Where the rows of other dataflows enter. Ends the dataflow when dropped.
@@ -164,7 +163,6 @@ impl<'scope> Rendering<'scope, '_> {
     }
 
     fn finish(mut self, plan: &PhysicalPlan, sink: Option<Box<dyn Sink>>) -> ViewDataflow {
-        let probe = Probe::new();
         let mut rows = self.rows(plan.root);
         let contents = plan.kept.as_ref().map(|KeptRows { key, layout, name, state }| {
             let context = self.context_of(state);
@@ -174,20 +172,16 @@ impl<'scope> Rendering<'scope, '_> {
                 rows = exchange_by_key(rows.clone(), layout, &context);
             }
             let kept = keep(rows.clone(), layout.clone(), name, &context);
-            kept.arranged.stream.clone().probe_with(&probe);
             Contents::new(&kept, &context)
         });
-        rows.clone().probe_with(&probe);
-        if let Some(sink) = sink {
-            sink::sink(rows, sink).probe_with(&probe);
-        }
-        let errors = std::mem::take(&mut self.errors);
-        let errors = (!errors.is_empty()).then(|| {
+        let probe = match sink {
+            Some(sink) => Some(sink::sink(rows, sink).probe().0),
+            None => contents.is_none().then(|| rows.probe().0),
+        };
+        let errors = concatenated(std::mem::take(&mut self.errors)).map(|errors| {
             let (spec, state) = &plan.errors;
             let context = self.context_of(state);
-            let kept = keep_errors(spec, self.scope.concatenate(errors), &context);
-            kept.arranged.stream.clone().probe_with(&probe);
-            Contents::new(&kept, &context)
+            Contents::new(&keep_errors(spec, errors, &context), &context)
         });
         let Self { streams, imports, late, .. } = self;
         ViewDataflow { contents, errors, probe, streams, imports, late }

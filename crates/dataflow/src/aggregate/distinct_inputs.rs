@@ -20,12 +20,11 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, new_null
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{not, nullif};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use timely::dataflow::operators::Concatenate;
 
-use super::columns::Columns;
 use super::{Aggregate, Function};
 use crate::codec::CodecError;
-use crate::delta::{DeltaStream, each_delta};
+use crate::columns::Columns;
+use crate::delta::{DeltaStream, concatenated, each_delta};
 use crate::distinct::{self, distinct};
 use crate::layout::assemble;
 
@@ -44,7 +43,6 @@ pub(super) struct DistinctInputs {
 /// An input of which each value counts once.
 #[derive(Clone, Debug)]
 struct DistinctInput {
-    columns: Columns,
     distinct: distinct::Spec,
     widening: Widening,
 }
@@ -134,7 +132,7 @@ impl DistinctInputs {
             let filters: Vec<usize> = filters.into_iter().collect();
             let used = keys.iter().copied().chain([column]).chain(filters.iter().copied());
             let columns = Columns::new(input, used.collect());
-            let distinct = distinct::Spec::marked(columns.schema().clone(), filters.len())?;
+            let distinct = distinct::Spec::marked(columns, filters.len())?;
             let mut widening = Widening::new(&schema, width);
             for place in places {
                 let Aggregate { function, filter, .. } = *of(&place);
@@ -142,7 +140,7 @@ impl DistinctInputs {
                 let mark = mark.map(|mark| width + 1 + mark);
                 widening.sources[place] = Source::input(function, width, mark);
             }
-            values.push(DistinctInput { columns, distinct, widening });
+            values.push(DistinctInput { distinct, widening });
         }
         let aggregates = aggregates.iter().enumerate().map(|(number, aggregate)| Aggregate {
             input: Some(width + number),
@@ -168,14 +166,14 @@ impl DistinctInputs {
         context: &StateContext,
     ) -> DeltaStream<'scope, Epoch> {
         let mut streams = Vec::with_capacity(1 + self.values.len());
-        for DistinctInput { columns, distinct: spec, widening } in &self.values {
+        for DistinctInput { distinct: spec, widening } in &self.values {
             // Partitioned by group and value: the values of a large group are on many workers.
-            streams.push(widening.of(distinct(spec, columns.of(stream), context)));
+            streams.push(widening.of(distinct(spec, stream.clone(), context)));
         }
         if let Some((columns, widening)) = &self.rows {
             streams.push(widening.of(columns.of(stream)));
         }
-        stream.scope().concatenate(streams)
+        concatenated(streams).expect("there are aggregates over distinct values")
     }
 }
 

@@ -18,9 +18,9 @@ use datafusion_expr::{AggregateUDF, EmitTo};
 use datafusion_physical_expr::PhysicalSortExpr;
 use datafusion_physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 
-use super::columns::Columns;
 use crate::arrangement::arrange;
 use crate::codec::{CodecError, Encoded};
+use crate::columns::Columns;
 use crate::delta::DeltaStream;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};

@@ -4,15 +4,15 @@
 //! deletion, is added to the accumulators.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, NullTrace, PageTime, Spine};
+use alluvium_trace::{Epoch, PageTime, Spine};
 use arrow::datatypes::SchemaRef;
 
 use super::Aggregate;
 use super::accumulator::{Accumulators, Inputs, State};
-use super::columns::Columns;
 use super::distinct_inputs::DistinctInputs;
-use crate::arrangement::arrange;
+use crate::arrangement::encode;
 use crate::codec::{CodecError, KeyCodec};
+use crate::columns::Columns;
 use crate::combine::{self, combine};
 use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaStream, EncodedDelta};
@@ -21,7 +21,7 @@ use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble, encoded_here, types_of};
 use crate::map::ErrorRows;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
 
 /// Accumulated aggregates and where their inputs come from.
 #[derive(Clone, Debug)]
@@ -63,16 +63,20 @@ impl Spec {
             let columns = keys.iter().copied().chain(inputs).collect();
             (Source::Rows(Columns::new(input, columns)), aggregates.to_vec())
         };
-        let rows = match &source {
-            Source::Rows(columns) => columns.schema().clone(),
-            Source::Distinct(inputs) => inputs.schema().clone(),
+        let (rows, combined) = match &source {
+            Source::Rows(columns) => {
+                (columns.schema().clone(), combine::Spec::of_columns(columns.clone())?)
+            }
+            Source::Distinct(inputs) => {
+                (inputs.schema().clone(), combine::Spec::compile(inputs.schema())?)
+            }
         };
         let types = types_of(&rows, &all_columns(&rows)[keys.len()..]);
         let grouped: Vec<usize> = (0..keys.len()).collect();
         Ok(Self {
             source,
             group: KeyColumns::new(&rows, &grouped)?,
-            combined: combine::Spec::compile(&rows)?,
+            combined,
             layout: Layout::grouped(rows, &grouped)?,
             accumulators: Accumulators::new(&aggregates, &types)?,
             keys: KeyCodec::new(&types_of(input, keys))?,
@@ -127,7 +131,7 @@ pub(super) fn linear<'scope>(
     context: &StateContext,
 ) -> (DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>) {
     let (rows, is_there) = match &spec.source {
-        Source::Rows(columns) => (columns.of(stream), is_grouped),
+        Source::Rows(_) => (stream.clone(), is_grouped),
         Source::Distinct(inputs) => (inputs.of(stream, context), false),
     };
     let mut rows = combine(&spec.combined, rows, context);
@@ -135,7 +139,6 @@ pub(super) fn linear<'scope>(
         rows = exchange(rows, &spec.group, context);
     }
     let layout = &spec.layout;
-    let changes = arrange::<Epoch, NullTrace<Epoch>>(rows, layout, "ArrangeGroups", context);
     let logic = Linear {
         columns: spec.input_columns(),
         layout: layout.clone(),
@@ -146,7 +149,8 @@ pub(super) fn linear<'scope>(
         after: Vec::new(),
     };
     let key = layout.key_names();
-    let states = reduce::<_, Spine<Epoch>, _>(changes, "Aggregate", key, context, logic);
+    let encode = encode(layout, false, context);
+    let states = reduce_rows::<Spine<Epoch>, _>(rows, encode, "Aggregate", key, context, logic);
     let results = spec.results();
     decoded_with_errors(states.stream, context, move |encoded| results.of(encoded))
 }

@@ -8,7 +8,6 @@
 //! A GROUP BY that needs several of these puts their results side by side, as the lanes of a ranking.
 
 pub mod accumulator;
-mod columns;
 mod decimal_sum;
 mod distinct_inputs;
 mod fallback;
@@ -19,12 +18,11 @@ mod spec;
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
-use timely::dataflow::operators::Concatenate;
 
 pub use self::fallback::Fallback;
 pub use self::function::{Aggregate, Function};
 pub use self::spec::Spec;
-use crate::delta::DeltaStream;
+use crate::delta::{DeltaStream, concatenated};
 use crate::exchange::exchange;
 use crate::ranked::extremes;
 
@@ -42,7 +40,6 @@ pub fn aggregate<'scope>(
     stream: DeltaStream<'scope, Epoch>,
     context: &StateContext,
 ) -> Aggregated<'scope> {
-    let scope = stream.scope();
     let mut lanes = Vec::new();
     let mut errors = Vec::new();
     // Sums alone exchange what is left of their rows.
@@ -59,10 +56,10 @@ pub fn aggregate<'scope>(
         errors.push(failed);
     }
     lanes.extend(spec.ranked.iter().map(|columns| columns.of(&rows)));
-    let errors = (!errors.is_empty()).then(|| scope.concatenate(errors));
+    let errors = concatenated(errors);
     let rows = match &spec.lanes {
         Some(lanes_spec) => extremes(lanes_spec, lanes, context),
-        None => scope.concatenate(lanes),
+        None => concatenated(lanes).expect("an aggregation has aggregates or keys"),
     };
     let rows = match &spec.in_order {
         Some(columns) => columns.of(&rows),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 
-use super::columns::Columns;
 use super::{Aggregate, Fallback, fallback, linear};
 use crate::codec::{CodecError, has_floats};
+use crate::columns::Columns;
 use crate::key_columns::KeyColumns;
 use crate::ranked::{End, Lane, extremes};
 

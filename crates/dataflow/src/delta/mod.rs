@@ -2,10 +2,12 @@
 
 mod builder;
 mod bytes;
+mod concatenated;
 mod each;
 
 pub use self::builder::DELTA_ROWS;
 pub(crate) use self::builder::{DeltaBuilder, EncodedDelta, delta_bytes};
+pub use self::concatenated::concatenated;
 pub(crate) use self::each::each_delta;
 
 use std::sync::{Arc, LazyLock};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, BoundColumn, Epoch, NullTrace, Spine};
+use alluvium_trace::{Batch, BoundColumn, Epoch, Spine};
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -15,13 +15,13 @@ use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use super::Spec;
-use crate::arrangement::arrange;
+use crate::arrangement::encode;
 use crate::codec::CodecError;
 use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::broadcast;
 use crate::fault::{self, Fault};
 use crate::layout::{Layout, assemble};
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
 use crate::states::{self, Placement};
 
 /// The number of a column with a waterline, among these, and a value of it.
@@ -68,9 +68,9 @@ pub(super) fn greatest<'scope>(
     };
     let layout = &spec.greatest;
     states::placed(Placement::All, || {
-        let found = arrange::<Epoch, NullTrace<Epoch>>(found, layout, "ArrangeGreatest", context);
+        let (encode, key) = (encode(layout, false, context), layout.key_names());
         let logic = Greatest { places: Places::new(layout), row: Vec::new() };
-        reduce::<_, Spine<Epoch>, _>(found, "Greatest", layout.key_names(), context, logic)
+        reduce_rows::<Spine<Epoch>, _>(found, encode, "Greatest", key, context, logic)
     })
 }
 

@@ -15,13 +15,12 @@ use alluvium_trace::{Epoch, NullTrace, Spine};
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use timely::dataflow::operators::Concatenate;
 
 use super::entry::{EntryEncoder, length, push_entries, read_length, split};
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
 use crate::decoded::decoded;
-use crate::delta::DeltaStream;
+use crate::delta::{DeltaStream, concatenated};
 use crate::fault::{self, Fault};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
@@ -87,11 +86,10 @@ pub fn extremes<'scope>(
     lanes: Vec<DeltaStream<'scope, Epoch>>,
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
-    let scope = lanes[0].scope();
     let layouts: Vec<Layout> = spec.lanes.iter().map(|lane| lane.layout().clone()).collect();
     let entries =
         spec.lanes.iter().zip(lanes).map(|(lane, rows)| lane.clone().encode(rows, context));
-    let entries = scope.concatenate(entries);
+    let entries = concatenated(entries).expect("there are lanes");
     let key = layouts[0].key_names();
     let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
         entries,

@@ -24,7 +24,7 @@ use crate::exchange::{exchange, exchange_in_partitions, partition_of};
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce, reduce_rows};
 use crate::states::{self, Placement};
 
 /// How the rows of a group are numbered, from one on.
@@ -192,15 +192,8 @@ fn select_entries<'scope>(
     let layout = entries.layout().clone();
     let key = layout.key_names();
     let selected = if append_only {
-        let entries = arrange_encoded::<Epoch, NullTrace<Epoch>>(
-            encoded,
-            "ArrangeEntries",
-            key.clone(),
-            context,
-            push_entries,
-        );
-        let logic = AppendOnly::new(which, context);
-        reduce::<_, Spine<Epoch>, _>(entries, "AppendOnlyTop", key, context, logic).stream
+        let (name, logic) = ("AppendOnlyTop", AppendOnly::new(which, context));
+        reduce_rows::<Spine<Epoch>, _>(encoded, push_entries, name, key, context, logic).stream
     } else {
         let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
             encoded,

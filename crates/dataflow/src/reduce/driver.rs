@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Epoch};
+use alluvium_trace::{Batch, Epoch, NullTrace, RowBuffer};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::TraceReader;
 use timely::Container;
@@ -14,9 +14,12 @@ use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::{
     OperatorInfo, OutputBuilder, builder_rc::OperatorBuilder,
 };
+use timely::scheduling::Activator;
 
 use super::input::Input;
-use super::interval::{Interval, earlier};
+use super::interval::{Interval, earlier, frontier};
+use crate::batcher::{Batcher, Sealed};
+use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::fuel::Fuel;
 
@@ -67,28 +70,61 @@ where
     }
     let (output, stream) = builder.new_output();
     let mut output = OutputBuilder::<Epoch, NoopBuilder<R::Message>>::from(output);
-    let mut fuel = Fuel::new(context);
-    let mut driver = Driver { inputs: sides, reducer, lower, running: None, held: None };
+    let mut driver = Driver::new(sides, reducer, activator, context);
     builder.build(move |_capabilities| {
         move |frontiers| {
             for (number, handle) in handles.iter_mut().enumerate() {
                 handle.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                    if driver.inputs[number].receive(batches, driver.lower) {
+                    if driver.inputs[number].receive(batches.drain(..), driver.lower) {
                         driver.hold(capability.retain(0));
                     }
                 });
                 let frontier = frontiers[number].frontier().first().copied();
                 driver.inputs[number].reach(frontier);
             }
-            fuel.refill();
-            let mut output = output.activate();
-            let done = driver.run(&mut fuel, |capability, mut message| {
-                output.session_with_builder(capability).give_container(&mut message);
+            driver.activate(&mut output);
+        }
+    });
+    stream
+}
+
+/// As [`drive`], for rows that are sorted here and kept nowhere: `encode` turns them into keys and values.
+pub(super) fn drive_rows<'scope, R>(
+    rows: DeltaStream<'scope, Epoch>,
+    mut encode: impl FnMut(&Delta<Epoch>, &mut RowBuffer<Epoch>) + 'static,
+    name: &str,
+    context: &StateContext,
+    reducer: impl FnOnce(OperatorInfo) -> R,
+) -> Stream<'scope, Epoch, R::Message>
+where
+    R: Reducer<NullTrace<Epoch>>,
+{
+    let scope = rows.scope();
+    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+    let info = builder.operator_info();
+    let activator = scope.activator_for(Rc::clone(&info.address));
+    let reducer = reducer(info);
+    let lower = reducer.lower();
+    let mut input = builder.new_input(rows, Pipeline);
+    let (output, stream) = builder.new_output();
+    let mut output = OutputBuilder::<Epoch, NoopBuilder<R::Message>>::from(output);
+    // What prunes the output knows nothing of these rows.
+    let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower));
+    let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
+    builder.build(move |_capabilities| {
+        move |frontiers| {
+            input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                encode(delta, batcher.rows(capability.retain(0)));
             });
-            driver.reducer.maintain();
-            if !done {
-                fuel.reschedule(&activator);
-            }
+            batcher.advance(frontiers[0].frontier(), |sealed| {
+                if let Sealed::Batch(capability, batch) = sealed
+                    && driver.inputs[0].receive([batch], driver.lower)
+                {
+                    driver.hold(capability.clone());
+                }
+            });
+            driver.inputs[0].reach(frontiers[0].frontier().first().copied());
+            driver.activate(&mut output);
         }
     });
     stream
@@ -104,6 +140,8 @@ struct Driver<Tr, R> {
     running: Option<Interval>,
     /// The earliest capability of the waiting batches.
     held: Option<Capability<Epoch>>,
+    fuel: Fuel,
+    activator: Activator,
 }
 
 impl<Tr, R> Driver<Tr, R>
@@ -111,6 +149,30 @@ where
     Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>,
     R: Reducer<Tr>,
 {
+    fn new(
+        inputs: Vec<Input<Tr>>,
+        reducer: R,
+        activator: Activator,
+        context: &StateContext,
+    ) -> Self {
+        let lower = reducer.lower();
+        let fuel = Fuel::new(context);
+        Self { inputs, reducer, lower, running: None, held: None, fuel, activator }
+    }
+
+    /// Processes what the inputs have completed, as far as the fuel of one activation reaches.
+    fn activate(&mut self, output: &mut OutputBuilder<Epoch, NoopBuilder<R::Message>>) {
+        self.fuel.refill();
+        let mut output = output.activate();
+        let done = self.run(|capability, mut message| {
+            output.session_with_builder(capability).give_container(&mut message);
+        });
+        self.reducer.maintain();
+        if !done {
+            self.fuel.reschedule(&self.activator);
+        }
+    }
+
     fn hold(&mut self, capability: Capability<Epoch>) {
         match &self.held {
             Some(earlier) if earlier.time() <= capability.time() => {}
@@ -119,11 +181,7 @@ where
     }
 
     /// Processes all complete intervals; returns whether it came to the end of them.
-    fn run(
-        &mut self,
-        fuel: &mut Fuel,
-        mut ship: impl FnMut(&Capability<Epoch>, R::Message),
-    ) -> bool {
+    fn run(&mut self, mut ship: impl FnMut(&Capability<Epoch>, R::Message)) -> bool {
         while let Some(interval) = self.running.or_else(|| self.next_interval()) {
             if let Some(capability) = &self.held
                 && self.inputs.iter().any(Input::is_waiting)
@@ -135,7 +193,7 @@ where
                     self.reducer.start(interval, &mut self.inputs, *capability.time());
                     self.running = Some(interval);
                 }
-                if !self.reducer.advance(fuel, &mut |message| ship(capability, message)) {
+                if !self.reducer.advance(&mut self.fuel, &mut |message| ship(capability, message)) {
                     return false;
                 }
             }

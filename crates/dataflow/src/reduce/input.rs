@@ -8,7 +8,7 @@ use crate::fault::{self, Fault};
 
 /// A trace, and the batches that arrived on its stream and are not yet processed.
 pub(crate) struct Input<Tr> {
-    /// `None` once nothing more can change.
+    /// `None` if nothing is kept, or once nothing more can change.
     trace: Option<Tr>,
     waiting: Vec<Batch<Epoch>>,
     /// All earlier batches have arrived.
@@ -26,15 +26,20 @@ impl<Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>> Input<Tr> {
         Self { trace: Some(trace), waiting: Vec::new(), upper: lower, is_aligned }
     }
 
+    /// The only input, of which nothing is kept.
+    pub(super) fn of_rows(lower: Option<Epoch>) -> Self {
+        Self { trace: None, waiting: Vec::new(), upper: lower, is_aligned: true }
+    }
+
     /// Takes batches from the stream. Drops those that end at or before `lower`, whose changes are processed already.
     /// Returns whether any are left.
     pub(super) fn receive(
         &mut self,
-        batches: &mut Vec<Batch<Epoch>>,
+        batches: impl IntoIterator<Item = Batch<Epoch>>,
         lower: Option<Epoch>,
     ) -> bool {
         let waiting = self.waiting.len();
-        for batch in batches.drain(..) {
+        for batch in batches {
             let upper = batch.upper().elements().first().copied();
             if !batch.is_empty() && later(upper, lower) != lower {
                 self.waiting.push(batch);

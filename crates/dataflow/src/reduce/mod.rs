@@ -11,7 +11,8 @@
 //! capability of the interval until the interval is done.
 //!
 //! [`reduce()`] reads what the input and the output held before the interval ([`Prior`]), as far as their traces keep it:
-//! [`alluvium_trace::NullTrace`] keeps nothing. Its output is one batch per interval, with a time column, shipped at the
+//! [`alluvium_trace::NullTrace`] keeps nothing. Rows that need not be kept at all are sorted by the operator itself
+//! ([`reduce_rows()`]), which spares the dataflow an operator. Its output is one batch per interval, with a time column, shipped at the
 //! earliest held time. It can continue an output that exists already, as after a restart: it then starts at the end of
 //! that output, and input before it counts as history.
 //!
@@ -42,4 +43,4 @@ pub(crate) use self::history::{History, Rows};
 pub(crate) use self::output::Output;
 pub(crate) use self::prior::Prior;
 pub(crate) use self::rows::{OutputRows, Shape};
-pub(crate) use self::single::{Logic, Reduction, reduce};
+pub(crate) use self::single::{Logic, Reduction, reduce, reduce_rows};

@@ -1,18 +1,20 @@
 //! Reductions of one input.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursors, Epoch, StateTrace};
+use alluvium_trace::{Batch, Cursors, Epoch, RowBuffer, StateTrace, Waker};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
 use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
 use timely::dataflow::operators::generic::OperatorInfo;
 
 use super::changes::Changes;
-use super::driver::{Reducer, drive};
+use super::driver::{Reducer, drive, drive_rows};
 use super::input::Input;
 use super::interval::{Interval, frontier};
 use super::output::Output;
 use super::prior::Prior;
-use crate::arrangement::{describe, waker};
+use crate::arrangement::waker;
+use crate::batcher::describe;
+use crate::delta::{Delta, DeltaStream};
 use crate::fuel::Fuel;
 use crate::states;
 
@@ -93,28 +95,64 @@ where
     Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
     R: Reduction,
 {
-    let mut trace = None;
     let context = context.for_operator(name, key);
     let scope = input.stream.scope();
-    let stream = drive(vec![input], name, &context, |info: OperatorInfo| {
-        let mut output = Out::in_context(&context);
-        output.wake_by(waker(scope, &info));
-        let (mut reader, mut writer) = TraceAgent::new(output, info, None);
-        let lower = states::add(&context, &reader, &mut writer).first().copied();
-        // Others may want to read it as of the epoch before its end.
-        trace = Some(reader.clone());
-        compact(&mut reader, lower);
-        Single {
-            reduction,
-            changes: Changes::new(&context),
-            output: Output::new(&context),
-            reader,
-            writer,
-            lower,
-            running: None,
-        }
+    let mut trace = None;
+    let stream = drive(vec![input], name, &context, |info| {
+        single(reduction, waker(scope, &info), info, &mut trace, &context)
     });
     Arranged { stream, trace: trace.expect("an operator is built when it is added") }
+}
+
+/// As [`reduce`], for rows that are not kept: `encode` turns them into keys and values.
+pub(crate) fn reduce_rows<'scope, Out, R>(
+    rows: DeltaStream<'scope, Epoch>,
+    encode: impl FnMut(&Delta<Epoch>, &mut RowBuffer<Epoch>) + 'static,
+    name: &str,
+    key: String,
+    context: &StateContext,
+    reduction: R,
+) -> Arranged<'scope, TraceAgent<Out>>
+where
+    Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+    R: Reduction,
+{
+    let context = context.for_operator(name, key);
+    let scope = rows.scope();
+    let mut trace = None;
+    let stream = drive_rows(rows, encode, name, &context, |info| {
+        single(reduction, waker(scope, &info), info, &mut trace, &context)
+    });
+    Arranged { stream, trace: trace.expect("an operator is built when it is added") }
+}
+
+/// The reducer of an operator, and in `trace` its output.
+fn single<Out, R>(
+    reduction: R,
+    waker: Waker,
+    info: OperatorInfo,
+    trace: &mut Option<TraceAgent<Out>>,
+    context: &StateContext,
+) -> Single<R, Out>
+where
+    Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+{
+    let mut output = Out::in_context(context);
+    output.wake_by(waker);
+    let (mut reader, mut writer) = TraceAgent::new(output, info, None);
+    let lower = states::add(context, &reader, &mut writer).first().copied();
+    // Others may want to read it as of the epoch before its end.
+    *trace = Some(reader.clone());
+    compact(&mut reader, lower);
+    Single {
+        reduction,
+        changes: Changes::new(context),
+        output: Output::new(context),
+        reader,
+        writer,
+        lower,
+        running: None,
+    }
 }
 
 /// Allows compaction of times before `upper`.

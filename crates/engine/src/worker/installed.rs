@@ -153,7 +153,7 @@ impl Installed {
         match &self.kind {
             Kind::Table(table) => Some(&table.probe),
             Kind::Stream(_) => None,
-            Kind::View(view) => Some(&view.probe),
+            Kind::View(view) => view.probe.as_ref(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Installed {
         let first =
             |probe: &Probe<Epoch>| probe.with_frontier(|frontier| frontier.first().copied());
         let probe = self.probe().and_then(first);
-        // The probe says that nothing more can arrive; what is kept may still have to be sealed.
+        // A probe says that nothing more can arrive; what is kept says what is sealed.
         self.kept().filter_map(Contents::frontier).chain(probe).min()
     }
 

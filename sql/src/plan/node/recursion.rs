@@ -3,13 +3,13 @@
 use std::fmt::{self, Write};
 use std::sync::{Arc, OnceLock};
 
+use alluvium_dataflow::delta::concatenated;
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::recursion::variable::Limit;
 use alluvium_dataflow::recursion::{Round, leave, settle, variable};
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
-use timely::dataflow::operators::Concatenate;
 
 use super::{Node, PlanNode};
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundPlan};
@@ -260,7 +260,7 @@ impl Operator for RecursionRows {
                 },
             );
             let rows = settled.collect::<Vec<_>>().swap_remove(self.result);
-            let errors = rounds.concatenate(errors);
+            let errors = concatenated(errors).expect("a recursion has members");
             (leave(rows, kept, outer), leave(errors, Vec::new(), outer))
         });
         if self.reports {

@@ -4,12 +4,11 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering,
 };
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::delta::{DeltaStream, concatenated};
 use alluvium_dataflow::recursion::Round;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
-use timely::dataflow::operators::Concatenate;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
@@ -134,7 +133,7 @@ impl Operator for UnionRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let inputs = self.inputs.iter().map(|&input| rendering.rows(input));
         let inputs: Vec<_> = inputs.collect();
-        rendering.scope().concatenate(inputs)
+        concatenated(inputs).expect("a union has inputs")
     }
 }
 
@@ -150,6 +149,6 @@ impl RoundOperator for RoundUnion {
         rendering: &mut RoundRendering<'_, 'inner, '_>,
     ) -> DeltaStream<'inner, Round> {
         let inputs: Vec<_> = self.inputs.iter().map(|&input| rendering.rows(input)).collect();
-        rendering.rounds().concatenate(inputs)
+        concatenated(inputs).expect("a union has inputs")
     }
 }
