@@ -44,6 +44,11 @@ impl<T: PageTime> Batcher<T> {
         &mut self.buffer
     }
 
+    /// The time of a capability that is held; the earliest one, where times are in order.
+    pub(crate) fn held_from(&self) -> Option<T> {
+        self.held.elements().first().map(|capability| *capability.time())
+    }
+
     /// Puts all rows before `frontier` into batches.
     pub(crate) fn advance(
         &mut self,

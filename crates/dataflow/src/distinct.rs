@@ -9,16 +9,17 @@ use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursors, Epoch, NullTrace, Spine};
 use arrow::datatypes::SchemaRef;
 
-use crate::arrangement::{arrange, deltas};
+use crate::arrangement::arrange;
 use crate::codec::CodecError;
 use crate::columns::Columns;
 use crate::combine::{self, combine};
-use crate::delta::DeltaStream;
+use crate::delta::{DeltaStream, EncodedDelta};
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
+use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns};
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_decoded};
 use crate::weight::{add, weight_of};
 
 /// How rows are compared.
@@ -71,8 +72,11 @@ pub fn distinct<'scope>(
     let input = arrange::<Epoch, Spine<Epoch>>(stream, layout, "ArrangeDistinct", context);
     let key = layout.key_names();
     let logic = Presence::default();
-    let rows = reduce::<_, NullTrace<Epoch>, _>(input, "Distinct", key, context, logic);
-    deltas(rows.stream, layout.clone(), all_columns(layout.schema()), context)
+    let (layout, columns) = (layout.clone(), all_columns(layout.schema()));
+    let decode = move |encoded: &mut EncodedDelta<Epoch>| {
+        Produced::from(encoded.finish(|keys, values| layout.decode_batch(keys, values, &columns)))
+    };
+    reduce_decoded::<NullTrace<Epoch>, _>(input, "Distinct", key, context, logic, decode).0
 }
 
 /// Weight one while the weight of the input is positive, with the marks of the input.

@@ -14,7 +14,7 @@ use crate::exchange::exchange_by_key;
 use crate::fault::{self, Fault};
 use crate::layout::Layout;
 use crate::map::error_schema;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
+use crate::reduce::{Changes, Logic, Output, Prior, Unkept, reduce};
 use crate::states;
 use crate::weight::{add, weight_of};
 
@@ -52,8 +52,9 @@ pub fn keep_errors<'scope>(
     };
     let logic =
         FirstSeen { layout: layout.clone(), epoch: Encoded::counted(context), seen: Vec::new() };
-    let (encode, key) = (encode(&rows, false, context), layout.key_names());
-    let arranged = reduce_rows::<Spine<Epoch>, _>(errors, encode, "FirstSeen", key, context, logic);
+    let changes = Unkept { rows: errors, encode: encode(&rows, false, context) };
+    let arranged =
+        reduce::<Spine<Epoch>, _>(changes, "FirstSeen", layout.key_names(), context, logic);
     Arrangement::kept(arranged, layout)
 }
 

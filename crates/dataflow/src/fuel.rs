@@ -80,6 +80,62 @@ impl<T> From<Delta<T>> for Produced<T> {
     }
 }
 
+/// Where an operator emits rows and errors: work that waits, advanced within fuel.
+pub(crate) struct Emission<T: PageTime, W, F> {
+    rows: OutputBuilder<T, NoopBuilder<Delta<T>>>,
+    errors: OutputBuilder<T, NoopBuilder<Delta<T>>>,
+    waiting: VecDeque<([Capability<T>; 2], W)>,
+    advance: F,
+}
+
+/// The rows and the errors that an operator emits.
+pub(crate) type Emitted<'scope, T> = (DeltaStream<'scope, T>, DeltaStream<'scope, T>);
+
+impl<T: PageTime, W, F: FnMut(&mut W) -> Option<Produced<T>>> Emission<T, W, F> {
+    /// The outputs 0 and 1 of an operator that has its inputs and no outputs yet. `advance` returns the next output of a piece of
+    /// work, or `None` once it is done.
+    pub(crate) fn new<'scope>(
+        builder: &mut OperatorBuilder<'scope, T>,
+        advance: F,
+    ) -> (Self, Emitted<'scope, T>) {
+        let (rows, rows_stream) = builder.new_output();
+        let (errors, errors_stream) = builder.new_output();
+        let (rows, errors) = (OutputBuilder::from(rows), OutputBuilder::from(errors));
+        let emission = Self { rows, errors, waiting: VecDeque::new(), advance };
+        (emission, (rows_stream, errors_stream))
+    }
+
+    /// Adds work, with a capability for each output. It is done after what waits already.
+    pub(crate) fn push(&mut self, capabilities: [Capability<T>; 2], work: W) {
+        self.waiting.push_back((capabilities, work));
+    }
+
+    /// Emits as much as there is fuel for; returns whether nothing waits any more.
+    pub(crate) fn advance(&mut self, fuel: &mut Fuel) -> bool {
+        if self.waiting.is_empty() {
+            return true;
+        }
+        let mut rows_output = self.rows.activate();
+        let mut errors_output = self.errors.activate();
+        while fuel.is_left()
+            && let Some(([for_rows, for_errors], work)) = self.waiting.front_mut()
+        {
+            let Some(Produced { mut rows, errors }) = (self.advance)(work) else {
+                self.waiting.pop_front();
+                continue;
+            };
+            fuel.consume(rows.bytes());
+            if !rows.is_empty() {
+                rows_output.session_with_builder(&*for_rows).give_container(&mut rows);
+            }
+            if let Some(mut errors) = errors {
+                errors_output.session_with_builder(&*for_errors).give_container(&mut errors);
+            }
+        }
+        self.waiting.is_empty()
+    }
+}
+
 /// An operator that turns each message into work and advances the work within its fuel.
 ///
 /// `open` pushes the work of a message. `advance` returns the next output of a piece of work, or `None` once it is done.
@@ -89,8 +145,8 @@ pub(crate) fn fueled<'scope, T, C, W>(
     name: &str,
     context: &StateContext,
     mut open: impl FnMut(&mut C, &mut dyn FnMut(W)) + 'static,
-    mut advance: impl FnMut(&mut W) -> Option<Produced<T>> + 'static,
-) -> (DeltaStream<'scope, T>, DeltaStream<'scope, T>)
+    advance: impl FnMut(&mut W) -> Option<Produced<T>> + 'static,
+) -> Emitted<'scope, T>
 where
     T: PageTime,
     C: Container + Clone,
@@ -101,40 +157,19 @@ where
     let activator = scope.activator_for(Rc::clone(&builder.operator_info().address));
     let mut input = builder.new_input(stream, Pipeline);
     builder.set_notify_for(0, FrontierInterest::Never);
-    let (rows_output, rows) = builder.new_output();
-    let mut rows_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(rows_output);
-    let (errors_output, errors) = builder.new_output();
-    let mut errors_output = OutputBuilder::<T, NoopBuilder<Delta<T>>>::from(errors_output);
+    let (mut emission, streams) = Emission::new(&mut builder, advance);
     let mut fuel = Fuel::new(context);
     builder.build(move |_capabilities| {
-        let mut waiting: VecDeque<([Capability<T>; 2], W)> = VecDeque::new();
         move |_frontiers| {
             input.for_each(|capability, message: &mut C| {
                 let capabilities = [capability.retain(0), capability.retain(1)];
-                open(message, &mut |work| waiting.push_back((capabilities.clone(), work)));
+                open(message, &mut |work| emission.push(capabilities.clone(), work));
             });
-            let mut rows_output = rows_output.activate();
-            let mut errors_output = errors_output.activate();
             fuel.refill();
-            while fuel.is_left()
-                && let Some(([for_rows, for_errors], work)) = waiting.front_mut()
-            {
-                let Some(Produced { mut rows, errors }) = advance(work) else {
-                    waiting.pop_front();
-                    continue;
-                };
-                fuel.consume(rows.bytes());
-                if !rows.is_empty() {
-                    rows_output.session_with_builder(&*for_rows).give_container(&mut rows);
-                }
-                if let Some(mut errors) = errors {
-                    errors_output.session_with_builder(&*for_errors).give_container(&mut errors);
-                }
-            }
-            if !waiting.is_empty() {
+            if !emission.advance(&mut fuel) {
                 fuel.reschedule(&activator);
             }
         }
     });
-    (rows, errors)
+    streams
 }

@@ -31,7 +31,6 @@ pub mod combine;
 pub mod consolidate;
 pub mod constant;
 pub mod contents;
-mod decoded;
 pub mod default;
 pub mod delta;
 pub mod distinct;

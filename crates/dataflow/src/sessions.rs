@@ -22,7 +22,6 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
 use crate::codec::{CodecError, Encoded};
-use crate::decoded::decoded_with_errors;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::exchange::exchange;
 use crate::fault::{self, Fault};
@@ -30,7 +29,7 @@ use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble, project};
 use crate::map::ErrorRows;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
+use crate::reduce::{Changes, Logic, Output, Prior, Unkept, reduce_decoded};
 use crate::weight::{add, weight_of};
 
 /// Where the end of a session is in a value, as what prunes it finds it.
@@ -126,9 +125,9 @@ pub fn sessions<'scope>(
     let logic = Sessions { gap, counted, rows, bytes, entry, charge };
     let rows = exchange(stream, &spec.key, context);
     let key = layout.key_names();
-    let rows = reduce_rows::<Spine<Epoch>, _>(rows, encode, "Sessions", key, kept, logic);
-    let spec = spec.clone();
-    decoded_with_errors(rows.stream, context, move |encoded| spec.decode(encoded))
+    let (changes, spec) = (Unkept { rows, encode }, spec.clone());
+    let decode = move |encoded: &mut _| spec.decode(encoded);
+    reduce_decoded::<Spine<Epoch>, _>(changes, "Sessions", key, kept, logic, decode)
 }
 
 /// The places of the key among these columns.

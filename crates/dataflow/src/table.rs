@@ -27,7 +27,7 @@ use crate::input::{Input, input};
 use crate::late::{Late, LateRows};
 use crate::layout::{Layout, assemble};
 use crate::publication::Publication;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
+use crate::reduce::{Changes, Logic, Output, Prior, Unkept, reduce};
 use crate::weight::{add, weight_of};
 
 /// The worker's end of a table's input.
@@ -160,7 +160,8 @@ fn unkeyed<'scope>(
     };
     let logic = Multiset { refused, publication: publication.clone() };
     let key = layout.key_names();
-    let arranged = reduce_rows::<Spine<Epoch>, _>(rows, encode, "Multiset", key, context, logic);
+    let changes = Unkept { rows, encode };
+    let arranged = reduce::<Spine<Epoch>, _>(changes, "Multiset", key, context, logic);
     Arrangement::kept(arranged, layout.clone())
 }
 
@@ -308,7 +309,8 @@ fn keyed<'scope>(
     let (row, late) = (Vec::new(), late.rows(layout));
     let logic = LastWrite { row, late, publication: publication.clone() };
     let key = layout.key_names();
-    let arranged = reduce_rows::<Spine<Epoch>, _>(rows, encode, "LastWrite", key, context, logic);
+    let changes = Unkept { rows, encode };
+    let arranged = reduce::<Spine<Epoch>, _>(changes, "LastWrite", key, context, logic);
     Arrangement::kept(arranged, layout.clone())
 }
 

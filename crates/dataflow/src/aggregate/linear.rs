@@ -14,14 +14,13 @@ use crate::arrangement::encode;
 use crate::codec::{CodecError, KeyCodec};
 use crate::columns::Columns;
 use crate::combine::{self, combine};
-use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaStream, EncodedDelta};
 use crate::exchange::exchange;
 use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble, encoded_here, types_of};
 use crate::map::ErrorRows;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
+use crate::reduce::{Changes, Logic, Output, Prior, Unkept, reduce_decoded};
 
 /// Accumulated aggregates and where their inputs come from.
 #[derive(Clone, Debug)]
@@ -150,9 +149,9 @@ pub(super) fn linear<'scope>(
     };
     let key = layout.key_names();
     let encode = encode(layout, false, context);
-    let states = reduce_rows::<Spine<Epoch>, _>(rows, encode, "Aggregate", key, context, logic);
-    let results = spec.results();
-    decoded_with_errors(states.stream, context, move |encoded| results.of(encoded))
+    let (changes, results) = (Unkept { rows, encode }, spec.results());
+    let decode = move |encoded: &mut _| results.of(encoded);
+    reduce_decoded::<Spine<Epoch>, _>(changes, "Aggregate", key, context, logic, decode)
 }
 
 /// Adds changes to accumulators.

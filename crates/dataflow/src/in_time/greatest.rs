@@ -21,7 +21,7 @@ use crate::delta::{Delta, DeltaStream, Times};
 use crate::exchange::broadcast;
 use crate::fault::{self, Fault};
 use crate::layout::{Layout, assemble};
-use crate::reduce::{Changes, Logic, Output, Prior, reduce_rows};
+use crate::reduce::{Changes, Logic, Output, Prior, Unkept, reduce};
 use crate::states::{self, Placement};
 
 /// The number of a column with a waterline, among these, and a value of it.
@@ -70,7 +70,8 @@ pub(super) fn greatest<'scope>(
     states::placed(Placement::All, || {
         let (encode, key) = (encode(layout, false, context), layout.key_names());
         let logic = Greatest { places: Places::new(layout), row: Vec::new() };
-        reduce_rows::<Spine<Epoch>, _>(found, encode, "Greatest", key, context, logic)
+        let changes = Unkept { rows: found, encode };
+        reduce::<Spine<Epoch>, _>(changes, "Greatest", key, context, logic)
     })
 }
 

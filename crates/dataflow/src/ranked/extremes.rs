@@ -19,12 +19,12 @@ use arrow::datatypes::SchemaRef;
 use super::entry::{EntryEncoder, length, push_entries, read_length, split};
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded};
-use crate::decoded::decoded;
-use crate::delta::{DeltaStream, concatenated};
+use crate::delta::{DeltaStream, EncodedDelta, concatenated};
 use crate::fault::{self, Fault};
+use crate::fuel::Produced;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce};
+use crate::reduce::{Changes, Logic, Output, Prior, reduce_decoded};
 
 /// The columns of a lane and their order.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,14 +105,14 @@ pub fn extremes<'scope>(
         old: Vec::new(),
         new: Vec::new(),
     };
-    let rows = reduce::<_, NullTrace<Epoch>, _>(entries, "Extremes", key, context, logic);
     let (keys, schema) = (spec.keys, spec.schema.clone());
-    decoded(rows.stream, context, move |encoded| {
-        encoded.finish(|groups, rows| {
+    let decode = move |encoded: &mut EncodedDelta<Epoch>| {
+        Produced::from(encoded.finish(|groups, rows| {
             let columns = decode(&layouts, keys, groups, rows);
             assemble(schema.clone(), columns, rows.len())
-        })
-    })
+        }))
+    };
+    reduce_decoded::<NullTrace<Epoch>, _>(entries, "Extremes", key, context, logic, decode).0
 }
 
 /// The columns of encoded rows, whose parts have these layouts.

@@ -18,13 +18,13 @@ use super::pre_aggregation::{PreAggregation, pre_aggregate};
 use super::selection::{Selection, difference};
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, Encoded, has_maps};
-use crate::decoded::decoded;
-use crate::delta::DeltaStream;
+use crate::delta::{DeltaStream, EncodedDelta};
 use crate::exchange::{exchange, exchange_in_partitions, partition_of};
+use crate::fuel::Produced;
 use crate::key_columns::KeyColumns;
 use crate::layout::{Layout, all_columns, assemble};
 use crate::overlay::Overlay;
-use crate::reduce::{Changes, Logic, Output, Prior, reduce, reduce_rows};
+use crate::reduce::{Changes, Logic, Output, Prior, Unkept, reduce_decoded};
 use crate::states::{self, Placement};
 
 /// How the rows of a group are numbered, from one on.
@@ -191,9 +191,16 @@ fn select_entries<'scope>(
     let Stage { entries, which, append_only, output, .. } = stage.clone();
     let layout = entries.layout().clone();
     let key = layout.key_names();
-    let selected = if append_only {
+    let decode = move |encoded: &mut EncodedDelta<Epoch>| {
+        Produced::from(encoded.finish(|groups, rows| {
+            let columns = decode(&layout, which.numbered, append_only, groups, rows);
+            assemble(output.clone(), columns, rows.len())
+        }))
+    };
+    let rows = if append_only {
         let (name, logic) = ("AppendOnlyTop", AppendOnly::new(which, context));
-        reduce_rows::<Spine<Epoch>, _>(encoded, push_entries, name, key, context, logic).stream
+        let changes = Unkept { rows: encoded, encode: push_entries };
+        reduce_decoded::<Spine<Epoch>, _>(changes, name, key, context, logic, decode)
     } else {
         let entries = arrange_encoded::<Epoch, Spine<Epoch>>(
             encoded,
@@ -209,14 +216,9 @@ fn select_entries<'scope>(
             new: Selection::new(context),
             value: Vec::new(),
         };
-        reduce::<_, NullTrace<Epoch>, _>(entries, "Top", key, context, logic).stream
+        reduce_decoded::<NullTrace<Epoch>, _>(entries, "Top", key, context, logic, decode)
     };
-    decoded(selected, context, move |encoded| {
-        encoded.finish(|groups, rows| {
-            let columns = decode(&layout, which.numbered, append_only, groups, rows);
-            assemble(output.clone(), columns, rows.len())
-        })
-    })
+    rows.0
 }
 
 /// The columns of selected rows, which are values or `entries`, followed by their number if they are numbered.

@@ -26,14 +26,13 @@ use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 
 use self::groups::{Decoded, decoded, difference};
 pub(crate) use self::groups::{Groups, Results};
-use crate::decoded::decoded_with_errors;
 use crate::delta::{DeltaBuilder, DeltaStream, EncodedDelta};
 use crate::fault::{self, Fault};
 use crate::fuel::{Fuel, Produced};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::map::ErrorRows;
 use crate::overlay::Overlay;
-use crate::reduce::{Changes, Output, Prior, Reduction, reduce};
+use crate::reduce::{Changes, Output, Prior, Reduction, reduce_decoded};
 use crate::weight::weight_of;
 
 /// How many rows are evaluated at once, or more if one group has more.
@@ -78,13 +77,14 @@ pub(crate) fn recompute<'scope>(
         evaluated: 0,
     };
     let key = layout.key_names();
-    let stream = if remember {
-        reduce::<_, Spine<Epoch>, _>(input, "Recompute", key, context, logic).stream
-    } else {
-        reduce::<_, NullTrace<Epoch>, _>(input, "Recompute", key, context, logic).stream
-    };
     let decoder = Decoder { layout, names };
-    decoded_with_errors(stream, context, move |encoded| decoder.decode(encoded))
+    let decode = move |encoded: &mut _| decoder.decode(encoded);
+    match remember {
+        true => reduce_decoded::<Spine<Epoch>, _>(input, "Recompute", key, context, logic, decode),
+        false => {
+            reduce_decoded::<NullTrace<Epoch>, _>(input, "Recompute", key, context, logic, decode)
+        }
+    }
 }
 
 /// Recomputes groups.

@@ -7,6 +7,7 @@ use super::driver::{Reducer, drive};
 use super::history::Rows;
 use super::input::Input;
 use super::interval::Interval;
+use super::port::Plain;
 use crate::arrangement::Kept;
 use crate::delta::{Delta, DeltaStream};
 use crate::fuel::Fuel;
@@ -51,7 +52,8 @@ pub(crate) fn cogroup<'scope, L: PairLogic>(
 ) -> DeltaStream<'scope, Epoch> {
     let inputs = vec![left.arranged, right.arranged];
     let lower = states::start().unwrap_or(0);
-    drive(inputs, name, context, |_info| Pair { lower, logic, output, running: None })
+    let reducer = |_info| Pair { lower, logic, output, running: None };
+    drive(inputs, name, context, reducer, Plain::open)
 }
 
 struct Pair<L: PairLogic> {

@@ -7,24 +7,22 @@ use alluvium_trace::{Batch, Epoch, NullTrace, RowBuffer};
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::TraceReader;
 use timely::Container;
-use timely::container::NoopBuilder;
-use timely::dataflow::Stream;
+use timely::dataflow::Scope;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::Capability;
-use timely::dataflow::operators::generic::{
-    OperatorInfo, OutputBuilder, builder_rc::OperatorBuilder,
-};
+use timely::dataflow::operators::generic::{OperatorInfo, builder_rc::OperatorBuilder};
 use timely::scheduling::Activator;
 
 use super::input::Input;
 use super::interval::{Interval, earlier, frontier};
+use super::port::Port;
 use crate::batcher::{Batcher, Sealed};
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::fuel::Fuel;
 
 /// Processes the changes of intervals.
-pub(super) trait Reducer<Tr>: 'static {
+pub(crate) trait Reducer<Tr>: 'static {
     /// A message of the output.
     type Message: Container + Clone;
 
@@ -44,16 +42,18 @@ pub(super) trait Reducer<Tr>: 'static {
     fn maintain(&mut self);
 }
 
-/// Builds the operator. `reducer` is made within it.
-pub(super) fn drive<'scope, Tr, R>(
+/// Builds the operator. `reducer` is made within it, and `open` adds its outputs.
+pub(super) fn drive<'scope, Tr, R, P, S>(
     inputs: Vec<Arranged<'scope, Tr>>,
     name: &str,
     context: &StateContext,
     reducer: impl FnOnce(OperatorInfo) -> R,
-) -> Stream<'scope, Epoch, R::Message>
+    open: impl FnOnce(&mut OperatorBuilder<'scope, Epoch>) -> (P, S),
+) -> S
 where
     Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
     R: Reducer<Tr>,
+    P: Port<R::Message>,
 {
     let scope = inputs[0].stream.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
@@ -68,8 +68,7 @@ where
         handles.push(builder.new_input(stream, Pipeline));
         sides.push(Input::new(trace, is_aligned, lower));
     }
-    let (output, stream) = builder.new_output();
-    let mut output = OutputBuilder::<Epoch, NoopBuilder<R::Message>>::from(output);
+    let (mut port, streams) = open(&mut builder);
     let mut driver = Driver::new(sides, reducer, activator, context);
     builder.build(move |_capabilities| {
         move |frontiers| {
@@ -77,27 +76,108 @@ where
                 handle.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
                     if driver.inputs[number].receive(batches.drain(..), driver.lower) {
                         driver.hold(capability.retain(0));
+                        port.hold(&capability);
                     }
                 });
                 let frontier = frontiers[number].frontier().first().copied();
                 driver.inputs[number].reach(frontier);
             }
-            driver.activate(&mut output);
+            driver.activate(&mut port);
+            port.release(driver.held_from());
         }
     });
-    stream
+    streams
+}
+
+/// What a reduction of one input reads.
+pub(crate) trait Changing<'scope>: Sized {
+    /// What keeps the rows.
+    type Trace: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static;
+
+    /// Where the operator is built.
+    fn scope(&self) -> Scope<'scope, Epoch>;
+
+    /// Builds the operator. `reducer` is made within it, and `open` adds its outputs.
+    fn drive<R, P, S>(
+        self,
+        name: &str,
+        context: &StateContext,
+        reducer: impl FnOnce(OperatorInfo) -> R,
+        open: impl FnOnce(&mut OperatorBuilder<'scope, Epoch>) -> (P, S),
+    ) -> S
+    where
+        R: Reducer<Self::Trace, Message = Vec<Batch<Epoch>>>,
+        P: Port<Vec<Batch<Epoch>>>;
+}
+
+impl<'scope, Tr> Changing<'scope> for Arranged<'scope, Tr>
+where
+    Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
+{
+    type Trace = Tr;
+
+    fn scope(&self) -> Scope<'scope, Epoch> {
+        self.stream.scope()
+    }
+
+    fn drive<R, P, S>(
+        self,
+        name: &str,
+        context: &StateContext,
+        reducer: impl FnOnce(OperatorInfo) -> R,
+        open: impl FnOnce(&mut OperatorBuilder<'scope, Epoch>) -> (P, S),
+    ) -> S
+    where
+        R: Reducer<Tr, Message = Vec<Batch<Epoch>>>,
+        P: Port<Vec<Batch<Epoch>>>,
+    {
+        drive(vec![self], name, context, reducer, open)
+    }
+}
+
+/// Rows that are kept nowhere, and what turns them into keys and values.
+pub(crate) struct Unkept<'scope, E> {
+    pub(crate) rows: DeltaStream<'scope, Epoch>,
+    pub(crate) encode: E,
+}
+
+impl<'scope, E> Changing<'scope> for Unkept<'scope, E>
+where
+    E: FnMut(&Delta<Epoch>, &mut RowBuffer<Epoch>) + 'static,
+{
+    type Trace = NullTrace<Epoch>;
+
+    fn scope(&self) -> Scope<'scope, Epoch> {
+        self.rows.scope()
+    }
+
+    fn drive<R, P, S>(
+        self,
+        name: &str,
+        context: &StateContext,
+        reducer: impl FnOnce(OperatorInfo) -> R,
+        open: impl FnOnce(&mut OperatorBuilder<'scope, Epoch>) -> (P, S),
+    ) -> S
+    where
+        R: Reducer<NullTrace<Epoch>, Message = Vec<Batch<Epoch>>>,
+        P: Port<Vec<Batch<Epoch>>>,
+    {
+        drive_rows(self.rows, self.encode, name, context, reducer, open)
+    }
 }
 
 /// As [`drive`], for rows that are sorted here and kept nowhere: `encode` turns them into keys and values.
-pub(super) fn drive_rows<'scope, R>(
+fn drive_rows<'scope, R, P, S>(
     rows: DeltaStream<'scope, Epoch>,
     mut encode: impl FnMut(&Delta<Epoch>, &mut RowBuffer<Epoch>) + 'static,
     name: &str,
     context: &StateContext,
     reducer: impl FnOnce(OperatorInfo) -> R,
-) -> Stream<'scope, Epoch, R::Message>
+    open: impl FnOnce(&mut OperatorBuilder<'scope, Epoch>) -> (P, S),
+) -> S
 where
     R: Reducer<NullTrace<Epoch>>,
+    P: Port<R::Message>,
 {
     let scope = rows.scope();
     let mut builder = OperatorBuilder::new(name.to_owned(), scope);
@@ -106,8 +186,7 @@ where
     let reducer = reducer(info);
     let lower = reducer.lower();
     let mut input = builder.new_input(rows, Pipeline);
-    let (output, stream) = builder.new_output();
-    let mut output = OutputBuilder::<Epoch, NoopBuilder<R::Message>>::from(output);
+    let (mut port, streams) = open(&mut builder);
     // What prunes the output knows nothing of these rows.
     let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower));
     let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
@@ -115,6 +194,7 @@ where
         move |frontiers| {
             input.for_each(|capability, delta: &mut Delta<Epoch>| {
                 encode(delta, batcher.rows(capability.retain(0)));
+                port.hold(&capability);
             });
             batcher.advance(frontiers[0].frontier(), |sealed| {
                 if let Sealed::Batch(capability, batch) = sealed
@@ -124,10 +204,11 @@ where
                 }
             });
             driver.inputs[0].reach(frontiers[0].frontier().first().copied());
-            driver.activate(&mut output);
+            driver.activate(&mut port);
+            port.release(driver.held_from().into_iter().chain(batcher.held_from()).min());
         }
     });
-    stream
+    streams
 }
 
 /// The progress of a reduction.
@@ -161,16 +242,18 @@ where
     }
 
     /// Processes what the inputs have completed, as far as the fuel of one activation reaches.
-    fn activate(&mut self, output: &mut OutputBuilder<Epoch, NoopBuilder<R::Message>>) {
+    fn activate(&mut self, port: &mut impl Port<R::Message>) {
         self.fuel.refill();
-        let mut output = output.activate();
-        let done = self.run(|capability, mut message| {
-            output.session_with_builder(capability).give_container(&mut message);
-        });
+        let done = self.run(port);
         self.reducer.maintain();
         if !done {
             self.fuel.reschedule(&self.activator);
         }
+    }
+
+    /// The time of the earliest capability that is held.
+    fn held_from(&self) -> Option<Epoch> {
+        self.held.as_ref().map(|capability| *capability.time())
     }
 
     fn hold(&mut self, capability: Capability<Epoch>) {
@@ -181,7 +264,10 @@ where
     }
 
     /// Processes all complete intervals; returns whether it came to the end of them.
-    fn run(&mut self, mut ship: impl FnMut(&Capability<Epoch>, R::Message)) -> bool {
+    fn run(&mut self, port: &mut impl Port<R::Message>) -> bool {
+        if !port.advance(&mut self.fuel) {
+            return false;
+        }
         while let Some(interval) = self.running.or_else(|| self.next_interval()) {
             if let Some(capability) = &self.held
                 && self.inputs.iter().any(Input::is_waiting)
@@ -193,11 +279,15 @@ where
                     self.reducer.start(interval, &mut self.inputs, *capability.time());
                     self.running = Some(interval);
                 }
-                if !self.reducer.advance(&mut self.fuel, &mut |message| ship(capability, message)) {
+                let emit = &mut |message| port.emit(capability, message);
+                if !self.reducer.advance(&mut self.fuel, emit) {
                     return false;
                 }
             }
             self.finish(interval);
+            if !port.advance(&mut self.fuel) {
+                return false;
+            }
         }
         true
     }

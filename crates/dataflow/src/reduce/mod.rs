@@ -11,8 +11,9 @@
 //! capability of the interval until the interval is done.
 //!
 //! [`reduce()`] reads what the input and the output held before the interval ([`Prior`]), as far as their traces keep it:
-//! [`alluvium_trace::NullTrace`] keeps nothing. Rows that need not be kept at all are sorted by the operator itself
-//! ([`reduce_rows()`]), which spares the dataflow an operator. Its output is one batch per interval, with a time column, shipped at the
+//! [`alluvium_trace::NullTrace`] keeps nothing. Rows that need not be kept at all ([`Unkept`]) are sorted by the operator itself,
+//! and it can decode its own output ([`reduce_decoded()`]): operators cost more than what they do where an epoch has few rows. Its
+//! output is one batch per interval, with a time column, shipped at the
 //! earliest held time. It can continue an output that exists already, as after a restart: it then starts at the end of
 //! that output, and input before it counts as history.
 //!
@@ -29,6 +30,7 @@ mod history;
 mod input;
 mod interval;
 mod output;
+mod port;
 mod prior;
 mod rows;
 mod single;
@@ -37,10 +39,11 @@ mod tests;
 
 pub(crate) use self::changes::Changes;
 pub(crate) use self::cogroup::{PairLogic, PairOutput, cogroup};
+pub(crate) use self::driver::Unkept;
 #[cfg(test)]
 pub(crate) use self::history::READ;
 pub(crate) use self::history::{History, Rows};
 pub(crate) use self::output::Output;
 pub(crate) use self::prior::Prior;
 pub(crate) use self::rows::{OutputRows, Shape};
-pub(crate) use self::single::{Logic, Reduction, reduce, reduce_rows};
+pub(crate) use self::single::{Logic, Reduction, reduce, reduce_decoded};

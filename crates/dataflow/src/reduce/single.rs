@@ -1,21 +1,22 @@
 //! Reductions of one input.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursors, Epoch, RowBuffer, StateTrace, Waker};
+use alluvium_trace::{Batch, Cursors, Epoch, StateTrace, Waker};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent, TraceWriter};
 use differential_dataflow::trace::{BatchReader, Trace, TraceReader};
 use timely::dataflow::operators::generic::OperatorInfo;
 
 use super::changes::Changes;
-use super::driver::{Reducer, drive, drive_rows};
+use super::driver::{Changing, Reducer};
 use super::input::Input;
 use super::interval::{Interval, frontier};
 use super::output::Output;
+use super::port::{Plain, decoding};
 use super::prior::Prior;
 use crate::arrangement::waker;
 use crate::batcher::describe;
-use crate::delta::{Delta, DeltaStream};
-use crate::fuel::Fuel;
+use crate::delta::EncodedDelta;
+use crate::fuel::{Emitted, Fuel, Produced};
 use crate::states;
 
 /// A reduction that processes one key at a time.
@@ -83,47 +84,45 @@ impl<L: Logic> Reduction for L {
 ///
 /// If its dataflow [starts again](crate::states), it continues where its output ends, which is where a batch of the input
 /// does.
-pub(crate) fn reduce<'scope, In, Out, R>(
-    input: Arranged<'scope, In>,
+pub(crate) fn reduce<'scope, Out, R>(
+    input: impl Changing<'scope>,
     name: &str,
     key: String,
     context: &StateContext,
     reduction: R,
 ) -> Arranged<'scope, TraceAgent<Out>>
 where
-    In: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static,
     Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
     R: Reduction,
 {
     let context = context.for_operator(name, key);
-    let scope = input.stream.scope();
+    let scope = input.scope();
     let mut trace = None;
-    let stream = drive(vec![input], name, &context, |info| {
-        single(reduction, waker(scope, &info), info, &mut trace, &context)
-    });
+    let reducer =
+        |info: OperatorInfo| single(reduction, waker(scope, &info), info, &mut trace, &context);
+    let stream = input.drive(name, &context, reducer, Plain::open);
     Arranged { stream, trace: trace.expect("an operator is built when it is added") }
 }
 
-/// As [`reduce`], for rows that are not kept: `encode` turns them into keys and values.
-pub(crate) fn reduce_rows<'scope, Out, R>(
-    rows: DeltaStream<'scope, Epoch>,
-    encode: impl FnMut(&Delta<Epoch>, &mut RowBuffer<Epoch>) + 'static,
+/// As [`reduce`]; returns the rows and the errors that `decode` makes of the output. It must take all rows of the delta it is given.
+pub(crate) fn reduce_decoded<'scope, Out, R>(
+    input: impl Changing<'scope>,
     name: &str,
     key: String,
     context: &StateContext,
     reduction: R,
-) -> Arranged<'scope, TraceAgent<Out>>
+    decode: impl FnMut(&mut EncodedDelta<Epoch>) -> Produced<Epoch> + 'static,
+) -> Emitted<'scope, Epoch>
 where
     Out: StateTrace<Time = Epoch, Batch = Batch<Epoch>> + 'static,
     R: Reduction,
 {
     let context = context.for_operator(name, key);
-    let scope = rows.scope();
-    let mut trace = None;
-    let stream = drive_rows(rows, encode, name, &context, |info| {
-        single(reduction, waker(scope, &info), info, &mut trace, &context)
-    });
-    Arranged { stream, trace: trace.expect("an operator is built when it is added") }
+    let scope = input.scope();
+    let mut trace = None::<TraceAgent<Out>>;
+    let reducer =
+        |info: OperatorInfo| single(reduction, waker(scope, &info), info, &mut trace, &context);
+    input.drive(name, &context, reducer, |builder| decoding(builder, decode, &context))
 }
 
 /// The reducer of an operator, and in `trace` its output.

@@ -122,7 +122,7 @@ fn counted(
             let emitted = Emitted::default();
             let (calls, probe) = (Rc::new(Cell::new(0)), Handle::new());
             let rows = contents.import(scope, as_of, &mut imports);
-            let counts = reduce::<_, Spine<Epoch>, _>(
+            let counts = reduce::<Spine<Epoch>, _>(
                 rows.arranged,
                 "Count",
                 String::new(),

@@ -20,13 +20,12 @@ use super::versions::Versions;
 use super::{Definition, Windowed};
 use crate::arrangement::arrange_encoded;
 use crate::codec::{CodecError, ValueCodec};
-use crate::decoded::decoded_with_errors;
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::fuel::Fuel;
 use crate::key_columns::KeyColumns;
 use crate::ranked::entry::{EntryEncoder, push_entries};
-use crate::reduce::{Changes, Output, Prior, Reduction, reduce};
+use crate::reduce::{Changes, Output, Prior, Reduction, reduce_decoded};
 
 /// Window functions over one partitioning.
 #[derive(Clone, Debug)]
@@ -116,10 +115,6 @@ pub(super) fn window<'scope>(
         gatherer: Gatherer::new(spec, context),
         evaluator: Evaluator::new(spec, context),
     };
-    let results = match keeps_results {
-        true => reduce::<_, Spine<Epoch>, _>(entries, "Slide", key, context, logic).stream,
-        false => reduce::<_, NullTrace<Epoch>, _>(entries, "Slide", key, context, logic).stream,
-    };
     let decoder = Decoder {
         layout,
         results: spec.results.clone(),
@@ -127,8 +122,13 @@ pub(super) fn window<'scope>(
         names: spec.names.clone(),
         beside: spec.beside,
     };
-    let (rows, errors) =
-        decoded_with_errors(results, context, move |encoded| decoder.decode(encoded));
+    let decode = move |encoded: &mut _| decoder.decode(encoded);
+    let (rows, errors) = match keeps_results {
+        true => reduce_decoded::<Spine<Epoch>, _>(entries, "Slide", key, context, logic, decode),
+        false => {
+            reduce_decoded::<NullTrace<Epoch>, _>(entries, "Slide", key, context, logic, decode)
+        }
+    };
     Windowed { rows, errors }
 }
 
