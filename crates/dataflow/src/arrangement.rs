@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace, Waker};
+use arrow::array::BooleanArray;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::TraceReader;
 use timely::dataflow::channels::pact::Pipeline;
@@ -63,14 +64,21 @@ where
     T: PageTime,
     Tr: StateTrace<Time = T, Batch = Batch<T>> + 'static,
 {
-    let encode = encode(layout, name == "Index", context);
-    arrange_encoded(stream, name, layout.key_names(), context, encode)
+    let mut encode = encode(layout, context);
+    let is_index = name == "Index";
+    arrange_encoded(stream, name, layout.key_names(), context, move |delta, buffer| {
+        if is_index && fault::armed(Fault::IndexKeepsDeleted) {
+            let inserted: BooleanArray =
+                (0..delta.len()).map(|row| Some(delta.weight(row) > 0)).collect();
+            return encode(&delta.filter(&inserted), buffer);
+        }
+        encode(delta, buffer);
+    })
 }
 
 /// Appends the rows of deltas to a buffer, as keys and values of `layout`.
 pub(crate) fn encode<T: PageTime>(
     layout: &Layout,
-    is_index: bool,
     context: &StateContext,
 ) -> impl FnMut(&Delta<T>, &mut RowBuffer<T>) + 'static {
     let layout = layout.clone();
@@ -79,8 +87,7 @@ pub(crate) fn encode<T: PageTime>(
         keys.clear();
         values.clear();
         layout.encode(&delta.rows, &mut keys, &mut values);
-        let forgets = is_index && fault::armed(Fault::IndexKeepsDeleted);
-        for row in (0..delta.len()).filter(|row| !forgets || delta.weight(*row) > 0) {
+        for row in 0..delta.len() {
             buffer.push(keys.get(row), values.get(row), delta.time(row), delta.weight(row));
         }
     }

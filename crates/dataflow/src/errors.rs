@@ -52,7 +52,7 @@ pub fn keep_errors<'scope>(
     };
     let logic =
         FirstSeen { layout: layout.clone(), epoch: Encoded::counted(context), seen: Vec::new() };
-    let changes = Unkept { rows: errors, encode: encode(&rows, false, context) };
+    let changes = Unkept { rows: errors, encode: encode(&rows, context) };
     let arranged =
         reduce::<Spine<Epoch>, _>(changes, "FirstSeen", layout.key_names(), context, logic);
     Arrangement::kept(arranged, layout)

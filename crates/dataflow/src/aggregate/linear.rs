@@ -148,7 +148,7 @@ pub(super) fn linear<'scope>(
         after: Vec::new(),
     };
     let key = layout.key_names();
-    let encode = encode(layout, false, context);
+    let encode = encode(layout, context);
     let (changes, results) = (Unkept { rows, encode }, spec.results());
     let decode = move |encoded: &mut _| results.of(encoded);
     reduce_decoded::<Spine<Epoch>, _>(changes, "Aggregate", key, context, logic, decode)

@@ -68,7 +68,7 @@ pub(super) fn greatest<'scope>(
     };
     let layout = &spec.greatest;
     states::placed(Placement::All, || {
-        let (encode, key) = (encode(layout, false, context), layout.key_names());
+        let (encode, key) = (encode(layout, context), layout.key_names());
         let logic = Greatest { places: Places::new(layout), row: Vec::new() };
         let changes = Unkept { rows: found, encode };
         reduce::<Spine<Epoch>, _>(changes, "Greatest", key, context, logic)

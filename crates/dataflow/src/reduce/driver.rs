@@ -135,7 +135,7 @@ where
     }
 }
 
-/// Rows that are kept nowhere, and what turns them into keys and values.
+/// Rows that are sorted by the reduction and kept nowhere, and what turns them into keys and values.
 pub(crate) struct Unkept<'scope, E> {
     pub(crate) rows: DeltaStream<'scope, Epoch>,
     pub(crate) encode: E,
@@ -162,53 +162,38 @@ where
         R: Reducer<NullTrace<Epoch>, Message = Vec<Batch<Epoch>>>,
         P: Port<Vec<Batch<Epoch>>>,
     {
-        drive_rows(self.rows, self.encode, name, context, reducer, open)
+        let Self { rows, mut encode } = self;
+        let scope = rows.scope();
+        let mut builder = OperatorBuilder::new(name.to_owned(), scope);
+        let info = builder.operator_info();
+        let activator = scope.activator_for(Rc::clone(&info.address));
+        let reducer = reducer(info);
+        let lower = reducer.lower();
+        let mut input = builder.new_input(rows, Pipeline);
+        let (mut port, streams) = open(&mut builder);
+        // What prunes the output knows nothing of these rows.
+        let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower));
+        let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
+        builder.build(move |_capabilities| {
+            move |frontiers| {
+                input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                    encode(delta, batcher.rows(capability.retain(0)));
+                    port.hold(&capability);
+                });
+                batcher.advance(frontiers[0].frontier(), |sealed| {
+                    if let Sealed::Batch(capability, batch) = sealed
+                        && driver.inputs[0].receive([batch], driver.lower)
+                    {
+                        driver.hold(capability.clone());
+                    }
+                });
+                driver.inputs[0].reach(frontiers[0].frontier().first().copied());
+                driver.activate(&mut port);
+                port.release(driver.held_from().into_iter().chain(batcher.held_from()).min());
+            }
+        });
+        streams
     }
-}
-
-/// As [`drive`], for rows that are sorted here and kept nowhere: `encode` turns them into keys and values.
-fn drive_rows<'scope, R, P, S>(
-    rows: DeltaStream<'scope, Epoch>,
-    mut encode: impl FnMut(&Delta<Epoch>, &mut RowBuffer<Epoch>) + 'static,
-    name: &str,
-    context: &StateContext,
-    reducer: impl FnOnce(OperatorInfo) -> R,
-    open: impl FnOnce(&mut OperatorBuilder<'scope, Epoch>) -> (P, S),
-) -> S
-where
-    R: Reducer<NullTrace<Epoch>>,
-    P: Port<R::Message>,
-{
-    let scope = rows.scope();
-    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let info = builder.operator_info();
-    let activator = scope.activator_for(Rc::clone(&info.address));
-    let reducer = reducer(info);
-    let lower = reducer.lower();
-    let mut input = builder.new_input(rows, Pipeline);
-    let (mut port, streams) = open(&mut builder);
-    // What prunes the output knows nothing of these rows.
-    let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower));
-    let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
-    builder.build(move |_capabilities| {
-        move |frontiers| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                encode(delta, batcher.rows(capability.retain(0)));
-                port.hold(&capability);
-            });
-            batcher.advance(frontiers[0].frontier(), |sealed| {
-                if let Sealed::Batch(capability, batch) = sealed
-                    && driver.inputs[0].receive([batch], driver.lower)
-                {
-                    driver.hold(capability.clone());
-                }
-            });
-            driver.inputs[0].reach(frontiers[0].frontier().first().copied());
-            driver.activate(&mut port);
-            port.release(driver.held_from().into_iter().chain(batcher.held_from()).min());
-        }
-    });
-    streams
 }
 
 /// The progress of a reduction.
