@@ -179,6 +179,14 @@ impl Failure {
         };
         Error::io(self.operation, self.place.clone(), cause)
     }
+
+    /// The error, for one caller, after which nothing can be repeated: not [`Error::Full`], whatever the cause.
+    pub fn final_error(&self) -> Error {
+        match self.error() {
+            Error::Full { place, operation, cause } => Error::Io { place, operation, cause },
+            error => error,
+        }
+    }
 }
 
 /// Whether there is no room on the disk, or for the user: ENOSPC and EDQUOT.
@@ -207,5 +215,7 @@ mod tests {
         assert!(matches!(quota, Error::Full { .. }), "{quota}");
         let device = Error::io("append to", "x", io::Error::from_raw_os_error(5));
         assert!(matches!(device, Error::Io { .. }), "{device}");
+        let synced = Failure::new("sync", "x", io::Error::from_raw_os_error(28));
+        assert!(matches!(synced.final_error(), Error::Io { .. }), "a sync is not repeated");
     }
 }

@@ -92,7 +92,7 @@ impl LocalStorage {
     /// The error of a sync, for this and all later ones.
     fn fail(&self, path: &Path, cause: io::Error) -> Error {
         let failure = Failure::new("sync", path.display().to_string(), cause);
-        self.failure.get_or_init(|| failure).error()
+        self.failure.get_or_init(|| failure).final_error()
     }
 
     /// The path of a blob, if the name is valid.
@@ -161,15 +161,11 @@ impl Storage for LocalStorage {
 
     fn barrier(&self, names: &[&str]) -> Result<()> {
         if let Some(failure) = self.failure.get() {
-            return Err(failure.error());
+            return Err(failure.final_error());
         }
-        let mut files = Vec::with_capacity(names.len());
         for name in names {
             let path = self.path(name)?;
             let file = File::open(&path).map_err(|cause| named("sync", &path, cause))?;
-            files.push((path, file));
-        }
-        for (path, file) in files {
             file.sync_data().map_err(|cause| self.fail(&path, cause))?;
         }
         // Its own name is in the directory above.

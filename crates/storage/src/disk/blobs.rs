@@ -50,7 +50,7 @@ impl DiskStorage {
     /// The error of a sync, for this and all later ones.
     fn fail(&self, name: &str, cause: io::Error) -> Error {
         let failure = Failure::new("sync", self.disk.place(name), cause);
-        self.failure.get_or_init(|| failure).error()
+        self.failure.get_or_init(|| failure).final_error()
     }
 }
 
@@ -99,7 +99,7 @@ impl Storage for DiskStorage {
 
     fn barrier(&self, names: &[&str]) -> Result<()> {
         if let Some(failure) = self.failure.get() {
-            return Err(failure.error());
+            return Err(failure.final_error());
         }
         let mut files = Vec::with_capacity(names.len());
         for name in names {

@@ -87,7 +87,7 @@ impl FileManifests {
     fn locked(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &state.failure {
-            Some(failure) => Err(failure.error()),
+            Some(failure) => Err(failure.final_error()),
             None => Ok(state),
         }
     }
@@ -102,11 +102,10 @@ impl FileManifests {
 impl State {
     /// The error of a file that could not be replaced.
     fn fail(&mut self, broken: Broken) -> Error {
-        let error = broken.failure.error();
-        if broken.is_final {
-            self.failure = Some(broken.failure);
+        match broken.is_final {
+            true => self.failure.insert(broken.failure).final_error(),
+            false => broken.failure.error(),
         }
-        error
     }
 }
 
