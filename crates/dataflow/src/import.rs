@@ -102,7 +102,7 @@ impl Imports {
             // All earlier rows of the trace have been emitted.
             let mut reached = 0;
             move |output| {
-                let has_reader = place.advance(|capabilities| {
+                let has_reader = place.advance(|capabilities, complete| {
                     let Some(queue) = &queue else { return reached };
                     for instruction in queue.1.borrow_mut().drain(..) {
                         match instruction {
@@ -112,7 +112,8 @@ impl Imports {
                             TraceReplayInstruction::Batch(batch, Some(hint))
                                 if !batch.is_empty() && !is_before(&batch, start) =>
                             {
-                                let capability = capabilities.delayed(&hint.max(as_of));
+                                // The dataflow of the trace may have held on to an earlier epoch.
+                                let capability = capabilities.delayed(&hint.max(complete));
                                 output.session(&capability).give(read_as_of(&batch, as_of));
                             }
                             TraceReplayInstruction::Batch(..) => {}
@@ -161,7 +162,7 @@ impl Imports {
             };
             let mut contents = (!batches.is_empty()).then_some(scan);
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-                let has_reader = place.advance(|capabilities| {
+                let has_reader = place.advance(|capabilities, _complete| {
                     let Some(listener) = &listener else { return Epoch::MAX };
                     if let Some(scan) = &mut contents {
                         let capability = capabilities.delayed(&as_of);
@@ -257,12 +258,12 @@ struct Place {
 }
 
 impl Place {
-    /// Advances to where `emit` says, which emits all that there is and returns the epoch that everything later is of;
-    /// [`Epoch::MAX`] if nothing comes. Returns whether there is a reader.
-    fn advance(&mut self, emit: impl FnOnce(&CapabilitySet<Epoch>) -> Epoch) -> bool {
+    /// Advances to where `emit` says, which emits all that there is, from the frontier of the import on, and returns the epoch
+    /// that everything later is of; [`Epoch::MAX`] if nothing comes. Returns whether there is a reader.
+    fn advance(&mut self, emit: impl FnOnce(&CapabilitySet<Epoch>, Epoch) -> Epoch) -> bool {
         let mut capabilities = self.capabilities.borrow_mut();
         let Some(capabilities) = capabilities.as_mut() else { return false };
-        let reached = emit(capabilities);
+        let reached = emit(capabilities, self.complete);
         if reached == Epoch::MAX {
             capabilities.downgrade::<Epoch, _>([]);
             return true;
