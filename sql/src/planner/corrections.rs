@@ -1,7 +1,8 @@
 //! Expressions that DataFusion plans to something else than SQL means.
 //!
 //! - [`in_syntax`]: `x <op> ANY(list)` is NULL, not false, if only a NULL of the list could decide it.
-//! - [`in_plan`]: `SIMILAR TO` has the patterns of the standard, and no pattern is too long to be compiled.
+//! - [`in_plan`]: `SIMILAR TO` has the patterns of the standard, and no pattern is too long to be compiled; `round(x, n)` has
+//!   one type.
 //! - [`TextToInterval`]: a text without a unit is a number of seconds, `'6'::interval`, as it is in `INTERVAL '6'`.
 
 use std::ops::ControlFlow;
@@ -87,7 +88,31 @@ pub(super) fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// An expression with other parts.
 pub(super) fn in_expression(expression: Expr) -> Result<Transformed<Expr>> {
-    expression.transform_up(functions::with_bounded_pattern)
+    expression
+        .transform_up(functions::with_bounded_pattern)?
+        .transform_data(|expression| expression.transform_up(with_short_places))
+}
+
+/// `round(x, n)` with an `n` that needs no cast. A DECIMAL has another type where `n` is no literal, which the cast would make
+/// it until the plan is simplified.
+fn with_short_places(part: Expr) -> Result<Transformed<Expr>> {
+    let Expr::ScalarFunction(mut round) = part else { return Ok(Transformed::no(part)) };
+    let number = |expression: &Expr| match expression {
+        Expr::Literal(ScalarValue::Int64(Some(number)), _) => i32::try_from(*number).ok(),
+        _ => None,
+    };
+    let places = match &round.args[..] {
+        [_, Expr::Negative(places)] if round.func.name() == "round" => {
+            number(places).map(|number| -number)
+        }
+        [_, places] if round.func.name() == "round" => number(places),
+        _ => None,
+    };
+    let Some(places) = places else {
+        return Ok(Transformed::no(Expr::ScalarFunction(round)));
+    };
+    round.args[1] = Expr::Literal(ScalarValue::Int32(Some(places)), None);
+    Ok(Transformed::yes(Expr::ScalarFunction(round)))
 }
 
 /// Replaces casts of texts to intervals. Runs when the types are coerced.

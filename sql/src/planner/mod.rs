@@ -16,14 +16,14 @@
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `culprit` finds the expression that an error is about.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
-//! - `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
+//! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
 //!   that is simple, `dependent_join` does it for any.
 //! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
-//! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
+//! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `equijoins`,
+//!   `filter_push_down`, `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
 pub(crate) mod asof;
 mod constant;
 mod constructs;
@@ -36,6 +36,7 @@ pub(crate) mod declared;
 mod dependent_join;
 mod distinct_on;
 mod equality;
+mod equijoins;
 pub(crate) mod extent;
 mod filter_push_down;
 mod final_rows;
@@ -76,6 +77,7 @@ mod sql_functions;
 mod subquery;
 pub(crate) mod time_window;
 mod types;
+mod unnested_names;
 mod validate;
 mod view;
 mod wildcards;
@@ -90,6 +92,7 @@ pub(crate) use self::constructs::{Clause, Constructs};
 use self::context::Scope;
 pub use self::corrections::TextToInterval;
 pub use self::cross_join::CrossJoinElimination;
+pub use self::equijoins::EquijoinExtraction;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 use self::functions::registered;

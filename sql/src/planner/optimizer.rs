@@ -22,7 +22,6 @@ use datafusion_optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
 use datafusion_optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion_optimizer::eliminate_filter::EliminateFilter;
 use datafusion_optimizer::eliminate_outer_join::EliminateOuterJoin;
-use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimizer::OptimizerRule;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
@@ -32,6 +31,7 @@ use super::context::OPTIONS;
 use super::corrections::TextToInterval;
 use super::cross_join::CrossJoinElimination;
 use super::distinct_on::DistinctOnToRowNumber;
+use super::equijoins::EquijoinExtraction;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
 use super::intervals::IntervalsByLength;
@@ -67,7 +67,7 @@ impl ViewOptimizer {
             Arc::new(DistinctOnToRowNumber),
             Arc::new(BoundedSimplifier::default()),
             Arc::new(ScalarSubqueryToJoin::new()),
-            Arc::new(ExtractEquijoinPredicate::new()),
+            Arc::new(EquijoinExtraction::default()),
             Arc::new(EliminateDuplicatedExpr::new()),
             Arc::new(EliminateFilter::new()),
             Arc::new(CrossJoinElimination::default()),

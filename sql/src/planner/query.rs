@@ -7,16 +7,18 @@ use super::context::{Context, Scope};
 use super::extent::Extent;
 use super::{
     asof, constant, recursion, relation, repeated_names, selected_names, set_operation, subquery,
+    unnested_names,
 };
 use crate::error::{Error, Result};
 
 /// The plan of a query that runs once.
 pub(super) fn plan(query: &ast::Query, scope: Scope<'_>) -> Result<LogicalPlan> {
     recursion::check_syntax(query)?;
-    let mut query = query.clone();
-    repeated_names::apart(&mut query);
+    let mut distinct = query.clone();
+    repeated_names::apart(&mut distinct);
     let plan = Context::new(scope)
-        .plan(ast::Statement::Query(Box::new(query)))
+        .plan(ast::Statement::Query(Box::new(distinct)))
+        .and_then(|plan| unnested_names::name(plan, query))
         .map_err(|error| Error::from_datafusion(&error))?;
     Extent::of(&plan)?;
     recursion::check(&plan)?;

@@ -58,9 +58,9 @@ impl Call<'_> {
     }
 }
 
-/// Whether a relation is a call of one of these functions.
-pub(crate) fn is_series(factor: &TableFactor) -> bool {
-    Call::of(factor).is_some()
+/// The name of the function if a relation is a call of one of these.
+pub(crate) fn series_function(factor: &TableFactor) -> Option<&'static str> {
+    Call::of(factor).map(|call| call.function)
 }
 
 /// Plans calls of these functions.

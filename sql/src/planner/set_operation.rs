@@ -21,7 +21,10 @@ use datafusion_expr::{
     Expr, ExprFunctionExt, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore,
     WindowFunctionDefinition, logical_plan as logical,
 };
+use datafusion_optimizer::analyzer::AnalyzerRule;
+use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 
+use super::context::OPTIONS;
 use super::functions::FUNCTIONS;
 use super::numbers;
 
@@ -127,7 +130,7 @@ fn set_operation(join: logical::Join) -> Result<LogicalPlan> {
             (left.clone(), operation)
         }
     };
-    let right = join.right.as_ref().clone();
+    let (left, right) = (typed(left)?, typed(join.right.as_ref().clone())?);
     let mut fields = Vec::with_capacity(left.schema().fields().len());
     for ((qualifier, field), other) in left.schema().iter().zip(right.schema().fields()) {
         let Some(common) = numbers::common(field.data_type(), other.data_type()) else {
@@ -147,6 +150,14 @@ fn set_operation(join: logical::Join) -> Result<LogicalPlan> {
     let right = coerce_plan_expr_for_schema(right, &schema)?;
     let node = Arc::new(SetOperationNode::new(operation, left, right));
     Ok(LogicalPlan::Extension(Extension { node }))
+}
+
+/// The plan with explicit types: before that, a UNION or CASE has the type of its first part. A set operation has them.
+fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Extension(_) => Ok(plan),
+        plan => TypeCoercion::new().analyze(plan, &OPTIONS),
+    }
 }
 
 /// The plan with its columns named and qualified as in `schema`; a cast drops the qualifier.

@@ -15,7 +15,7 @@ use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
     declared, final_rows, hopeless, lateness, now, recursion, refusal, repeated_names,
-    selected_names, set_operation, subquery, validate,
+    selected_names, set_operation, subquery, unnested_names, validate,
 };
 use crate::catalog::{DeclaredRecursion, DeclaredView, Relation};
 use crate::error::{Error, Position, Result};
@@ -105,7 +105,10 @@ fn planned(
     let context = Context::new(scope).with_recursion_limit(view.recursion_limit);
     let mut query = view.query.clone();
     repeated_names::apart(&mut query);
-    let logical = context.plan(ast::Statement::Query(query)).map_err(in_query)?;
+    let logical = context
+        .plan(ast::Statement::Query(query))
+        .and_then(|plan| unnested_names::name(plan, &view.query))
+        .map_err(in_query)?;
     Extent::of(&logical)?;
     recursion::check(&logical).map_err(|error| error.at(landmarks.recursion))?;
     let logical = name_columns(logical, view)?;

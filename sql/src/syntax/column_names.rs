@@ -149,6 +149,18 @@ fn of_column(mut expression: &Expr) -> Option<&Ident> {
 
 /// The name of a computed column; `None` for one that may become several columns, as UNNEST of structs does.
 pub(crate) fn name_of(expression: &Expr) -> Option<String> {
+    let (name, has_unnest) = text_of(expression);
+    (!has_unnest).then_some(name)
+}
+
+/// The name of a column that is computed with UNNEST.
+pub(crate) fn unnested_name_of(expression: &Expr) -> Option<String> {
+    let (name, has_unnest) = text_of(expression);
+    (has_unnest && of_column(expression).is_none()).then_some(name)
+}
+
+/// A computed column as DuckDB writes it, and whether it has UNNEST.
+fn text_of(expression: &Expr) -> (String, bool) {
     let mut name = Name { text: String::new() };
     // Only the limit on its length makes writing fail.
     let is_whole = name.expression(expression).is_ok();
@@ -161,11 +173,11 @@ pub(crate) fn name_of(expression: &Expr) -> Option<String> {
         name.text.push('…');
     }
     let has_unnest = |text: &str| text.to_lowercase().contains("unnest");
-    let may_unnest = match is_whole {
+    let has_unnest = match is_whole {
         true => has_unnest(&name.text),
         false => has_unnest(&expression.to_string()),
     };
-    (!may_unnest).then_some(name.text)
+    (name.text, has_unnest)
 }
 
 struct Name {

@@ -10,8 +10,8 @@
 //! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
 //! - `schemas` resolves names in schemas;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
-//! - `column_names` names computed columns;
-//! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `with_ties` FETCH … WITH
+//! - `column_names` names computed columns, `function_columns` those of functions in FROM;
+//! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `grouped_keys` drops casts of keys, `with_ties` FETCH … WITH
 //!   TIES a rank, `simple_query` a query;
 //! - `wildcards` makes `* RENAME` and `(e).*` relations;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
@@ -26,6 +26,8 @@ mod column_names;
 mod data_type;
 mod expression;
 mod function;
+mod function_columns;
+mod grouped_keys;
 mod grouped_windows;
 mod lambdas;
 mod limits;
@@ -52,7 +54,7 @@ pub(crate) use self::calls::{
     LEVELS, OTHER_NAMES, call, is_bare, is_defined, name_of as called, names as defined_names,
 };
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
-pub(crate) use self::column_names::name_of as column_name;
+pub(crate) use self::column_names::{name_of as column_name, unnested_name_of};
 pub(crate) use self::function::check_clauses;
 pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;

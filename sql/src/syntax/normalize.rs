@@ -4,16 +4,20 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Fetch, Interval, LimitClause, NamedWindowDefinition, NamedWindowExpr,
-    Query, Select, SetExpr, TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame,
-    WindowFrameBound, WindowSpec, WindowType,
+    BinaryOperator, Expr, Fetch, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Interval, LimitClause, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr,
+    TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
+    WindowSpec, WindowType,
 };
 
 use super::calls;
 use super::column_names::{name_columns, name_order};
+use super::function_columns::{name_in_query, name_in_select};
+use super::grouped_keys::drop_casts_of_keys;
 use super::grouped_windows::as_relation;
 use super::lambdas::{self, Lambdas};
 use super::quantified::as_exists;
+use super::relation::name_semi_joins;
 use super::schemas;
 use super::shape::Shape;
 use super::wildcards;
@@ -28,8 +32,9 @@ use crate::statement::fold;
 ///   takes `sum(x) OVER w` for `sum(x)` elsewhere;
 /// - bounds of frames: `INTERVAL 6 HOURS` becomes `INTERVAL '6' HOURS`;
 /// - long chains of OR, AND and UNION to trees of little depth;
-/// - columns that are computed and have no alias to columns that have one;
+/// - columns that are computed and have no alias, and those of functions in FROM, to columns that have one;
 /// - windows of time in GROUP BY, and columns with other names, to relations in FROM;
+/// - SEMI and ANTI joins to left ones, and keys of GROUP BY to fewer;
 /// - FETCH to LIMIT or, WITH TIES, to QUALIFY, and comparisons with ANY and ALL to IN and EXISTS;
 /// - names in schemas to names without;
 /// - calls that stand for other expressions;
@@ -83,6 +88,7 @@ impl VisitorMut for Normalize {
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.shape.enter_query(query)?;
+        name_in_query(query);
         if let Err(error) = with_ties_as_rank(query) {
             return ControlFlow::Break(error);
         }
@@ -109,6 +115,9 @@ impl VisitorMut for Normalize {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.shape.enter_select(select)?;
+        name_semi_joins(&mut select.from);
+        drop_casts_of_keys(select);
+        name_in_select(select);
         as_exists(select);
         // Nobody can name the columns of a subquery of an expression.
         if self.subqueries == 0 {
@@ -151,6 +160,7 @@ impl VisitorMut for Normalize {
         self.subqueries += usize::from(is_subquery(expression));
         match expression {
             Expr::Function(function) => {
+                take_null_treatment(function);
                 if let Some(WindowType::NamedWindow(name)) = &function.over {
                     let windows = self.windows.last();
                     let Some(window) = windows.and_then(|windows| windows.get(&fold(name))) else {
@@ -198,6 +208,20 @@ fn fetch_as_limit(query: &mut Query) {
         Some(_) => return,
     }
     query.fetch = None;
+}
+
+/// `last_value(f(a) IGNORE NULLS) OVER …`, of which the parser takes `IGNORE NULLS` for a part of the call of `f`.
+fn take_null_treatment(function: &mut Function) {
+    if function.over.is_none() || function.null_treatment.is_some() {
+        return;
+    }
+    if let FunctionArguments::List(list) = &mut function.args
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(argument)))) =
+            list.args.first_mut()
+        && argument.over.is_none()
+    {
+        function.null_treatment = argument.null_treatment.take();
+    }
 }
 
 fn is_subquery(expression: &Expr) -> bool {

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use super::asof::AsofJoin;
 use super::clause::{Clause, none_of, refuse};
 use crate::error::{Error, Position, Result};
-use crate::planner::series::is_series;
+use crate::planner::series::series_function;
 use crate::planner::time_window::is_time_window;
 
 pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
@@ -26,6 +26,26 @@ pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
             })
         }
         None => Ok(()),
+    }
+}
+
+/// Writes `SEMI JOIN` and `ANTI JOIN`, as DuckDB has them, as `LEFT SEMI JOIN` and `LEFT ANTI JOIN`.
+pub(super) fn name_semi_joins(from: &mut [TableWithJoins]) {
+    for TableWithJoins { relation, joins } in from {
+        let joined = joins.iter_mut().map(|join| {
+            let operator = &mut join.join_operator;
+            *operator = match std::mem::replace(operator, JoinOperator::CrossApply) {
+                JoinOperator::Semi(constraint) => JoinOperator::LeftSemi(constraint),
+                JoinOperator::Anti(constraint) => JoinOperator::LeftAnti(constraint),
+                other => other,
+            };
+            &mut join.relation
+        });
+        for factor in std::iter::once(relation).chain(joined) {
+            if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+                name_semi_joins(std::slice::from_mut(table_with_joins));
+            }
+        }
     }
 }
 
@@ -128,7 +148,7 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
             none_of(refused, || name.span())?;
             if let Some(TableFunctionArgs { args: _, settings }) = args {
                 none_of(&[(settings, "SETTINGS")], || name.span())?;
-                if !is_time_window(factor) && !is_series(factor) {
+                if !is_time_window(factor) && series_function(factor).is_none() {
                     return refuse(format_args!("the table function {name}"), || name.span());
                 }
             }

@@ -256,6 +256,32 @@ fn a_view_has_the_columns_it_names() {
     );
 }
 
+/// As DuckDB names them.
+#[test]
+fn columns_of_unnest_have_names() {
+    let definitions = Definitions::flights();
+    for (query, columns) in [
+        ("SELECT * FROM UNNEST([1, 2])", "unnest"),
+        ("SELECT * FROM UNNEST([1, 2]) AS u", "u"),
+        ("SELECT * FROM UNNEST([1, 2]) WITH ORDINALITY AS u", "u, ordinality"),
+        ("SELECT * FROM UNNEST([1], [2])", "unnest, unnest_1"),
+        ("SELECT u.unnest FROM UNNEST([1]) AS u", "unnest"),
+        ("SELECT * FROM range(3) AS r", "r"),
+        ("SELECT range FROM range(3) AS r", "range"),
+        ("SELECT * FROM generate_series(1, 3)", "generate_series"),
+        ("SELECT unnest([1, 2])", "unnest(list_value(1, 2))"),
+        (
+            "SELECT carrier, UNNEST([distance]) + 1 FROM flights",
+            "carrier, (unnest(list_value(distance)) + 1)",
+        ),
+    ] {
+        let planned = definitions.view(query).unwrap();
+        let names: Vec<_> =
+            planned.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(names.join(", "), columns, "{query}");
+    }
+}
+
 #[test]
 fn columns_have_one_string_type_whatever_a_function_gives() {
     let definitions = Definitions::flights();

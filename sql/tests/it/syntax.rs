@@ -104,7 +104,6 @@ const QUERIES: &[(&str, &str)] = &[
         "DEFAULT ON NULL (write coalesce)",
     ),
     ("SELECT a FROM t CROSS APPLY u", "APPLY"),
-    ("SELECT a FROM t SEMI JOIN u ON true", "SEMI JOIN (write LEFT SEMI JOIN)"),
     ("SELECT a FROM read_csv('a.csv')", "the table function read_csv"),
     ("SELECT CAST(a AS DATE FORMAT 'YYYY') FROM t", "CAST … FORMAT"),
     ("SELECT CAST(a AS FLOAT(53)) FROM t", "FLOAT(53) (write REAL or DOUBLE)"),

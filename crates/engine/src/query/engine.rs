@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
-    BoundedSimplifier, CrossJoinElimination, DisjointLists, ExactNumbers, FilterPushDown,
-    IntervalsByLength, Microseconds, OneNan, TextToInterval,
+    BoundedSimplifier, CrossJoinElimination, DisjointLists, EquijoinExtraction, ExactNumbers,
+    FilterPushDown, IntervalsByLength, Microseconds, OneNan, TextToInterval,
 };
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -220,8 +220,9 @@ impl QueryEngine {
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let last: [Arc<dyn OptimizerRule + Send + Sync>; 2] =
         [Arc::new(HiddenGroups), Arc::new(ConditionsInTurn)];
-    let own: [Arc<dyn OptimizerRule + Send + Sync>; 3] = [
+    let own: [Arc<dyn OptimizerRule + Send + Sync>; 4] = [
         Arc::new(CrossJoinElimination::default()),
+        Arc::new(EquijoinExtraction::default()),
         Arc::new(FilterPushDown::careful()),
         Arc::new(BoundedSimplifier::default()),
     ];

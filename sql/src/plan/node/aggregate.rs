@@ -4,7 +4,7 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering, State,
 };
-use crate::plan::names;
+use crate::plan::{names, one_row};
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::default::{self, or_default};
@@ -49,15 +49,19 @@ pub struct Aggregate {
 }
 
 impl IncrementalPlan {
-    /// One row per group: the keys, the aggregates, and the fallbacks. A GROUP BY without either is a DISTINCT.
+    /// One row per group: the keys, the aggregates, and the fallbacks. A GROUP BY without either is a DISTINCT, and without keys
+    /// one row.
     pub(crate) fn aggregate(
         input: IncrementalPlan,
         keys: Vec<usize>,
         aggregates: Vec<(aggregate::Aggregate, String)>,
         fallbacks: Vec<(Fallback, String)>,
     ) -> Result<IncrementalPlan> {
-        if aggregates.is_empty() && fallbacks.is_empty() && !keys.is_empty() {
-            return Ok(IncrementalPlan::distinct(IncrementalPlan::columns(input, &keys)?));
+        if aggregates.is_empty() && fallbacks.is_empty() {
+            return match keys.is_empty() {
+                true => IncrementalPlan::columns(IncrementalPlan::constant(one_row()), &[]),
+                false => Ok(IncrementalPlan::distinct(IncrementalPlan::columns(input, &keys)?)),
+            };
         }
         let groups = keys.iter().map(|&key| input.schema.field(key).clone());
         let results = aggregates.iter().map(|(aggregate, name)| {

@@ -16,6 +16,7 @@ mod date_part;
 mod date_trunc;
 pub(super) mod duckdb;
 mod extremes;
+mod finite;
 pub(crate) mod moving;
 pub(super) mod now;
 mod pattern;

@@ -1,8 +1,11 @@
 //! Forms of syntax that stand for other expressions.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
     FunctionArguments, Ident, Interval, ObjectName, Spanned, Subscript, UnaryOperator, Value,
+    Visit, Visitor,
 };
 use sqlparser::tokenizer::Span;
 
@@ -22,11 +25,16 @@ pub(super) const NAMES: &[&str] = &[
     "list_slice",
 ];
 
+/// Parts of a time that functions of their names return.
+const LONG: [&str; 3] = ["decade", "century", "millennium"];
+
 /// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
 /// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and the time zone UTC the one that tables have;
 /// - `s COLLATE "C"` is `s`: text is ordered by its bytes; `x = ANY (SELECT …)` becomes `x IN (SELECT …)`;
+/// - `EXTRACT(decade FROM t)` becomes `decade(t)`, and so does `date_part('decade', t)`;
+/// - `[t.a, 1]` becomes `make_array(t.a, 1)`, which can name columns of queries around;
 /// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
@@ -39,6 +47,12 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
                 }
                 Ok(())
             }
+            Some("date_part" | "datepart") => {
+                if let Some(part) = long_part(function) {
+                    *expression = part;
+                }
+                Ok(())
+            }
             Some("xor") => {
                 if let Some(operator) = exclusive_or(function) {
                     *expression = operator;
@@ -47,6 +61,20 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             }
             _ => Ok(()),
         },
+        Expr::Array(array) if names_columns(&array.elem) => {
+            let elements = std::mem::take(&mut array.elem);
+            *expression = call(Ident::new("make_array"), elements);
+            Ok(())
+        }
+        Expr::Extract { field, expr, .. } => {
+            if let Some(name) =
+                LONG.into_iter().find(|name| field.to_string().eq_ignore_ascii_case(name))
+            {
+                let time = std::mem::replace(expr.as_mut(), null());
+                *expression = call(Ident::new(name), [time]);
+            }
+            Ok(())
+        }
         Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
             escape(pattern, escape_char);
             Ok(())
@@ -257,4 +285,35 @@ fn is_bytewise(collation: &ObjectName) -> bool {
     let name = collation.0.last().and_then(|part| part.as_ident());
     let is = |known: &&str| name.is_some_and(|name| name.value.eq_ignore_ascii_case(known));
     ["C", "POSIX", "ucs_basic", "binary"].iter().any(is)
+}
+
+/// `date_part('decade', t)` as `decade(t)`.
+fn long_part(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(part))),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(time)),
+    ] = &list.args[..]
+    else {
+        return None;
+    };
+    let Value::SingleQuotedString(part) = &part.value else { return None };
+    let name = LONG.into_iter().find(|name| part.eq_ignore_ascii_case(name))?;
+    Some(call(Ident::new(name), [time.clone()]))
+}
+
+/// Whether a column occurs in one of some expressions.
+fn names_columns(expressions: &[Expr]) -> bool {
+    struct Names;
+    impl Visitor for Names {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            match expression {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expressions.iter().any(|expression| expression.visit(&mut Names).is_break())
 }
