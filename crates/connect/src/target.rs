@@ -123,18 +123,20 @@ impl Target {
         &self.path
     }
 
-    /// Writes all that is left, and gives the file its name.
+    /// Writes all that is left, and gives the file its name, durably: after a crash the name has the old file or the new one.
     pub fn finish(mut self) -> io::Result<()> {
         let file = match self.to.take() {
             Some(To::Plain(file)) => file,
             Some(To::Gzip(gzip)) => gzip.finish()?,
             None => return Ok(()),
         };
-        file.into_inner()?;
+        let file = file.into_inner()?;
         if let Some(temporary) = &self.temporary {
+            file.sync_all()?;
             fs::rename(temporary, &self.path)?;
             forget(temporary);
             self.temporary = None;
+            File::open(folder_of(&self.path))?.sync_all()?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::durable::directory::{Directory, Store, directory_of};
 use crate::durable::flusher::Durability;
 use crate::durable::restore::{Restored, restore};
-use crate::durable::resume::resume;
+use crate::durable::resume::{finish_incomplete, resume};
 use crate::durable::schedule::Checkpoints;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -287,7 +287,7 @@ impl Builder {
         let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
         let is_dealt = restored.as_ref().is_some_and(|restored| !restored.is_for(workers));
         let engine = self.start(workers, context, functions, restored.as_ref())?;
-        resume(&engine, restored, &*journal)?;
+        let incomplete = resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
         if is_dealt {
             definitions.expect_checkpoint();
@@ -298,6 +298,7 @@ impl Builder {
         // These are set once.
         let _ = engine.instance.flusher.set(flusher);
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
+        finish_incomplete(&engine, &incomplete)?;
         if let Some(directory) = directory {
             directory.started(journal);
             let _ = engine.instance.directory.set(directory);

@@ -207,6 +207,15 @@ impl Engine {
         self.instance.output(name::short(relation), path.as_ref(), format, options, mode)
     }
 
+    /// Writes the contents of views to the outputs of contents that they have, as of what is committed. [`Engine::finish`] does
+    /// so when inputs have ended.
+    pub fn write_outputs(&self) -> Result<()> {
+        self.instance.poison.guard(|| {
+            self.instance.reader.sequencer.wait(self.instance.writer.last())?;
+            self.instance.write_outputs()
+        })
+    }
+
     /// Starts inputs that have not started, waits as [`Engine::wait_for_sources`] does, writes the outputs of contents, and
     /// completes the outputs of changes, which end with it. With a [state directory](Builder::state) they are written up to
     /// here and do not end, and a checkpoint is taken.

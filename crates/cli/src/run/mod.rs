@@ -8,6 +8,7 @@
 mod contents;
 mod outputs;
 mod reconcile;
+mod rehearsal;
 mod statistics;
 
 use std::fs;
@@ -99,17 +100,17 @@ fn reconcile<W: Write>(shell: &Shell<W>, args: &RunArgs) -> Result<Reconciled, S
     let (statements, positions): (Vec<_>, Vec<_>) =
         shell.statements(&mut program)?.into_iter().unzip();
     let engine = shell.engine();
-    let reconciled = Reconciled::new(engine, &statements).map_err(|problem| {
-        let position = problem.statement.and_then(|number| positions.get(number));
-        match position {
-            Some((line, column)) => {
-                let place = format!("{}:{line}:{column}", program.name);
-                failed(Some(&place), problem.message)
-            }
-            None => failed(Some(&program.name), problem.message),
-        }
-    })?;
+    let stop = |statement: Option<usize>, message: String| match statement
+        .and_then(|number| positions.get(number))
+    {
+        Some((line, column)) => failed(Some(&format!("{}:{line}:{column}", program.name)), message),
+        None => failed(Some(&program.name), message),
+    };
+    let reconciled = Reconciled::new(engine, &statements)
+        .map_err(|problem| stop(problem.statement, problem.message))?;
     if let Some(summary) = reconciled.summary() {
+        rehearsal::failure(&statements)
+            .map_err(|(number, error)| stop(Some(number), error.to_string()))?;
         console::report(summary);
     }
     reconciled.drop_old(engine).map_err(|error| shell.report_program(&program.name, &error))?;

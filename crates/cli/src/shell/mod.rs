@@ -82,8 +82,18 @@ fn run_origins(args: ShellArgs) -> Result<(), Stop> {
         match stop {
             Ok(()) | Err(Stop::Closed) => {
                 shell.warn_of_errors(true)?;
+                engine.write_outputs().map_err(stopped)?;
                 // The next one begins where this one ends.
-                engine.checkpoint().map_err(stopped)?;
+                match engine.checkpoint() {
+                    Err(error)
+                        if !matches!(error, Error::Interrupted) && engine.relations().is_ok() =>
+                    {
+                        console::report(format_args!(
+                            "warning: {error}; nothing is lost: the journal has what the checkpoint would have"
+                        ));
+                    }
+                    taken => taken.map_err(stopped)?,
+                }
                 stop
             }
             stop => stop,

@@ -221,6 +221,35 @@ fn a_strict_copy_that_fails_leaves_nothing_in_its_transaction() {
     assert_eq!(workspace.query("SELECT * FROM t"), ["7"]);
 }
 
+/// It was replaced before its outputs were opened, and dropped when one of them could not be.
+#[test]
+fn a_view_stays_if_the_outputs_of_the_one_that_would_replace_it_cannot_be_opened() {
+    let mut workspace = Workspace::new();
+    workspace.run("CREATE TABLE t (a BIGINT, epoch BIGINT); INSERT INTO t VALUES (1, 2)");
+    workspace.run("CREATE MATERIALIZED VIEW v WITH (connector = 'file', path = 'v.csv', mode = 'changes') AS SELECT a FROM t");
+    for (path, column, problem) in [
+        ("missing/v.csv", "a", "missing/v.csv"),
+        ("other.csv", "epoch", "a column \"epoch\" of their own"),
+    ] {
+        let replacement = format!(
+            "CREATE OR REPLACE MATERIALIZED VIEW v WITH (connector = 'file', path = '{path}', mode = 'changes')
+             AS SELECT {column} FROM t"
+        );
+        let message = workspace.problem(&replacement);
+        assert!(message.contains(problem), "{message}");
+        assert_eq!(workspace.query("SELECT a FROM v"), ["1"]);
+    }
+    workspace.run(
+        "INSERT INTO t VALUES (3, 4);
+         CREATE OR REPLACE MATERIALIZED VIEW v WITH (connector = 'file', path = 'v.csv', mode = 'changes') AS
+             SELECT a + 1 AS b FROM t",
+    );
+    workspace.engine.finish().unwrap();
+    let mut changes: Vec<_> = workspace.content("v.csv").lines().map(str::to_owned).collect();
+    changes.sort();
+    assert_eq!(changes, ["2,1,2", "2,1,4", "epoch,weight,b"]);
+}
+
 /// The one that replaced it was left behind without a name, and read by whoever asked for the next of that name.
 #[test]
 fn a_view_whose_changes_could_not_be_written_can_be_replaced_and_dropped() {

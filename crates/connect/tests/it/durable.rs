@@ -345,3 +345,134 @@ fn a_file_that_was_changed_since_it_was_read_is_named() {
         assert!(show(&engine, "SELECT COUNT(*) FROM t").contains("101"));
     }
 }
+
+/// An engine that takes no checkpoints of its own.
+fn without_checkpoints(folder: &Path) -> Result<Engine> {
+    let state = folder.join("state").display().to_string();
+    builder(1).state(format!("file:{state}")).checkpoints(Duration::MAX, u64::MAX).open()
+}
+
+fn run(engine: &Engine, folder: &Path, sql: &str) -> Result<()> {
+    let mut session = engine.session();
+    session.set_base(folder);
+    session.execute(sql).map(drop)
+}
+
+/// The view was recorded before its output was opened: the statement failed again whenever the directory was opened.
+#[test]
+fn a_view_whose_output_cannot_be_opened_is_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("folder.csv")).unwrap();
+    for (path, column) in [
+        ("x.parquet", "a"),
+        ("x.json", "a"),
+        ("x.csv.gz", "a"),
+        ("folder.csv", "a"),
+        ("missing/x.csv", "a"),
+        ("y.csv", "a AS epoch"),
+    ] {
+        for replaces in ["", "OR REPLACE "] {
+            let engine = without_checkpoints(folder.path()).unwrap();
+            run(
+                &engine,
+                folder.path(),
+                "CREATE TABLE IF NOT EXISTS t (a INT); INSERT INTO t VALUES (1)",
+            )
+            .unwrap();
+            let create = format!(
+                "CREATE {replaces}VIEW v WITH (connector = 'file', path = '{path}', mode = 'changes') AS SELECT {column} FROM t"
+            );
+            run(&engine, folder.path(), &create).unwrap_err();
+        }
+    }
+    let engine = without_checkpoints(folder.path()).unwrap();
+    assert_eq!(engine.relations().unwrap().len(), 1);
+    assert!(show(&engine, "SELECT COUNT(*) FROM t").contains("12"));
+}
+
+/// What the last checkpoint has is opened first, and files are not as they were then.
+#[test]
+fn files_of_what_is_dropped_later_are_not_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let view = |which: &str| {
+        format!(
+            "CREATE OR REPLACE VIEW o WITH (connector = 'file', path = 'o.csv') AS SELECT a FROM t WHERE a > {which}"
+        )
+    };
+    let engine = without_checkpoints(path).unwrap();
+    run(&engine, path, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (3), (4)").unwrap();
+    run(&engine, path, &view("0")).unwrap();
+    engine.checkpoint().unwrap();
+    run(&engine, path, &view("3")).unwrap();
+    drop(engine);
+    let engine = without_checkpoints(path).unwrap();
+    engine.finish().unwrap();
+    assert_eq!(fs::read_to_string(path.join("o.csv")).unwrap().lines().count(), 2);
+    run(&engine, path, "DROP VIEW o").unwrap();
+    drop(engine);
+    fs::remove_file(path.join("o.csv")).unwrap();
+    let engine = without_checkpoints(path).unwrap();
+    // An input that was read since, and whose table is dropped.
+    fs::write(path.join("in.csv"), "1\n2\n").unwrap();
+    let input = "CREATE TABLE i (a INT) WITH (connector = 'file', path = 'in.csv', 'materialized' = 'true')";
+    run(&engine, path, input).unwrap();
+    run(&engine, path, "CREATE MATERIALIZED VIEW s AS SELECT SUM(a) AS s FROM i").unwrap();
+    engine.start().unwrap();
+    engine.wait_for_sources().unwrap();
+    assert!(show(&engine, "SELECT s FROM s").contains('3'));
+    run(&engine, path, "DROP TABLE i CASCADE; INSERT INTO t VALUES (5)").unwrap();
+    drop(engine);
+    fs::remove_file(path.join("in.csv")).unwrap();
+    let engine = without_checkpoints(path).unwrap();
+    assert!(show(&engine, "SELECT SUM(a) FROM t").contains("15"));
+    // One whose table is still there is needed.
+    fs::write(path.join("in.csv"), "1\n2\n").unwrap();
+    run(&engine, path, input).unwrap();
+    engine.start().unwrap();
+    engine.wait_for_sources().unwrap();
+    drop(engine);
+    fs::remove_file(path.join("in.csv")).unwrap();
+    let error = without_checkpoints(path).err().unwrap().to_string();
+    assert_eq!(error.matches("the source \"csv\" of table \"i\"").count(), 1, "{error}");
+}
+
+/// Each of them wrote over the other.
+#[test]
+fn two_views_are_not_written_to_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = without_checkpoints(folder.path()).unwrap();
+    let view = |name: &str| {
+        format!(
+            "CREATE VIEW {name} WITH (connector = 'file', path = 'same.csv') AS SELECT a FROM t"
+        )
+    };
+    run(&engine, folder.path(), "CREATE TABLE t (a INT)").unwrap();
+    run(&engine, folder.path(), &view("one")).unwrap();
+    let error = run(&engine, folder.path(), &view("other")).unwrap_err().to_string();
+    assert!(error.contains("\"one\" is written to") && error.contains("same.csv"), "{error}");
+    run(&engine, folder.path(), &format!("DROP VIEW one; {}", view("other"))).unwrap();
+}
+
+/// Nobody made the position in the file durable before the next checkpoint.
+#[test]
+fn rows_of_a_file_that_grows_are_complete_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("in.csv"), "").unwrap();
+    let engine = without_checkpoints(folder.path()).unwrap();
+    let table = "CREATE TABLE t (a INT) WITH (connector = 'file', path = 'in.csv', 'follow' = 'true', 'linger_ms' = '20')";
+    run(&engine, folder.path(), table).unwrap();
+    run(&engine, folder.path(), "CREATE MATERIALIZED VIEW v AS SELECT SUM(a) AS s FROM t").unwrap();
+    let mut changes = engine.subscribe("v").unwrap();
+    engine.start().unwrap();
+    fs::write(folder.path().join("in.csv"), "1\n").unwrap();
+    for _ in 0..2_000 {
+        while let Some(change) = changes.try_next().unwrap() {
+            if change.rows.columns().iter().any(|sums| sums.null_count() < sums.len()) {
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the row is not there");
+}

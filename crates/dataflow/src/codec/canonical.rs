@@ -52,7 +52,10 @@ fn has_other_nan(column: &ArrayRef) -> bool {
 /// `column` with -0.0 as 0.0 and every NaN as the same NaN, at any depth.
 ///
 /// As a key -0.0 equals 0.0 and all NaN are equal; the encoding of keys compares bits.
-pub(super) fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+///
+/// # Errors
+/// None that is known, as of [`one_nan`].
+pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     // Adding zero makes -0.0 zero and leaves every other number as it is.
     with_floats(column, |x| x + 0.0, |x| x + 0.0)
 }

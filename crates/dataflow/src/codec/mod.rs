@@ -11,7 +11,7 @@ mod fixed;
 mod key;
 mod value;
 
-pub use canonical::{has_floats, one_nan};
+pub use canonical::{canonical_floats, has_floats, one_nan};
 pub use encoded::Encoded;
 pub use error::CodecError;
 pub use key::KeyCodec;

@@ -27,7 +27,7 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::catalog::{Catalog, Indexes};
+use crate::catalog::{Catalog, Entry, Indexes};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::SavedWaterlines;
@@ -105,6 +105,16 @@ impl Definitions {
             refusals: connectors.refusals.clone(),
         };
         Checkpointer::new(engine, manifests, blobs, self.context.clone(), retained, last)
+    }
+
+    /// Whether rows have entered a table.
+    pub(crate) fn has_entered(&self, table: &Entry) -> bool {
+        table.dataflow().is_some_and(|id| self.sequencer.has_passed(id))
+    }
+
+    /// The first rows of a table have come, which it was created with.
+    pub(crate) fn complete_table(&self, table: &str) {
+        self.sequencer.complete_table(table);
     }
 
     /// Records an output of a relation.

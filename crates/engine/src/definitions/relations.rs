@@ -7,9 +7,10 @@ use alluvium_sql::catalog::DeclaredRecursion;
 use alluvium_sql::physical::{self, Output, compile};
 use alluvium_sql::planner::{CLOCK, PlannedView};
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
+use arrow::datatypes::SchemaRef;
 
 use super::{Definitions, lateness, recursion};
-use crate::catalog::{Definition, Entry, RelationKind, Scope, Uses, View};
+use crate::catalog::{Definition, Entries, Entry, RelationKind, Scope, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
@@ -50,8 +51,8 @@ impl Definitions {
         let name = &definition.name;
         let record = self.recorded(RelationKind::Table, name, || {
             let record = match &*definition.text {
-                // The columns of a file.
-                "" => Record::table(name, &definition.schema),
+                // The columns of a file or a query, whose rows it is created with.
+                "" => Record::incomplete(name, &definition.schema),
                 sql => Record::definition(sql, base, writer.now()?),
             };
             record.map(|record| (record.clone(), record))
@@ -114,6 +115,13 @@ impl Definitions {
         removed
     }
 
+    /// All relations but this one.
+    fn entries_without(&self, entry: &Entry) -> Arc<Entries> {
+        let mut entries = self.catalog.entries();
+        Arc::make_mut(&mut entries).remove(&entry.name);
+        entries
+    }
+
     /// Installs the dataflow of a table. The caller holds the definitions' lock.
     pub(super) fn install_table(
         &self,
@@ -147,6 +155,22 @@ impl Definitions {
         self.sequencer.durable().sync_all().map(|()| created)
     }
 
+    /// The columns of a view that is created; `None` if there is one that stays.
+    pub(crate) fn columns_of(&self, definition: &ViewDefinition) -> Result<Option<SchemaRef>> {
+        let _lock = self.lock();
+        let name = &definition.name;
+        let mut entries = self.catalog.entries();
+        if !self.is_only_declared(name) {
+            let taken = self.taken(name, definition.if_taken, |entry| !entry.is_table());
+            match taken.map_err(|error| error.at(definition.position))? {
+                Taken::Free => {}
+                Taken::Keep => return Ok(None),
+                Taken::Replace(before) => entries = self.entries_without(&before),
+            }
+        }
+        Ok(Some(self.planner.view(definition, &Scope(&entries))?.schema))
+    }
+
     fn add_view(
         &self,
         definition: &ViewDefinition,
@@ -178,7 +202,13 @@ impl Definitions {
             Taken::Replace(before) => Some(before),
         };
         let record = record.as_ref();
-        self.build_view(definition, (before, None), record, writer, connectors)?;
+        let is_replaced = before.is_some();
+        let build = || self.build_view(definition, (before, None), record, writer, connectors);
+        // The view that is replaced could not come back.
+        match is_replaced {
+            true => interrupt::deferred(build)?,
+            false => build()?,
+        }
         self.forget_announced(&definition.name);
         Ok(true)
     }
@@ -192,11 +222,11 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
-        let mut entries = self.catalog.entries();
-        if let Some(before) = &before {
-            // A view cannot read the one it replaces.
-            Arc::make_mut(&mut entries).remove(&before.name);
-        }
+        // A view cannot read the one it replaces.
+        let entries = match &before {
+            Some(before) => self.entries_without(before),
+            None => self.catalog.entries(),
+        };
         let planned = self.planner.view(definition, &Scope(&entries))?;
         if planned.declared.is_some() {
             return self.add_recursive(definition, planned, record, writer);
@@ -314,7 +344,8 @@ impl Definitions {
         let _writing = interrupt::deferred(|| writer.lock())?;
         let _lock = self.lock();
         let entry = self.catalog.get(name)?;
-        self.drop_relation(&entry, false, connectors)
+        self.drop_relation(&entry, false, connectors)?;
+        self.sequencer.durable().sync_all()
     }
 
     fn drop_relation(&self, entry: &Entry, cascade: bool, connectors: &Connectors) -> Result<()> {

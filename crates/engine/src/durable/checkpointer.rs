@@ -88,9 +88,9 @@ impl Checkpointer {
         retained: u32,
         last: Last,
     ) -> Self {
-        let is_ending = Arc::default();
-        let (context, last) = (context.for_job(&is_ending), Mutex::new(last));
-        Self { engine, manifests, blobs, context, retained, is_ending, last }
+        // It does not wait for room on the disk: the journal has everything, and a later one may succeed.
+        let (context, last) = (context.for_job(&Arc::new(AtomicBool::new(true))), Mutex::new(last));
+        Self { engine, manifests, blobs, context, retained, is_ending: Arc::default(), last }
     }
 
     /// Ends the one that is being taken, if it has not been published.

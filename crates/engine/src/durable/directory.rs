@@ -55,6 +55,13 @@ impl Directory {
             start(format!("the state directory \"{}\" {what}: {error}", path.display()))
         };
         create(path).map_err(|error| failed("cannot be created", error))?;
+        if let Some(other) = foreign(path).map_err(|error| failed("cannot be read", error))? {
+            return Err(start(format!(
+                "\"{}\" is no state directory, and has other files, such as \"{other}\": name an empty directory, or one that \
+                 does not exist",
+                path.display()
+            )));
+        }
         let mut lock = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -167,6 +174,21 @@ fn owner(lock: &mut File) -> String {
     owner.trim().to_owned()
 }
 
+/// A file of a directory that is not empty and has no state; `None` of others.
+fn foreign(path: &Path) -> std::io::Result<Option<String>> {
+    let mut other = None;
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        match name.as_str() {
+            LOCK | JOURNAL | MANIFESTS | BLOBS => return Ok(None),
+            // The root of a file system has it.
+            "lost+found" => {}
+            _ => other = Some(name),
+        }
+    }
+    Ok(other)
+}
+
 /// Creates a directory, with those it is in, so that it survives a crash.
 pub(crate) fn create(path: &Path) -> std::io::Result<()> {
     let path = std::path::absolute(path)?;
@@ -182,7 +204,8 @@ pub(crate) fn create(path: &Path) -> std::io::Result<()> {
 /// The directory that a URL names.
 pub(crate) fn directory_of(url: &str) -> Result<&Path> {
     match url.strip_prefix("file:") {
-        Some(path) if !path.is_empty() => Ok(Path::new(path.strip_prefix("//").unwrap_or(path))),
+        Some("") => Err(start("the name of the state directory is empty".to_owned())),
+        Some(path) => Ok(Path::new(path.strip_prefix("//").unwrap_or(path))),
         _ => Err(start(format!("\"{url}\" is no state directory: write file:DIR"))),
     }
 }

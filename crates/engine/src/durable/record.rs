@@ -96,6 +96,20 @@ pub(crate) enum Record {
         /// Whether each change is written, or else the contents.
         changes: bool,
     },
+    /// As `Table`, of one that is created with its first rows: it is complete with an epoch, and without that not there.
+    Incomplete {
+        /// Its name.
+        name: String,
+        /// Its columns, as an Arrow stream without rows.
+        columns: Vec<u8>,
+    },
+    /// An epoch with which a table is complete.
+    Completing {
+        /// The name of the table.
+        table: String,
+        /// The record of the epoch.
+        epoch: Vec<u8>,
+    },
 }
 
 /// A change of one table.
@@ -199,10 +213,22 @@ impl Record {
         Ok(Self::Output { relation, path, format, options, changes: mode == OutputMode::Changes })
     }
 
-    /// A table of these columns.
-    pub(crate) fn table(name: &str, columns: &Schema) -> Result<Self> {
+    /// A table of these columns, whose first rows come later.
+    pub(crate) fn incomplete(name: &str, columns: &Schema) -> Result<Self> {
         let stream = StreamWriter::try_new(Vec::new(), columns)?;
-        Ok(Self::Table { name: name.to_owned(), columns: stream.into_inner()? })
+        Ok(Self::Incomplete { name: name.to_owned(), columns: stream.into_inner()? })
+    }
+
+    /// The first rows of an incomplete table have come.
+    pub(crate) fn complete(&mut self) {
+        if let Self::Incomplete { name, columns } = self {
+            *self = Self::Table { name: std::mem::take(name), columns: std::mem::take(columns) };
+        }
+    }
+
+    /// The same epoch, with which a table is complete.
+    pub(crate) fn completing(&self, table: &str) -> Result<Self> {
+        Ok(Self::Completing { table: table.to_owned(), epoch: self.encode()?.to_vec() })
     }
 
     /// Its bytes.

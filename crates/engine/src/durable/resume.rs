@@ -21,20 +21,28 @@ use crate::sink::OutputMode;
 use crate::source::{Input, InputReader, Portion, named};
 use crate::transaction::Transaction;
 use crate::transaction::change::TableChange;
+use crate::worker::DataflowId;
 
-/// Does everything again that the journal has, after the checkpoint if there is one.
+/// Does everything again that the journal has, after the checkpoint if there is one. Returns the tables that are incomplete.
 pub(crate) fn resume(
     engine: &Engine,
     restored: Option<Restored>,
     journal: &dyn Journal,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let definitions = &engine.instance.definitions;
     let from = |restored: &Restored| Position(restored.checkpoint.replay);
     let start = restored.as_ref().map_or(journal.range().start, from);
     let relations = restored.iter().flat_map(|restored| &restored.checkpoint.definitions);
     functions::check(&definitions.planner, relations.map(|(_, made)| made), journal, start)?;
     definitions.expect_journal();
-    let mut replay = Replay { engine, transaction: None, parts: 0, readers: HashMap::new() };
+    let mut replay = Replay {
+        engine,
+        transaction: None,
+        parts: 0,
+        readers: HashMap::new(),
+        incomplete: Vec::new(),
+        unread: Vec::new(),
+    };
     // A checkpoint has all before the end, except for parts of an epoch that ends later.
     let mut end = 0;
     if let Some(mut restored) = restored {
@@ -69,7 +77,7 @@ pub(crate) fn resume(
         match record {
             _ if position.0 >= end => {}
             Record::Part { .. } => {}
-            Record::Epoch { .. } | Record::Read { .. } => {
+            Record::Epoch { .. } | Record::Completing { .. } | Record::Read { .. } => {
                 // The parts were its own, or of a transaction that failed.
                 replay.forget();
                 continue;
@@ -78,9 +86,29 @@ pub(crate) fn resume(
         }
         replay.apply(record).map_err(|error| failed(&format_args!("{place}: {error}")))?;
     }
+    engine.instance.connectors.outputs.check_missing()?;
+    replay.check_unread()?;
     // Parts without their epoch were never committed.
-    drop(replay);
-    engine.wait(engine.instance.writer.last())
+    let incomplete = replay.incomplete;
+    drop(replay.transaction);
+    engine.wait(engine.instance.writer.last()).map(|()| incomplete)
+}
+
+/// Drops tables whose first rows had not come when the engine ended. One that others have written to or read stays.
+pub(crate) fn finish_incomplete(engine: &Engine, tables: &[String]) -> Result<()> {
+    let Instance { definitions, writer, connectors, .. } = &*engine.instance;
+    for table in tables {
+        let Ok(entry) = definitions.catalog.get(table) else { continue };
+        let is_unused = definitions.catalog.check_unused(table).is_ok();
+        if is_unused && !definitions.has_entered(&entry) {
+            definitions.undo(table, writer, connectors)?;
+        } else {
+            let mut transaction = Transaction::begin(&engine.instance, None)?;
+            transaction.completes(table);
+            transaction.commit()?;
+        }
+    }
+    Ok(())
 }
 
 struct Replay<'a> {
@@ -91,6 +119,10 @@ struct Replay<'a> {
     parts: u32,
     /// What reads inputs again, in portions of so many rows.
     readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
+    /// Tables whose first rows have not come.
+    incomplete: Vec<String>,
+    /// Tables of which an input could not be read again, and why.
+    unread: Vec<(DataflowId, Error)>,
 }
 
 impl Replay<'_> {
@@ -111,15 +143,31 @@ impl Replay<'_> {
             }
             Record::Clock { now } => instance.definitions.start_clock(now),
             Record::Table { name, columns } => {
-                let columns = StreamReader::try_new(&columns[..], None)?.schema();
-                let definition =
-                    TableDefinition::with_columns(&name, Place { line: 1, column: 1 }, &columns)?;
-                let Instance { definitions, writer, connectors, .. } = &**instance;
-                definitions.create_table(&definition, Path::new(""), writer, connectors)
+                self.create_table(&name, &columns)?;
+                instance.definitions.complete_table(&name);
+                Ok(())
+            }
+            Record::Incomplete { name, columns } => {
+                self.create_table(&name, &columns)?;
+                self.incomplete.push(name);
+                Ok(())
+            }
+            Record::Completing { table, epoch } => {
+                let epoch = Record::decode(&epoch).map_err(Error::data)?;
+                self.apply(epoch)?;
+                instance.definitions.complete_table(&table);
+                self.incomplete.retain(|name| *name != table);
+                Ok(())
             }
             Record::Output { relation, path, format, options, changes } => {
                 let mode = if changes { OutputMode::Changes } else { OutputMode::Contents };
-                instance.output(&relation, Path::new(&path), format.as_deref(), &options, mode)
+                let path = Path::new(&path);
+                let added = instance.output(&relation, path, format.as_deref(), &options, mode);
+                // The journal may say that the relation is dropped later.
+                added.or_else(|error| {
+                    instance.connectors.outputs.miss(&relation, error);
+                    Ok(())
+                })
             }
             Record::Part { number, changes } => {
                 self.follow(number)?;
@@ -149,6 +197,15 @@ impl Replay<'_> {
         }
     }
 
+    /// Creates a table of columns that are an Arrow stream without rows.
+    fn create_table(&self, name: &str, columns: &[u8]) -> Result<()> {
+        let columns = StreamReader::try_new(columns, None)?.schema();
+        let place = Place { line: 1, column: 1 };
+        let definition = TableDefinition::with_columns(name, place, &columns)?;
+        let Instance { definitions, writer, connectors, .. } = &*self.engine.instance;
+        definitions.create_table(&definition, Path::new(""), writer, connectors)
+    }
+
     /// Reads a portion of an input again.
     fn read(&mut self, number: u64, time: Moment, recorded: &ReadPortion) -> Result<()> {
         let Instance { connectors, .. } = &*self.engine.instance;
@@ -156,11 +213,37 @@ impl Replay<'_> {
             let InputName { table, number } = &recorded.input;
             return Err(Error::data(format!("there is no input {number} of a table \"{table}\"")));
         };
-        let portion = self.next_portion(&input, recorded).map_err(|error| named(&input, error))?;
+        let table = self.engine.instance.definitions.catalog.get(&recorded.input.table)?;
+        let id = table.as_table()?.id;
+        let is_unread = self.unread.iter().any(|(unread, _)| *unread == id);
+        let portion = match is_unread {
+            true => None,
+            false => match self.next_portion(&input, recorded) {
+                Ok(portion) => Some(portion),
+                // The journal may say that the table is dropped later.
+                Err(error) => {
+                    self.unread.push((id, error));
+                    None
+                }
+            },
+        };
         let mut transaction = Transaction::begin(&self.engine.instance, None)?;
         transaction.restore_time(time);
-        transaction.enter(&input, &portion, Some(recorded.clone()))?;
+        if let Some(portion) = portion {
+            transaction.enter(&input, &portion, Some(recorded.clone()))?;
+        }
         commit(transaction, number)
+    }
+
+    /// Fails if a table is there of which an input could not be read again.
+    fn check_unread(&self) -> Result<()> {
+        let catalog = &self.engine.instance.definitions.catalog;
+        for (id, error) in &self.unread {
+            if catalog.entries().values().any(|entry| entry.dataflow() == Some(*id)) {
+                return Err(error.clone());
+            }
+        }
+        Ok(())
     }
 
     /// The portion of an input that comes next, of as many rows as were recorded. The reader of the one before goes on, if
@@ -173,14 +256,8 @@ impl Replay<'_> {
             Some((_, _, reader)) => reader,
             None => self.engine.instance.open_input(input, (recorded.len(), usize::MAX), None)?,
         };
-        let (portion, end) = (reader.next()?, reader.position()?);
-        let (Some(portion), Some(end)) = (portion, end) else {
-            let (end, rows) = (recorded.end.position(), recorded.len());
-            return Err(Error::source(format!(
-                "the file was changed: it ends, and {rows} rows up to {end} were read from it before"
-            )));
-        };
-        recorded.check(&ReadPortion::new(input.id(), &portion, &end)?)?;
+        let portion =
+            read_again(&mut reader, input, recorded).map_err(|error| named(input, error))?;
         self.readers.insert(input.id(), (input.clone(), recorded.len(), reader));
         Ok(portion)
     }
@@ -212,6 +289,19 @@ impl Replay<'_> {
         }
         Ok(())
     }
+}
+
+/// The next portion of an input, which has to be as it was.
+fn read_again(reader: &mut InputReader, input: &Input, recorded: &ReadPortion) -> Result<Portion> {
+    let (portion, end) = (reader.next()?, reader.position()?);
+    let (Some(portion), Some(end)) = (portion, end) else {
+        let (end, rows) = (recorded.end.position(), recorded.len());
+        return Err(Error::source(format!(
+            "the file was changed: it ends, and {rows} rows up to {end} were read from it before"
+        )));
+    };
+    recorded.check(&ReadPortion::new(input.id(), &portion, &end)?)?;
+    Ok(portion)
 }
 
 /// Makes an epoch again, of this number.

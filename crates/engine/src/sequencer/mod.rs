@@ -87,6 +87,8 @@ pub(crate) struct Commit {
     pub(crate) read: Option<ReadPortion>,
     /// The key of the transaction, which is committed once.
     pub(crate) key: Option<String>,
+    /// The table that is created with its rows.
+    pub(crate) completes: Option<String>,
     /// The rows that sources refused to bring in, if they are recorded.
     pub(crate) refused: Vec<RefusedRows>,
 }
@@ -103,6 +105,15 @@ pub(crate) struct Changed {
 pub(crate) struct Stream {
     pub(crate) id: DataflowId,
     pub(crate) name: String,
+}
+
+/// The parts that are recorded of an epoch. When this is dropped the epoch was committed, or nobody reads them.
+struct PartsOfOne<'a>(&'a Mutex<Option<Position>>);
+
+impl Drop for PartsOfOne<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
 }
 
 impl Sequencer {
@@ -158,7 +169,7 @@ impl Sequencer {
         commit: Commit,
         ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
-        let Commit { mut changes, time, read, key, refused } = commit;
+        let Commit { mut changes, time, read, key, completes, refused } = commit;
         let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
@@ -170,6 +181,7 @@ impl Sequencer {
             self.sync(self.last())?;
             self.progress.wait_capacity(self.last(), bound)?;
         }
+        let _parts = PartsOfOne(&self.parts);
         let rest = match read {
             Some(_) => None,
             None => self.record_changes(&changes)?,
@@ -184,7 +196,14 @@ impl Sequencer {
             (Some((parts, changes)), _) => {
                 let key = key.clone();
                 let epoch = Record::Epoch { number, time, parts, changes, key, refused };
-                let record = self.durable.append(&epoch)?;
+                let record = match completes {
+                    None => self.durable.append(&epoch)?,
+                    Some(table) => {
+                        let record = self.durable.append(&epoch.completing(&table)?)?;
+                        state.complete_table(&table);
+                        record
+                    }
+                };
                 *self.parts.lock() = None;
                 record
             }
@@ -428,6 +447,11 @@ impl Sequencer {
         self.durable.append(&recorded.definition)?;
         state.define(recorded);
         Ok(())
+    }
+
+    /// Notes that a table which is created with its rows has them.
+    pub(crate) fn complete_table(&self, table: &str) {
+        self.state.lock().complete_table(table);
     }
 
     /// Records an output of a relation, with which it goes.

@@ -61,6 +61,12 @@ impl State {
         self.definitions.push((name.clone(), whole.clone()));
     }
 
+    /// Notes that a table which is created with its rows has them.
+    pub(super) fn complete_table(&mut self, table: &str) {
+        let definitions = self.definitions.iter_mut().filter(|(known, _)| known == table);
+        definitions.for_each(|(_, definition)| definition.complete());
+    }
+
     /// Notes that the clock is a relation.
     pub(super) fn define_clock(&mut self, now: Moment) {
         self.definitions.push((CLOCK.to_owned(), Record::Clock { now }));

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use alluvium_dataflow::codec::canonical_floats;
 use alluvium_sql::planner::OnConflict;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{filter, filter_record_batch};
@@ -11,7 +12,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
 use crate::query::{Reader, Reading};
-use crate::transaction::{Staging, canonical};
+use crate::transaction::Staging;
 
 /// The rows of an INSERT, against the keys that are taken before the statement and by rows of its own.
 pub(super) struct Conflicts<'a> {
@@ -84,8 +85,9 @@ impl<'a> Conflicts<'a> {
     }
 
     fn keys(&self, columns: &[ArrayRef]) -> Result<Rows> {
-        let key = self.on_conflict.key().iter().map(|&key| canonical(&columns[key]));
-        Ok(self.keys.convert_columns(&key.collect::<Vec<_>>())?)
+        let key = self.on_conflict.key().iter().map(|&key| canonical_floats(&columns[key]));
+        let key = key.collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(self.keys.convert_columns(&key)?)
     }
 
     fn twice(&self, rows: &RecordBatch, row: usize) -> Error {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::{IfTaken, Setting, Statement, TableDefinition};
+use alluvium_trace::Epoch;
 use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
-use crate::instance::Instance;
 use crate::interrupt;
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
@@ -41,7 +41,9 @@ impl Session {
         entry.as_table()?;
         let columns = columns_of(&entry, columns)?;
         let origin = self.origin(path, options)?;
-        self.load(&entry, &columns, &origin)
+        let (read, epoch) =
+            self.in_one_transaction(|session| session.read_into(&entry, &columns, &origin))?;
+        Ok(read.outcome(epoch))
     }
 
     /// Creates a table of the columns that a file has, and reads the file into it.
@@ -52,6 +54,9 @@ impl Session {
         path: &str,
         options: &[Setting],
     ) -> Result<Outcome> {
+        if let Some(epoch) = self.is_committed()? {
+            return Ok(Read::default().outcome(Some(epoch)));
+        }
         let free = self.instance().definitions.taken(name, IfTaken::Fail, Entry::is_table);
         free.map_err(|error| error.at(position))?;
         let mut origin = self.origin(path, options)?;
@@ -59,16 +64,11 @@ impl Session {
         let inferred = self.instance().connectors.formats.infer(&**source, path, options)?;
         let definition = TableDefinition::with_columns(name, position, &inferred.schema)?;
         origin.options = inferred.options;
-        let Instance { definitions, writer, connectors, .. } = self.instance();
-        definitions.create_table(&definition, &self.base, writer, connectors)?;
-        let created = definitions.catalog.get(name)?;
-        let columns: Vec<usize> = (0..created.schema.fields().len()).collect();
-        let loaded = self.load(&created, &columns, &origin);
-        if loaded.is_err() {
-            let Instance { definitions, writer, connectors, .. } = self.instance();
-            definitions.undo(name, writer, connectors)?;
-        }
-        loaded
+        let (read, epoch) = self.create_with_rows(&definition, |session, created| {
+            let columns: Vec<usize> = (0..created.schema.fields().len()).collect();
+            session.read_into(created, &columns, &origin)
+        })?;
+        Ok(read.outcome(epoch))
     }
 
     /// Writes the result of a query to a file.
@@ -115,46 +115,58 @@ impl Session {
         Ok(Origin { path, source, options })
     }
 
-    fn load(&mut self, entry: &Entry, columns: &[usize], origin: &Origin) -> Result<Outcome> {
-        let mut messages: Vec<Refusal> = Vec::new();
-        let mut refused = 0;
-        let (rows, epoch) = self.in_one_transaction(|session| {
-            let instance = session.instance();
-            let transaction = session.transaction.as_ref();
-            let time = transaction.map_or_else(|| instance.writer.now(), |open| Ok(open.time()))?;
-            let defaults = instance.writer.defaults(entry, time);
-            let exist = defaults.exist()?;
-            let request = SourceRequest {
-                path: origin.path.clone(),
-                options: origin.options.clone(),
-                schema: Arc::new(entry.schema.project(columns)?),
-                has_default: columns.iter().map(|&column| exist[column]).collect(),
-                batch_rows: instance.settings.batch_rows,
-                batch_bytes: instance.settings.batch_bytes,
-                live: None,
-                start: None,
-            };
-            let Some(transaction) = transaction else { return Ok(0) };
-            let mut staging = transaction.begin_staging(entry);
-            let mut refusing = Refusing::new(instance.context.budget());
-            let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
-            while let Some(portion) = reader.next()? {
-                interrupt::check()?;
-                check_left_out(entry, columns, &exist)?;
-                let Portion { rows, absent, .. } = &portion;
-                staging.insert(&defaults.complete(&column_names(rows), rows, absent)?)?;
-                refusing.extend(portion.refused);
-            }
-            refused = refusing.len();
-            messages = refusing.kept().iter().take(REPORTED).cloned().collect();
-            transaction.check_refused(refusing.kept())?;
-            let rows = session.finish_staging(staging)?;
-            if let Some(transaction) = &mut session.transaction {
-                transaction.refuse(&entry.name, origin.source.name(), refusing);
-            }
-            Ok(rows)
-        })?;
-        Ok(Outcome::Copied { rows, refused, messages, epoch })
+    /// Inserts the rows of a file into columns of a table, within the open transaction.
+    fn read_into(&mut self, entry: &Entry, columns: &[usize], origin: &Origin) -> Result<Read> {
+        let instance = self.instance();
+        let transaction = self.transaction.as_ref();
+        let time = transaction.map_or_else(|| instance.writer.now(), |open| Ok(open.time()))?;
+        let defaults = instance.writer.defaults(entry, time);
+        let exist = defaults.exist()?;
+        let request = SourceRequest {
+            path: origin.path.clone(),
+            options: origin.options.clone(),
+            schema: Arc::new(entry.schema.project(columns)?),
+            has_default: columns.iter().map(|&column| exist[column]).collect(),
+            batch_rows: instance.settings.batch_rows,
+            batch_bytes: instance.settings.batch_bytes,
+            live: None,
+            start: None,
+        };
+        let Some(transaction) = transaction else { return Ok(Read::default()) };
+        let mut staging = transaction.begin_staging(entry);
+        let mut refusing = Refusing::new(instance.context.budget());
+        let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
+        while let Some(portion) = reader.next()? {
+            interrupt::check()?;
+            check_left_out(entry, columns, &exist)?;
+            let Portion { rows, absent, .. } = &portion;
+            staging.insert(&defaults.complete(&column_names(rows), rows, absent)?)?;
+            refusing.extend(portion.refused);
+        }
+        let refused = refusing.len();
+        let messages = refusing.kept().iter().take(REPORTED).cloned().collect();
+        transaction.check_refused(refusing.kept())?;
+        let rows = self.finish_staging(staging)?;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.refuse(&entry.name, origin.source.name(), refusing);
+        }
+        Ok(Read { rows, refused, messages })
+    }
+}
+
+/// What was read of a file.
+#[derive(Default)]
+struct Read {
+    rows: u64,
+    refused: u64,
+    /// The first that were refused.
+    messages: Vec<Refusal>,
+}
+
+impl Read {
+    fn outcome(self, epoch: Option<Epoch>) -> Outcome {
+        let Self { rows, refused, messages } = self;
+        Outcome::Copied { rows, refused, messages, epoch }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alluvium_sql::error::Position;
 use alluvium_sql::planner::{as_written, bind};
 use alluvium_sql::statement::{IfTaken, TableDefinition};
+use alluvium_trace::Epoch;
 use arrow::compute::cast;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::scalar::ScalarValue;
@@ -28,6 +29,9 @@ impl Session {
         query: &ast::Query,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
+        if let Some(epoch) = self.is_committed()? {
+            return Ok(Outcome::Changed { rows: 0, epoch: Some(epoch) });
+        }
         let taken = self.instance().definitions.taken(name, if_taken, Entry::is_table);
         match taken.map_err(|error| error.at(position))? {
             Taken::Free => {}
@@ -43,12 +47,9 @@ impl Session {
         let selected = self.instance().reader.columns(plan.clone(), reading)?;
         let selected = as_written(&selected).unwrap_or(selected);
         let definition = TableDefinition::with_columns(name, position, &nullable(&selected))?;
-        let Instance { definitions, writer, connectors, .. } = self.instance();
-        definitions.create_table(&definition, &self.base, writer, connectors)?;
-        let created = definitions.catalog.get(name)?;
-        let loaded = self.in_one_transaction(|session| {
+        let (rows, epoch) = self.create_with_rows(&definition, |session, created| {
             let Some(transaction) = &session.transaction else { return Ok(0) };
-            let mut staging = transaction.begin_staging(&created);
+            let mut staging = transaction.begin_staging(created);
             let reading = session.reading(&entries, &files);
             session.instance().reader.evaluate_each(plan.into(), reading, &mut |rows| {
                 let columns = rows.columns().iter().zip(created.schema.fields());
@@ -57,12 +58,41 @@ impl Session {
                 staging.insert(&columns).map(drop)
             })?;
             session.finish_staging(staging)
+        })?;
+        Ok(Outcome::Changed { rows, epoch })
+    }
+
+    /// Creates a table, and commits what `insert` inserts into it within a transaction. If that fails, or the engine ends
+    /// before, there is no table.
+    pub(super) fn create_with_rows<R>(
+        &mut self,
+        definition: &TableDefinition,
+        insert: impl FnOnce(&mut Self, &Entry) -> Result<R>,
+    ) -> Result<(R, Option<Epoch>)> {
+        let Instance { definitions, writer, connectors, .. } = self.instance();
+        definitions.create_table(definition, &self.base, writer, connectors)?;
+        let created = definitions.catalog.get(&definition.name)?;
+        let loaded = self.in_one_transaction(|session| {
+            if let Some(transaction) = &mut session.transaction {
+                transaction.completes(&definition.name);
+            }
+            insert(session, &created)
         });
         if loaded.is_err() {
             let Instance { definitions, writer, connectors, .. } = self.instance();
-            definitions.undo(name, writer, connectors)?;
+            definitions.undo(&definition.name, writer, connectors)?;
         }
-        loaded.map(|(rows, epoch)| Outcome::Changed { rows, epoch })
+        loaded
+    }
+
+    /// The epoch of the transaction that was committed with the key of the next one, if there is one.
+    pub(super) fn is_committed(&mut self) -> Result<Option<Epoch>> {
+        let committed = self.key.as_ref().map(|key| self.engine.committed(key));
+        let committed = committed.transpose()?.flatten();
+        if committed.is_some() {
+            self.key = None;
+        }
+        Ok(committed)
     }
 }
 

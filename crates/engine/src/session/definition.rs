@@ -1,33 +1,63 @@
 //! CREATE VIEW with its outputs.
 
+use std::collections::HashSet;
+
 use alluvium_sql::statement::ViewDefinition;
 
 use super::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Session {
-    /// Creates a view and its outputs. If an output cannot be added, the view is dropped again.
+    /// Creates a view and its outputs. If an output cannot be opened the view is not created, and another one not replaced.
     pub(super) fn create_view(&self, definition: &ViewDefinition) -> Result<()> {
         let instance = &self.engine.instance;
-        let name = &definition.name;
+        let (definitions, outputs) = (&instance.definitions, &instance.connectors.outputs);
+        let create = |base| {
+            definitions.create_view(definition, base, &instance.writer, &instance.connectors)
+        };
         let base = instance.recorded_path(&self.base)?;
-        let outputs = definition.connectors.iter();
-        let outputs = outputs.map(|connector| {
-            let output = instance.connectors.formats.output(name, connector, &base)?;
-            output.mode_for(name, definition.kind.into())?;
-            Ok(output)
-        });
-        let outputs = outputs.collect::<Result<Vec<_>>>()?;
-        let (definitions, writer) = (&instance.definitions, &instance.writer);
-        if !definitions.create_view(definition, &base, writer, &instance.connectors)? {
-            return Ok(());
+        if definition.connectors.is_empty() {
+            return create(&base).map(drop);
         }
-        for output in outputs {
-            if let Err(error) = instance.add_output(name, output) {
-                definitions.undo(name, writer, &instance.connectors)?;
-                return Err(error.of(&format!("view \"{name}\"")));
+        let (name, kind) = (&definition.name, definition.kind.into());
+        let mut all = Vec::new();
+        let mut paths = HashSet::new();
+        for connector in &definition.connectors {
+            let output = instance.connectors.formats.output(name, connector, &base)?;
+            output.mode_for(name, kind)?;
+            if paths.insert(output.path.clone()) {
+                all.push(output);
             }
         }
-        Ok(())
+        let Some(columns) = definitions.columns_of(definition)? else { return Ok(()) };
+        let of_view = |error: Error| error.of(&format!("view \"{name}\""));
+        let open = |output| instance.open_output(name, kind, &columns, output);
+        // One of the view that is replaced stays open until that is gone.
+        let (mut opened, mut taken) = (Vec::new(), Vec::new());
+        for output in all {
+            instance.output_request(name, kind, &columns, &output).map_err(of_view)?;
+            match outputs.has(name, &output.path).map_err(of_view)? || self.is_redoing {
+                true => taken.push(output),
+                false => opened.push(open(output).map_err(of_view)?),
+            }
+        }
+        if !create(&base)? {
+            return Ok(());
+        }
+        let start = || {
+            for output in taken {
+                match open(output) {
+                    Ok(output) => opened.push(output),
+                    // The journal may say that the view is dropped later.
+                    Err(error) if self.is_redoing => outputs.miss(name, of_view(error)),
+                    Err(error) => return Err(error),
+                }
+            }
+            opened.into_iter().try_for_each(|output| instance.start_output(name, output, None))
+        };
+        start().or_else(|error| {
+            definitions.undo(name, &instance.writer, &instance.connectors)?;
+            Err(of_view(error))
+        })
     }
 }

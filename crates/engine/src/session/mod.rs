@@ -51,6 +51,8 @@ pub struct Session {
     reads_stale: bool,
     /// The key of the next transaction.
     key: Option<String>,
+    /// Whether it does again what was done before.
+    is_redoing: bool,
 }
 
 impl Session {
@@ -63,6 +65,7 @@ impl Session {
             awaits_sources: false,
             reads_stale: false,
             key: None,
+            is_redoing: false,
         }
     }
 
@@ -127,7 +130,10 @@ impl Session {
 
     /// Executes a definition that was executed before: what its views fail for is no error of it.
     pub(crate) fn redo(&mut self, statement: &Statement) -> Result<()> {
-        self.perform(statement, &[], false).map(drop)
+        self.is_redoing = true;
+        let done = self.perform(statement, &[], false).map(drop);
+        self.is_redoing = false;
+        done
     }
 
     fn perform(

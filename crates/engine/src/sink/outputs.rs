@@ -15,15 +15,17 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use alluvium_trace::Epoch;
+use arrow::datatypes::SchemaRef;
 use parking_lot::Mutex;
 
 use super::running::{Marks, Running, Writing};
 use super::{Sink, SinkRequest, Visibility, changes};
-use crate::catalog::{Entry, RelationKind};
+use crate::catalog::RelationKind;
 use crate::durable::checkpoint::OutputName;
 use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::source::OutputWriter;
 use crate::subscription::Subscriber;
 
 /// Which rows of a view an output writes.
@@ -45,11 +47,6 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What it writes of a relation: changes or contents.
-    pub(crate) fn mode(&self, entry: &Entry) -> Result<OutputMode> {
-        self.mode_for(&entry.name, entry.kind())
-    }
-
     /// What it writes of a relation of this kind.
     pub(crate) fn mode_for(&self, name: &str, kind: RelationKind) -> Result<OutputMode> {
         match (self.mode, kind) {
@@ -65,6 +62,24 @@ impl Output {
     }
 }
 
+/// An output that can be written.
+pub(crate) enum OpenedOutput {
+    Contents(Output),
+    Changes(OpenedChanges),
+}
+
+/// An output of changes that can be written.
+pub(crate) struct OpenedChanges {
+    path: PathBuf,
+    /// The columns of what is written.
+    schema: SchemaRef,
+    writer: OutputWriter,
+    /// The epoch whose changes, with those before it, are written already.
+    written: Option<Epoch>,
+    /// Its name in checkpoints, if it goes on after a restart.
+    name: Option<OutputName>,
+}
+
 /// All outputs there are.
 #[derive(Default)]
 pub(crate) struct Outputs {
@@ -72,14 +87,26 @@ pub(crate) struct Outputs {
     changes: Mutex<Vec<Running>>,
     /// What the checkpoint that the engine goes on after has of outputs: its epoch, and how long they were.
     restored: Mutex<BTreeMap<OutputName, (Epoch, u64)>>,
+    /// While what was done before is done again: relations of which an output could not be opened.
+    missing: Mutex<Vec<(String, Error)>>,
 }
 
 impl Outputs {
-    /// Whether there is an output of a relation to this path.
-    fn has(&self, relation: &str, path: &Path) -> bool {
-        let is_same = |name: &str, to: &Path| name == relation && to == path;
-        self.contents.lock().iter().any(|(name, output)| is_same(name, &output.path))
-            || self.changes.lock().iter().any(|running| is_same(&running.relation, &running.path))
+    /// Whether there is an output of a relation to this path. Fails if there is one of another relation, unless it is to a pipe
+    /// or device.
+    pub(crate) fn has(&self, relation: &str, path: &Path) -> Result<bool> {
+        let (contents, changes) = (self.contents.lock(), self.changes.lock());
+        let contents = contents.iter().map(|(name, output)| (name, &output.path));
+        let changes = changes.iter().map(|running| (&running.relation, &running.path));
+        match contents.chain(changes).find(|(_, to)| *to == path) {
+            None => Ok(false),
+            Some((name, _)) if name == relation => Ok(true),
+            Some(_) if path.metadata().is_ok_and(|found| !found.is_file()) => Ok(false),
+            Some((name, _)) => Err(Error::source(format!(
+                "\"{name}\" is written to \"{}\" already: each output needs a file of its own",
+                path.display()
+            ))),
+        }
     }
 
     /// Whether there is an output of a relation.
@@ -94,6 +121,19 @@ impl Outputs {
         self.restored.lock().extend(restored);
     }
 
+    /// Notes that an output could not be opened. The journal may say that its relation is dropped later.
+    pub(crate) fn miss(&self, relation: &str, error: Error) {
+        self.missing.lock().push((relation.to_owned(), error));
+    }
+
+    /// Fails with the error of an output that could not be opened, if there is one.
+    pub(crate) fn check_missing(&self) -> Result<()> {
+        match self.missing.lock().first() {
+            Some((_, error)) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
     /// Those that go on after a restart, marked behind an epoch.
     pub(crate) fn mark(&self, epoch: Epoch) -> Vec<Marks> {
         let changes = self.changes.lock();
@@ -105,6 +145,7 @@ impl Outputs {
     /// Waits until the outputs of a relation, whose subscriptions have been cut, are written.
     pub(crate) fn remove(&self, relation: &str) -> Result<()> {
         self.contents.lock().retain(|(name, _)| name != relation);
+        self.missing.lock().retain(|(name, _)| name != relation);
         let ended: Vec<_> =
             self.changes.lock().extract_if(.., |running| running.relation == relation).collect();
         ended.into_iter().map(Running::join).fold(Ok(()), Result::and)
@@ -141,10 +182,12 @@ impl Instance {
             false => None,
         };
         let output = Output { path, sink, options: options.to_vec(), mode: Some(mode) };
-        match (self.add_output(relation, output)?, record) {
-            (true, Some(record)) => self.definitions.record_output(relation, record),
-            _ => Ok(()),
+        if self.connectors.outputs.has(relation, &output.path)? {
+            return Ok(());
         }
+        let entry = self.definitions.catalog.get(relation)?;
+        let opened = self.open_output(relation, entry.kind(), &entry.schema, output)?;
+        self.start_output(relation, opened, record)
     }
 
     /// A path that names the same file wherever the process is started, if the engine records it.
@@ -157,52 +200,87 @@ impl Instance {
         Ok(here.join(path))
     }
 
-    /// Writes the contents of a relation, or its changes from now on. Returns false, and does nothing, if there is an output
-    /// of it to the same path.
-    pub(crate) fn add_output(self: &Arc<Self>, relation: &str, output: Output) -> Result<bool> {
-        let outputs = &self.connectors.outputs;
-        let entry = self.definitions.catalog.get(relation)?;
-        if outputs.has(relation, &output.path) {
-            return Ok(false);
+    /// What is asked of the sink of an output of a relation with these columns, and the name of the output in checkpoints; `None`
+    /// if it writes its contents.
+    ///
+    /// # Errors
+    /// If there can be no such output.
+    pub(crate) fn output_request(
+        &self,
+        relation: &str,
+        kind: RelationKind,
+        columns: &SchemaRef,
+        output: &Output,
+    ) -> Result<Option<(SinkRequest, Option<OutputName>)>> {
+        if output.mode_for(relation, kind)? == OutputMode::Contents {
+            return Ok(None);
         }
-        if output.mode(&entry)? == OutputMode::Contents {
-            outputs.contents.lock().push((relation.to_owned(), output));
-            return Ok(true);
-        }
-        let schema = changes::schema(relation, &entry.schema)?;
-        let Output { path, sink, options, .. } = output;
-        let mut request = SinkRequest {
-            path: path.clone(),
-            options,
-            schema: schema.clone(),
+        let request = SinkRequest {
+            path: output.path.clone(),
+            options: output.options.clone(),
+            schema: changes::schema(relation, columns)?,
             visibility: Visibility::WhenFlushed,
             start: None,
         };
-        let lasting = match self.definitions.is_durable() {
-            true => Some(output_name(relation, &*sink, &request)?),
+        let name = match self.definitions.is_durable() {
+            true => Some(output_name(relation, &*output.sink, &request)?),
             false => None,
         };
-        let restored = lasting.as_ref().and_then(|output| outputs.restored.lock().remove(output));
+        Ok(Some((request, name)))
+    }
+
+    /// Opens what the contents of a relation with these columns, or its changes, will be written to.
+    pub(crate) fn open_output(
+        &self,
+        relation: &str,
+        kind: RelationKind,
+        columns: &SchemaRef,
+        output: Output,
+    ) -> Result<OpenedOutput> {
+        let Some((mut request, name)) = self.output_request(relation, kind, columns, &output)?
+        else {
+            return Ok(OpenedOutput::Contents(output));
+        };
+        let restored = &self.connectors.outputs.restored;
+        let restored = name.as_ref().and_then(|name| restored.lock().remove(name));
         request.start = restored.map(|(_, length)| length);
-        let writer = self.connectors.formats.create(&*sink, &request)?;
-        let subscriber = match &lasting {
-            Some(output) => Subscriber::Output(&output.path),
+        let writer = self.connectors.formats.create(&*output.sink, &request)?;
+        let written = restored.map(|(epoch, _)| epoch);
+        let (path, schema) = (output.path, request.schema);
+        Ok(OpenedOutput::Changes(OpenedChanges { path, schema, writer, written, name }))
+    }
+
+    /// Writes to an output that is open: the contents of a relation when the engine finishes, or its changes from now on.
+    pub(crate) fn start_output(
+        self: &Arc<Self>,
+        relation: &str,
+        opened: OpenedOutput,
+        record: Option<Record>,
+    ) -> Result<()> {
+        let outputs = &self.connectors.outputs;
+        let record = || match record {
+            Some(record) => self.definitions.record_output(relation, record),
+            None => Ok(()),
+        };
+        let OpenedChanges { path, schema, writer, written, name } = match opened {
+            OpenedOutput::Contents(output) => {
+                outputs.contents.lock().push((relation.to_owned(), output));
+                return record();
+            }
+            OpenedOutput::Changes(opened) => opened,
+        };
+        let subscriber = match &name {
+            Some(name) => Subscriber::Output(&name.path),
             None => Subscriber::New,
         };
         let subscription = self.subscribe(relation, subscriber)?;
-        let running = Running::start(
-            relation,
-            Writing {
-                path,
-                subscription,
-                writer,
-                schema,
-                written: restored.map(|(epoch, _)| epoch),
-                lasting: lasting.map(|output| (output, self.poison.clone())),
-            },
-        )?;
+        let lasting = name.map(|name| (name, self.poison.clone()));
+        let writing = Writing { path, subscription, writer, schema, written, lasting };
+        let running = Running::start(relation, writing)?;
+        // A checkpoint that has its length has its definition: else it would go on behind what it has written, from the start.
+        record()?;
         outputs.changes.lock().push(running);
-        Ok(true)
+        Ok(())
     }
 
     /// Starts inputs that have not started, waits until all inputs are at their ends and their epochs are complete, writes
@@ -213,11 +291,8 @@ impl Instance {
         self.connectors.inputs.wait()?;
         self.reader.sequencer.wait(self.writer.last())?;
         self.reader.check_views()?;
+        let written = self.write_outputs();
         let outputs = &self.connectors.outputs;
-        let contents = std::mem::take(&mut *outputs.contents.lock());
-        let written = contents.iter().map(|(name, output)| self.write_contents(name, output));
-        let written = written.fold(Ok(()), Result::and);
-        outputs.contents.lock().extend(contents);
         if self.definitions.is_durable() {
             return written.and_then(|()| self.checkpoint());
         }
@@ -225,6 +300,16 @@ impl Instance {
         changes.iter().for_each(|running| self.definitions.cut(running.subscription));
         let ended = changes.into_iter().map(Running::join).fold(Ok(()), Result::and);
         written.and(ended)
+    }
+
+    /// Writes the contents of views to their outputs, as of what is committed.
+    pub(crate) fn write_outputs(&self) -> Result<()> {
+        let outputs = &self.connectors.outputs;
+        let contents = std::mem::take(&mut *outputs.contents.lock());
+        let written = contents.iter().map(|(name, output)| self.write_contents(name, output));
+        let written = written.fold(Ok(()), Result::and);
+        outputs.contents.lock().extend(contents);
+        written
     }
 
     fn write_contents(&self, relation: &str, output: &Output) -> Result<()> {

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::Refusal;
 use crate::catalog::ERRORS_SCHEMA;
 use crate::error::{Error, Result};
+use crate::transaction::bytes_of;
 
 /// What a row takes beside its texts: the offsets of these, and the epoch.
 const ROW_BYTES: usize = 32;
@@ -203,7 +204,7 @@ impl Refusals {
     pub(crate) fn restore(&self, kept: KeptRefusals) {
         let state = &mut *self.state.lock();
         let KeptRefusals { table, batches, left_out } = kept;
-        let bytes = batches.iter().map(|(_, rows)| rows.get_array_memory_size()).sum();
+        let bytes = batches.iter().map(|(_, rows)| bytes_of(rows)).sum();
         state.bytes += bytes;
         state.charge.set(state.bytes);
         state.tables.insert(table, Refused { bytes, batches, left_out });
@@ -271,8 +272,10 @@ fn batch(table: &str, source: &str, epoch: Epoch, rows: &[&Refusal]) -> Result<R
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use alluvium_dataflow::shorten::shorten;
+
+    use super::*;
+    use crate::durable::refused::SavedRefusals;
 
     #[test]
     fn the_first_refused_rows_are_kept_and_the_others_are_counted() {
@@ -308,5 +311,27 @@ mod tests {
         refusals.forget("t");
         refusals.forget("u");
         assert_eq!((budget.used(), refusals.rows(3).unwrap().len()), (0, 0));
+    }
+
+    /// They were counted with all of the message that they were decoded from, once for each of their buffers.
+    #[test]
+    fn rows_of_an_engine_that_has_ended_take_as_much_memory_as_before() {
+        let (before, after) = (MemoryBudget::new(32 << 20), MemoryBudget::new(32 << 20));
+        let refusals = Refusals::new(&before);
+        let mut refusing = Refusing::new(&before);
+        let message = || "x".repeat(200);
+        refusing.extend((1..=1000).map(|line| Refusal {
+            file: "f.csv".into(),
+            line,
+            message: message(),
+        }));
+        refusals.add("t", "csv", 1, &refusing).unwrap();
+        drop(refusing);
+        let restored = Refusals::new(&after);
+        for kept in refusals.all() {
+            restored.restore(SavedRefusals::new(&kept).unwrap().kept().unwrap());
+        }
+        let counted = before.used() * 4 / 5..before.used() * 6 / 5;
+        assert!(counted.contains(&after.used()), "{} and {}", after.used(), before.used());
     }
 }

@@ -178,7 +178,7 @@ impl DataflowInfo {
 fn statement(record: Record) -> String {
     match record {
         Record::Definition { sql, .. } => sql,
-        Record::Table { name, columns } => {
+        Record::Table { name, columns } | Record::Incomplete { name, columns } => {
             let columns = StreamReader::try_new(&columns[..], None).map(|stream| stream.schema());
             let columns = columns.map_or_else(
                 |error| error.to_string(),
@@ -193,7 +193,10 @@ fn statement(record: Record) -> String {
         }
         Record::Clock { .. } => "-- the clock".to_owned(),
         Record::Output { relation, path, .. } => format!("-- {relation} is written to {path}"),
-        Record::Part { .. } | Record::Epoch { .. } | Record::Read { .. } => String::new(),
+        Record::Part { .. }
+        | Record::Epoch { .. }
+        | Record::Completing { .. }
+        | Record::Read { .. } => String::new(),
     }
 }
 

@@ -21,7 +21,7 @@ use arrow::array::RecordBatch;
 use parking_lot::Mutex;
 
 pub(crate) use counted::bytes_of;
-pub(crate) use overlay::{Overlay, canonical};
+pub(crate) use overlay::Overlay;
 pub(crate) use staged::{Staged, Staging};
 
 use self::change::TableChange;
@@ -66,6 +66,8 @@ pub struct Transaction {
     /// The portion of an input that it is, if that can be read again.
     read: Option<ReadPortion>,
     key: Option<String>,
+    /// The table that is created with its rows.
+    completes: Option<String>,
     /// The tables as it sees them, as of the last statement that read them.
     overlays: Mutex<BTreeMap<DataflowId, Arc<Overlay>>>,
     _lock: WriteGuard,
@@ -84,6 +86,7 @@ impl Transaction {
             refused: Vec::new(),
             read: None,
             key: None,
+            completes: None,
             overlays: Mutex::default(),
             _lock: lock,
         })
@@ -129,7 +132,8 @@ impl Transaction {
     /// columns say; of one without, one copy of each row. A table that is append-only or keeps nothing
     /// refuses it.
     ///
-    /// Deleting an absent row has no effect; without a primary key it is counted ([`crate::RelationInfo::refused`]).
+    /// Deleting an absent row has no effect; without a primary key it is counted ([`crate::RelationInfo::refused`]). There, the
+    /// copies of a row that a transaction inserts and deletes are added up first, in whatever order it does.
     /// Columns as in [`Transaction::insert`].
     pub fn delete(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
         let entry = self.writer().table(table)?;
@@ -186,6 +190,11 @@ impl Transaction {
         self.order().map(|committed| committed.epoch)
     }
 
+    /// A table that was created before it is complete with its rows.
+    pub(crate) fn completes(&mut self, table: &str) {
+        self.completes = Some(table.to_owned());
+    }
+
     /// Gives it its place among the epochs.
     fn order(self) -> Result<Committed> {
         let Self {
@@ -196,6 +205,7 @@ impl Transaction {
             refused,
             read,
             key,
+            completes,
             overlays,
             _lock: lock,
         } = self;
@@ -211,7 +221,10 @@ impl Transaction {
         let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
         // What is refused is recorded with the epoch.
         let is_recorded = instance.definitions.is_durable();
-        let is_other = is_time_given || read.is_some() || key.is_some();
+        let is_other = is_time_given
+            || read.is_some()
+            || key.is_some()
+            || (completes.is_some() && is_recorded);
         let refuse = |epoch, late: &[LateRows]| {
             let refusals = &instance.connectors.refusals;
             refused.iter().try_for_each(|Refused { table, source, rows }| {
@@ -235,7 +248,8 @@ impl Transaction {
                 true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
                 false => Vec::new(),
             };
-            writer.commit(Commit { changes, time, read, key, refused: rows }, refuse)?
+            let commit = Commit { changes, time, read, key, completes, refused: rows };
+            writer.commit(commit, refuse)?
         };
         drop(lock);
         Ok(committed)

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use alluvium_dataflow::codec::canonical_floats;
 use alluvium_dataflow::key_ranges::KeyRanges;
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, interleave_record_batch};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
+use arrow::datatypes::Schema;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::change::TableChange;
@@ -207,10 +208,11 @@ impl Overlay {
 
     fn compared(&self, rows: &RecordBatch, columns: &[usize]) -> Result<Rows> {
         let columns = columns.iter().map(|&column| match self.written {
-            Written::Keys(_) => canonical(rows.column(column)),
-            Written::Copies(_) => rows.column(column).clone(),
+            Written::Keys(_) => canonical_floats(rows.column(column)),
+            Written::Copies(_) => Ok(rows.column(column).clone()),
         });
-        Ok(self.converter.convert_columns(&columns.collect::<Vec<_>>())?)
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(self.converter.convert_columns(&columns)?)
     }
 }
 
@@ -224,28 +226,9 @@ enum Part {
     Places(Vec<(usize, usize)>),
 }
 
-/// Floats as keys: -0.0 is 0.0, and all NaN are one.
-pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float32 => {
-            let keys: PrimitiveArray<Float32Type> = column
-                .as_primitive::<Float32Type>()
-                .unary(|x| if x.is_nan() { f32::NAN } else { x + 0.0 });
-            Arc::new(keys)
-        }
-        DataType::Float64 => {
-            let keys: PrimitiveArray<Float64Type> = column
-                .as_primitive::<Float64Type>()
-                .unary(|x| if x.is_nan() { f64::NAN } else { x + 0.0 });
-            Arc::new(keys)
-        }
-        _ => column.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
     use arrow::datatypes::Int64Type;
 
     use super::*;

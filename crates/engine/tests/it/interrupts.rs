@@ -89,6 +89,38 @@ fn a_view_whose_creation_is_interrupted_does_not_exist() {
     });
 }
 
+/// The view that it replaces could not come back: its readers would find neither.
+#[test]
+fn a_view_is_replaced_though_that_is_interrupted() {
+    let engine = engine();
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT id FROM t").expect("a view");
+    let (replacing, request) = (engine.clone(), engine.interrupt());
+    let watched = request.clone();
+    let caller = thread::spawn(move || {
+        watched.watch(|| {
+            replacing.execute(
+                "CREATE OR REPLACE MATERIALIZED VIEW v AS
+                 SELECT MAX(a.id + b.id) AS s FROM t AS a, t AS b WHERE a.id < 1500 AND b.id < 1500",
+            )
+        })
+    });
+    thread::sleep(Duration::from_millis(100));
+    request.request();
+    let replaced = without_hanging(move || caller.join().expect("the call returns"));
+    // It may also not have begun.
+    let (view, rows) = match replaced {
+        Ok(_) => ("SELECT s FROM v", "2998"),
+        Err(_) => ("SELECT MAX(id) FROM v", "4999"),
+    };
+    without_hanging(move || {
+        assert_eq!(settled(&engine, view), [rows]);
+        engine
+            .execute("CREATE MATERIALIZED VIEW w AS SELECT COUNT(*) AS n FROM v")
+            .expect("v is there");
+        engine.subscribe("v").expect("v is there");
+    });
+}
+
 #[test]
 fn a_request_lasts_until_it_is_cleared_and_only_for_those_who_watch_it() {
     let engine = engine();

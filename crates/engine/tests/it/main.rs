@@ -4,6 +4,7 @@ mod alter;
 mod bank;
 mod checkpoints;
 mod copy;
+mod create_as;
 mod dealt;
 mod deep;
 mod definitions;

@@ -166,6 +166,11 @@ fn a_directory_in_use_is_not_checked_and_one_that_is_none_is_refused() {
     assert!(error.contains("is used by a program that checks it"), "{error}");
     drop(looking);
     drop(open(directory.path()).unwrap());
+    let foreign = tempfile::tempdir().unwrap();
+    fs::write(foreign.path().join("mine.txt"), "hi").unwrap();
+    let error = open(foreign.path()).err().unwrap().to_string();
+    assert!(error.contains("has other files, such as \"mine.txt\""), "{error}");
+    assert_eq!(fs::read_dir(foreign.path()).unwrap().count(), 1);
     let empty = tempfile::tempdir().unwrap();
     let error = StateDirectory::open(empty.path()).unwrap_err().to_string();
     assert!(error.contains("is no state directory"), "{error}");

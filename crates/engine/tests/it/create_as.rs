@@ -1,0 +1,72 @@
+//! CREATE TABLE … AS with a state directory: the table has its rows, or is not there.
+
+use alluvium_storage::SimulatedDisk;
+
+use crate::checkpoints::on_with;
+use crate::support::query;
+
+/// The table and its rows were two records of the journal: a crash between them left an empty table.
+#[test]
+fn a_crash_leaves_the_table_with_all_rows_or_none() {
+    const STATEMENTS: [&str; 4] = [
+        "CREATE TABLE copied AS SELECT a.n FROM t AS a, t AS b",
+        "CHECKPOINT",
+        "CREATE TABLE nothing AS SELECT n FROM t WHERE n < 0",
+        "INSERT INTO copied VALUES (7)",
+    ];
+    let prepared = |seed| {
+        let disk = SimulatedDisk::new(seed);
+        let engine = on_with(&disk, 1).unwrap();
+        engine
+            .execute("CREATE TABLE t (n BIGINT); INSERT INTO t SELECT * FROM range(300)")
+            .unwrap();
+        (disk, engine)
+    };
+    let (disk, engine) = prepared(0);
+    let first = disk.calls();
+    STATEMENTS.iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
+    let calls = disk.calls() - first;
+    drop(engine);
+    assert!(calls > 20, "{calls}");
+    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 3 };
+    let mut missing = 0;
+    for call in (1..=calls).step_by(step) {
+        let (disk, engine) = prepared(call);
+        disk.fail_from(disk.calls() + call);
+        let done = STATEMENTS.iter().take_while(|sql| engine.execute(sql).is_ok()).count();
+        drop(engine);
+        disk.crash();
+        disk.mend();
+        // What was dropped stays so.
+        for _ in 0..2 {
+            let engine = on_with(&disk, 2).unwrap_or_else(|error| panic!("call {call}: {error}"));
+            let is_there = engine.relations().unwrap().iter().any(|info| info.name == "copied");
+            assert!(is_there || done == 0, "call {call}: it was acknowledged");
+            if is_there {
+                let count = query(&engine, "SELECT COUNT(*) FROM copied");
+                assert!(count == ["90000"] || count == ["90001"], "call {call}: {count:?}");
+            }
+            let is_there = engine.relations().unwrap().iter().any(|info| info.name == "nothing");
+            assert!(is_there || done < 3, "call {call}: it was acknowledged");
+        }
+        let engine = on_with(&disk, 2).unwrap();
+        if engine.execute("CREATE TABLE copied AS SELECT n FROM t").is_ok() {
+            missing += 1;
+            assert_eq!(query(&engine, "SELECT COUNT(*) FROM copied"), ["300"]);
+        }
+    }
+    assert!(missing > 3, "{missing}");
+}
+
+/// A transaction's key is committed with the rows: who does not know whether the statement was done repeats it.
+#[test]
+fn a_statement_with_a_key_is_done_once() {
+    let disk = SimulatedDisk::new(1);
+    for _ in 0..2 {
+        let engine = on_with(&disk, 1).unwrap();
+        let mut session = engine.session();
+        session.set_key("once");
+        session.execute("CREATE TABLE t AS SELECT * FROM range(10) AS r").unwrap();
+        assert_eq!(query(&engine, "SELECT COUNT(*), SUM(r) FROM t"), ["10 45"]);
+    }
+}
