@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -137,8 +138,13 @@ impl LiveText {
 
     fn wait_for_growth(&mut self, left: Option<Duration>) -> io::Result<()> {
         if self.lasts {
-            let (length, read) = (self.file.metadata()?.len(), self.file.stream_position()?);
-            check_length(length, read)?;
+            let metadata = self.file.metadata()?;
+            check_length(metadata.len(), self.file.stream_position()?)?;
+            if metadata.nlink() == 0 {
+                return Err(io::Error::other(
+                    "it was deleted, or replaced by another file, after what it had was read: a file that is followed grows",
+                ));
+            }
         }
         thread::sleep(left.map_or(LOOK, |left| left.min(LOOK)));
         Ok(())

@@ -306,6 +306,27 @@ fn lateness_of_views_is_part_of_their_definitions() {
     assert_eq!(read("days.csv"), ["2024-01-01,2"]);
 }
 
+/// What is built anew was dropped before the mistake was found.
+#[test]
+fn a_program_with_a_mistake_drops_nothing() {
+    let folder = TempDir::new().unwrap();
+    let program = "CREATE TABLE t (n INT);
+        CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t;
+        CREATE MATERIALIZED VIEW w WITH (connector = 'file', path = 'w.csv') AS SELECT s FROM v;
+        INSERT INTO t VALUES (1);
+        SELECT s FROM w;";
+    let run = |program: &str| run_program(folder.path(), program);
+    let (done, said) = run(program);
+    assert!(done, "{said}");
+    let (done, error) = run(&program.replace("SUM(n)", "SUM(m)"));
+    assert!(!done && error.contains("p.sql:2:9: no column \"m\""), "{error}");
+    assert!(!error.contains("is built anew"), "{error}");
+    // All of it stayed.
+    assert_eq!(run(program), (true, said));
+    let (done, said) = run(&program.replace("SUM(n)", "MAX(n)"));
+    assert!(done && said.contains("\"v\" is built anew: its definition has changed"), "{said}");
+}
+
 #[test]
 fn views_are_built_anew_whose_functions_have_changed() {
     let folder = TempDir::new().unwrap();

@@ -268,6 +268,24 @@ fn an_empty_subscription_prints_its_columns_and_an_unknown_name_is_an_error() {
 }
 
 #[test]
+fn contents_are_written_when_the_shell_ends() {
+    let folder = TempDir::new().unwrap();
+    let (file, none) = (folder.path().join("v.csv"), folder.path().join("none/v.csv"));
+    let program = |file: &std::path::Path| {
+        format!(
+            "CREATE TABLE t (a INT); INSERT INTO t VALUES (1);
+             CREATE MATERIALIZED VIEW v WITH (connector = 'file', path = '{}') AS SELECT a + 1 AS b FROM t",
+            file.display()
+        )
+    };
+    assert_eq!(run(&["-c", &program(&file), "-c", "INSERT INTO t VALUES (2)"]), done(""));
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(written.lines().collect::<Vec<_>>(), ["b", "2", "3"]);
+    let failed = run(&["-c", &program(&none)]);
+    assert!(failed.status == Some(1) && failed.errors.contains("none/v.csv"), "{failed:?}");
+}
+
+#[test]
 fn completions_are_written_for_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let found = run(&["completions", shell]);
