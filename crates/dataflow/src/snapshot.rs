@@ -125,6 +125,48 @@ pub struct Rows {
     epoch: Epoch,
 }
 
+/// Reads of a few rows each, of the same snapshots. They share cursors, so that a read touches nothing that other threads do.
+pub struct Lookups {
+    snapshots: Vec<Snapshot>,
+    epoch: Epoch,
+    columns: Vec<usize>,
+    /// Those of the last read.
+    rows: Option<Rows>,
+}
+
+impl Lookups {
+    /// Of these snapshots, pinned on each worker, as of the end of `epoch`. `columns` selects and orders the columns.
+    pub fn new(snapshots: Vec<Snapshot>, epoch: Epoch, columns: &[usize]) -> Self {
+        Self { snapshots, epoch, columns: columns.to_vec(), rows: None }
+    }
+
+    /// The epoch.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// As [`Snapshot::read_ranges`], for ranges of few rows.
+    pub fn read(&mut self, ranges: &KeyRanges) -> Option<impl Iterator<Item = RecordBatch> + '_> {
+        let Self { snapshots, epoch, columns, rows } = self;
+        let (first, low) = (snapshots.first()?, ranges.get(0).map_or(&[][..], |(low, _)| low));
+        let rows = match rows {
+            Some(rows) => {
+                rows.cursors.seek_anywhere(low);
+                rows
+            }
+            None => {
+                let batches = snapshots.iter().flat_map(Snapshot::batches).cloned();
+                rows.insert(Rows::new(Cursors::seeking(batches, low), None, first, *epoch, columns))
+            }
+        };
+        rows.output.clear();
+        (rows.copies, rows.batch_rows, rows.left) = (0, FIRST_ROWS, usize::MAX);
+        rows.ranges = Some(RangesLeft { ranges: ranges.clone(), number: 0 });
+        rows.enter_range();
+        Some(rows)
+    }
+}
+
 /// Ranges of keys that are being read, one after the other.
 struct RangesLeft {
     ranges: KeyRanges,
@@ -161,7 +203,9 @@ impl Rows {
 
     /// Moves to the next row with a positive weight; returns whether there is one.
     fn advance(&mut self) -> bool {
-        while let Some(_key) = self.cursors.key() {
+        while self.left > 0
+            && let Some(_key) = self.cursors.key()
+        {
             if self.cursors.val().is_none() {
                 self.cursors.step_key();
                 self.enter_range();
@@ -185,12 +229,12 @@ impl Rows {
         false
     }
 
-    /// Moves forward to the first key that is in a range, or past the last key.
+    /// Moves forward to the first key that is in a range. Without one nothing is left.
     fn enter_range(&mut self) {
         let Some(RangesLeft { ranges, number }) = &mut self.ranges else { return };
         while let Some(key) = self.cursors.key() {
             let Some((low, high)) = ranges.get(*number) else {
-                self.cursors = Cursors::new([]);
+                self.left = 0;
                 return;
             };
             if high.is_some_and(|high| high <= key) {

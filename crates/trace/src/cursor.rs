@@ -149,6 +149,12 @@ impl<T: PageTime> Cursor<T> {
         self.seek_from(self.page + 1, key);
     }
 
+    /// Moves, forward or back, to the first key that is not below `key`. Not for cursors that scan.
+    pub(crate) fn seek_anywhere(&mut self, key: &[u8]) {
+        self.seeks += 1;
+        self.seek_from(0, key);
+    }
+
     /// Moves to the first key that is not below `key`, which is on none of the pages before `from`.
     fn seek_from(&mut self, from: usize, key: &[u8]) {
         // The key is on the last page that starts below it, or starts the page behind that.

@@ -130,6 +130,16 @@ impl<T: PageTime> Cursors<T> {
         }
     }
 
+    /// Moves, forward or back, to the first key that is not below `key`. Not for cursors that scan.
+    pub fn seek_anywhere(&mut self, key: &[u8]) {
+        self.heads.clear();
+        for cursor in 0..self.cursors.len() {
+            self.cursors[cursor].seek_anywhere(key);
+            self.arrive(cursor);
+        }
+        self.find_key();
+    }
+
     /// The page of one batch that starts with the current update and ends before the next key of every other batch, if
     /// there is one.
     #[inline]

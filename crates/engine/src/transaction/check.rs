@@ -36,7 +36,7 @@ pub(super) fn check(table: &Entry, columns: &[ArrayRef]) -> Result<RecordBatch> 
     Ok(RecordBatch::try_new(table.schema.clone(), columns)?)
 }
 
-/// The most copies of a row that one weight inserts or deletes: sums and products of weights stay far from 64 bits.
+/// The most copies of a row that one weight inserts or deletes. A sum or product of weights that leaves 64 bits stops the engine.
 const MOST_COPIES: u64 = i32::MAX as u64;
 
 /// The rows whose weights are not zero, with their weights. Fails unless there is a weight for each row, of at most

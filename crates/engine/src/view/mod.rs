@@ -1,16 +1,18 @@
 //! Reads by key, without SQL: a table or materialized view that has been looked up once.
 //!
-//! A point read pins the relation's batches, seeks in them and decodes what it finds: no statement is planned, and the
-//! only lock is that of the workers' progress, held while references are counted up.
+//! A read pins the relation's batches, seeks in them and decodes what it finds: no statement is planned, and the
+//! only lock is that of the workers' progress, held while references are counted up. `lookups` keeps a version pinned for point
+//! reads until there is another one.
 
 mod key;
+mod lookups;
 
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
-use alluvium_dataflow::snapshot::{Rows, Snapshot};
+use alluvium_dataflow::snapshot::{self, Rows, Snapshot};
 use alluvium_sql::catalog::KEEPING;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -19,11 +21,12 @@ use arrow::datatypes::SchemaRef;
 use datafusion::scalar::ScalarValue;
 
 use self::key::Key;
+use self::lookups::Lookups;
 use crate::catalog::{Definition, Entry, RelationKind, Table};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
-use crate::worker::DataflowId;
+use crate::worker::{DataflowId, Reader};
 
 /// A table or a materialized view, to be read by key from any thread.
 ///
@@ -48,6 +51,7 @@ struct Inner {
     schema: SchemaRef,
     columns: Vec<usize>,
     key: Key,
+    lookups: Arc<Lookups>,
 }
 
 /// A version of the relation.
@@ -81,7 +85,10 @@ impl View {
         let schema = entry.schema.clone();
         let key = Key::new(encoder, layout.sorted_by().to_vec(), schema.clone());
         let columns = (0..schema.fields().len()).collect();
-        let inner = Arc::new(Inner { engine, name, id, schema, columns, key });
+        let lookups = Arc::new(Lookups::new());
+        let told: Arc<dyn Reader> = lookups.clone();
+        engine.instance.reader.progress.tell(id, Arc::downgrade(&told));
+        let inner = Arc::new(Inner { engine, name, id, schema, columns, key, lookups });
         Ok(Self { inner, is_stale: false })
     }
 
@@ -115,13 +122,24 @@ impl View {
     pub fn get(&self, key: &[ScalarValue]) -> Result<RecordBatch> {
         self.guard(|| {
             let ranges = self.inner.key.prefix(key)?;
-            let mut rows = self.rows(&ranges)?;
-            let Some(first) = rows.next() else {
-                return Ok(RecordBatch::new_empty(self.inner.schema.clone()));
+            let Inner { engine, schema, columns, lookups, .. } = &*self.inner;
+            if key.len() < self.key().len() {
+                return one(schema, self.rows(&ranges)?);
+            }
+            let reader = &engine.instance.reader;
+            engine.instance.poison.check()?;
+            reader.check_views()?;
+            let at_least = if self.is_stale { reader.progress.complete() } else { reader.last() };
+            let pin = || {
+                let Pinned { epoch, snapshots } = self.pin()?;
+                Ok(snapshot::Lookups::new(snapshots, epoch, columns))
             };
-            let Some(second) = rows.next() else { return Ok(first) };
-            let all: Vec<RecordBatch> = [first, second].into_iter().chain(rows).collect();
-            Ok(concat_batches(&self.inner.schema, &all)?)
+            let read = lookups.read(at_least, pin, |lookups| match lookups.read(&ranges) {
+                Some(rows) => one(schema, rows),
+                None => Err(dropped(&self.inner.name)),
+            })?;
+            // Another thread reads what this one would.
+            read.unwrap_or_else(|| one(schema, self.rows(&ranges)?))
         })
     }
 
@@ -161,6 +179,14 @@ impl View {
     fn guard<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
         self.inner.engine.instance.poison.guard(read)
     }
+}
+
+/// All rows as one batch.
+fn one(schema: &SchemaRef, mut rows: impl Iterator<Item = RecordBatch>) -> Result<RecordBatch> {
+    let Some(first) = rows.next() else { return Ok(RecordBatch::new_empty(schema.clone())) };
+    let Some(second) = rows.next() else { return Ok(first) };
+    let all: Vec<RecordBatch> = [first, second].into_iter().chain(rows).collect();
+    Ok(concat_batches(schema, &all)?)
 }
 
 fn dropped(name: &str) -> Error {

@@ -27,4 +27,4 @@ mod thread;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Resumed, Shard};
 pub(crate) use pool::Pool;
-pub(crate) use progress::{Progress, Published};
+pub(crate) use progress::{Progress, Published, Reader};

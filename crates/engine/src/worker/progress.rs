@@ -60,6 +60,12 @@ pub(crate) struct Pinned {
     pub(crate) dataflows: Vec<Vec<Published>>,
 }
 
+/// Who keeps a pinned version of a dataflow until there is another one.
+pub(crate) trait Reader: Send + Sync {
+    /// There is another version, or none any more.
+    fn give_up(&self);
+}
+
 /// The workers' progress.
 ///
 /// *An epoch is complete* when it is on every worker, in every dataflow, and durable if the engine has a journal. In one
@@ -78,6 +84,8 @@ pub(crate) struct Progress {
     metrics: Vec<Arc<Metrics>>,
     /// What waits for epochs to become durable besides.
     feeds: Mutex<Vec<Weak<dyn Waited>>>,
+    /// What reads dataflows again and again.
+    readers: Mutex<Vec<(DataflowId, Weak<dyn Reader>)>>,
     poison: Arc<Poison>,
 }
 
@@ -129,9 +137,10 @@ impl Progress {
         let durable = Epoch::MAX;
         let state = State { workers, complete: start, durable, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let feeds = Mutex::default();
+        let (feeds, readers) = Default::default();
         let complete = AtomicU64::new(start);
-        let progress = Arc::new(Self { state, complete, spin, changed, metrics, feeds, poison });
+        let progress =
+            Arc::new(Self { state, complete, spin, changed, metrics, feeds, readers, poison });
         progress.poison.register(&progress);
         progress
     }
@@ -151,15 +160,34 @@ impl Progress {
         removed: &[DataflowId],
     ) -> Epoch {
         let mut state = self.state.lock();
+        let given_up = self.given_up(changed.iter().map(|(id, _)| id).chain(removed));
         let shown = &mut state.workers[worker];
         shown.frontier = frontier;
         let mut before = Vec::with_capacity(changed.len() + removed.len());
         before.extend(removed.iter().map(|id| shown.dataflows.remove(id)));
         before.extend(changed.into_iter().map(|(id, now)| shown.dataflows.insert(id, now)));
         let complete = self.advance(state);
+        given_up.iter().for_each(|reader| reader.give_up());
         // The last reference to a batch frees it, which takes a while.
         drop(before);
         complete
+    }
+
+    /// Those who keep a version of one of these dataflows.
+    fn given_up<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a DataflowId> + Clone,
+    ) -> Vec<Arc<dyn Reader>> {
+        let readers = self.readers.lock();
+        let is_changed = |(id, _): &&(DataflowId, Weak<dyn Reader>)| ids.clone().any(|of| of == id);
+        readers.iter().filter(is_changed).filter_map(|(_, reader)| reader.upgrade()).collect()
+    }
+
+    /// Tells this one whenever there is another version of a dataflow, until it is dropped.
+    pub(crate) fn tell(&self, id: DataflowId, reader: Weak<dyn Reader>) {
+        let mut readers = self.readers.lock();
+        readers.retain(|(_, reader)| reader.strong_count() > 0);
+        readers.push((id, reader));
     }
 
     /// Completes epochs, and wakes who waits. Returns the last complete one.

@@ -18,7 +18,7 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
         let disk = SimulatedDisk::new(seed);
         let engine = on_with(&disk, 1).unwrap();
         engine
-            .execute("CREATE TABLE t (n BIGINT); INSERT INTO t SELECT * FROM range(300)")
+            .execute("CREATE TABLE t (n BIGINT); INSERT INTO t SELECT * FROM range(200)")
             .unwrap();
         (disk, engine)
     };
@@ -28,7 +28,7 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
     let calls = disk.calls() - first;
     drop(engine);
     assert!(calls > 20, "{calls}");
-    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 3 };
+    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 7 };
     let mut missing = 0;
     for call in (1..=calls).step_by(step) {
         let (disk, engine) = prepared(call);
@@ -44,7 +44,7 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
             assert!(is_there || done == 0, "call {call}: it was acknowledged");
             if is_there {
                 let count = query(&engine, "SELECT COUNT(*) FROM copied");
-                assert!(count == ["90000"] || count == ["90001"], "call {call}: {count:?}");
+                assert!(count == ["40000"] || count == ["40001"], "call {call}: {count:?}");
             }
             let is_there = engine.relations().unwrap().iter().any(|info| info.name == "nothing");
             assert!(is_there || done < 3, "call {call}: it was acknowledged");
@@ -52,10 +52,10 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
         let engine = on_with(&disk, 2).unwrap();
         if engine.execute("CREATE TABLE copied AS SELECT n FROM t").is_ok() {
             missing += 1;
-            assert_eq!(query(&engine, "SELECT COUNT(*) FROM copied"), ["300"]);
+            assert_eq!(query(&engine, "SELECT COUNT(*) FROM copied"), ["200"]);
         }
     }
-    assert!(missing > 3, "{missing}");
+    assert!(missing > 1, "{missing}");
 }
 
 /// A transaction's key is committed with the rows: who does not know whether the statement was done repeats it.

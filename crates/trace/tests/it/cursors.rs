@@ -53,6 +53,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn cursors_that_are_sought_anywhere_are_as_new(
+        batches in prop::collection::vec((any_updates::<u64>(30), any_world()), 0..5),
+        visits in prop::collection::vec(
+            (any_bytes(), prop::collection::vec(any_move(), 0..8)), 0..12,
+        ),
+    ) {
+        let built: Vec<_> = batches.iter().map(|(updates, world)| batch_in(world, updates)).collect();
+        let mut cursors = Cursors::seeking(built.clone(), &[]);
+        for (key, moves) in &visits {
+            cursors.seek_anywhere(key);
+            let mut new = Cursors::seeking(built.clone(), key);
+            prop_assert_eq!(cursors.shown(), new.shown());
+            for to in moves {
+                cursors.go(to);
+                new.go(to);
+                prop_assert_eq!(cursors.shown(), new.shown());
+            }
+        }
+    }
+}
+
 #[test]
 fn no_batches_have_no_key() {
     let mut cursors = Cursors::<u64>::new([]);
