@@ -29,6 +29,7 @@ pub(crate) use named_index::NamedIndex;
 
 use crate::error::{Error, Result};
 use crate::query::Files;
+use crate::worker::DataflowId;
 
 /// The name under which the errors of all views can be read.
 pub(crate) const ERRORS: &str = "alluvium.errors";
@@ -177,6 +178,11 @@ impl Catalog {
             None => Error::sql(format!("there is no table or view \"{name}\"")),
             Some((entry, _)) => Error::sql(format!("\"{name}\" is an index of \"{}\"", entry.name)),
         })
+    }
+
+    /// The relation of a dataflow, if it has not been dropped.
+    pub(crate) fn of_dataflow(&self, id: DataflowId) -> Option<Arc<Entry>> {
+        self.entries().values().find(|entry| entry.dataflow() == Some(id)).cloned()
     }
 
     /// Whether there is a relation of this name.

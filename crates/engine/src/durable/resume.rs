@@ -28,7 +28,7 @@ pub(crate) fn resume(
     engine: &Engine,
     restored: Option<Restored>,
     journal: &dyn Journal,
-) -> Result<Vec<String>> {
+) -> Result<Vec<DataflowId>> {
     let definitions = &engine.instance.definitions;
     let from = |restored: &Restored| Position(restored.checkpoint.replay);
     let start = restored.as_ref().map_or(journal.range().start, from);
@@ -95,16 +95,15 @@ pub(crate) fn resume(
 }
 
 /// Drops tables whose first rows had not come when the engine ended. One that others have written to or read stays.
-pub(crate) fn finish_incomplete(engine: &Engine, tables: &[String]) -> Result<()> {
+pub(crate) fn finish_incomplete(engine: &Engine, tables: &[DataflowId]) -> Result<()> {
     let Instance { definitions, writer, connectors, .. } = &*engine.instance;
-    for table in tables {
-        let Ok(entry) = definitions.catalog.get(table) else { continue };
-        let is_unused = definitions.catalog.check_unused(table).is_ok();
+    for entry in tables.iter().filter_map(|id| definitions.catalog.of_dataflow(*id)) {
+        let is_unused = definitions.catalog.check_unused(&entry.name).is_ok();
         if is_unused && !definitions.has_entered(&entry) {
-            definitions.undo(table, writer, connectors)?;
+            definitions.undo(&entry.name, writer, connectors)?;
         } else {
             let mut transaction = Transaction::begin(&engine.instance, None)?;
-            transaction.completes(table);
+            transaction.completes(&entry.name);
             transaction.commit()?;
         }
     }
@@ -120,7 +119,7 @@ struct Replay<'a> {
     /// What reads inputs again, in portions of so many rows.
     readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
     /// Tables whose first rows have not come.
-    incomplete: Vec<String>,
+    incomplete: Vec<DataflowId>,
     /// Tables of which an input could not be read again, and why.
     unread: Vec<(DataflowId, Error)>,
 }
@@ -149,14 +148,16 @@ impl Replay<'_> {
             }
             Record::Incomplete { name, columns } => {
                 self.create_table(&name, &columns)?;
-                self.incomplete.push(name);
+                self.incomplete.extend(instance.definitions.catalog.get(&name)?.dataflow());
                 Ok(())
             }
             Record::Completing { table, epoch } => {
                 let epoch = Record::decode(&epoch).map_err(Error::data)?;
                 self.apply(epoch)?;
                 instance.definitions.complete_table(&table);
-                self.incomplete.retain(|name| *name != table);
+                if let Ok(completed) = instance.definitions.catalog.get(&table) {
+                    self.incomplete.retain(|id| Some(*id) != completed.dataflow());
+                }
                 Ok(())
             }
             Record::Output { relation, path, format, options, changes } => {
@@ -238,12 +239,10 @@ impl Replay<'_> {
     /// Fails if a table is there of which an input could not be read again.
     fn check_unread(&self) -> Result<()> {
         let catalog = &self.engine.instance.definitions.catalog;
-        for (id, error) in &self.unread {
-            if catalog.entries().values().any(|entry| entry.dataflow() == Some(*id)) {
-                return Err(error.clone());
-            }
+        match self.unread.iter().find(|(id, _)| catalog.of_dataflow(*id).is_some()) {
+            Some((_, error)) => Err(error.clone()),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The portion of an input that comes next, of as many rows as were recorded. The reader of the one before goes on, if

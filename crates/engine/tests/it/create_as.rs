@@ -70,3 +70,22 @@ fn a_statement_with_a_key_is_done_once() {
         assert_eq!(query(&engine, "SELECT COUNT(*), SUM(r) FROM t"), ["10 45"]);
     }
 }
+
+/// The place of one that has failed is free, and the table that takes it has no rows yet.
+#[test]
+fn another_table_of_the_name_stays() {
+    let disk = SimulatedDisk::new(2);
+    let engine = on_with(&disk, 1).unwrap();
+    engine.execute("CREATE TABLE t (n BIGINT); INSERT INTO t VALUES (1), (0)").unwrap();
+    engine.execute("CREATE TABLE copied AS SELECT 1 / n AS n FROM t").unwrap_err();
+    engine.execute("CREATE TABLE copied (n BIGINT)").unwrap();
+    engine.execute("CREATE TABLE none AS SELECT n FROM t WHERE n > 7").unwrap();
+    drop(engine);
+    for _ in 0..2 {
+        let engine = on_with(&disk, 2).unwrap();
+        let names: Vec<String> =
+            engine.relations().unwrap().into_iter().map(|info| info.name).collect();
+        assert_eq!(names, ["copied", "none", "t"]);
+        engine.execute("CHECKPOINT").unwrap();
+    }
+}
