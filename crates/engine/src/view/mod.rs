@@ -126,12 +126,10 @@ impl View {
             if key.len() < self.key().len() {
                 return one(schema, self.rows(&ranges)?);
             }
-            let reader = &engine.instance.reader;
             engine.instance.poison.check()?;
-            reader.check_views()?;
-            let at_least = if self.is_stale { reader.progress.complete() } else { reader.last() };
+            let at_least = self.at_least()?;
             let pin = || {
-                let Pinned { epoch, snapshots } = self.pin()?;
+                let Pinned { epoch, snapshots } = self.pin(at_least)?;
                 Ok(snapshot::Lookups::new(snapshots, epoch, columns))
             };
             let read = lookups.read(at_least, pin, |lookups| match lookups.read(&ranges) {
@@ -162,15 +160,20 @@ impl View {
     }
 
     fn rows(&self, ranges: &KeyRanges) -> Result<Rows> {
-        let Pinned { epoch, snapshots } = self.pin()?;
+        let Pinned { epoch, snapshots } = self.pin(self.at_least()?)?;
         let rows = Snapshot::read_ranges(&snapshots, epoch, &self.inner.columns, ranges);
         rows.ok_or_else(|| dropped(&self.inner.name))
     }
 
-    fn pin(&self) -> Result<Pinned> {
+    /// The epoch that a read has to see.
+    fn at_least(&self) -> Result<Epoch> {
         let reader = &self.inner.engine.instance.reader;
         reader.check_views()?;
-        let at_least = if self.is_stale { 0 } else { reader.last() };
+        Ok(if self.is_stale { reader.progress.complete() } else { reader.last() })
+    }
+
+    fn pin(&self, at_least: Epoch) -> Result<Pinned> {
+        let reader = &self.inner.engine.instance.reader;
         let pinned = reader.progress.pin_one(self.inner.id, at_least)?;
         let (epoch, snapshots) = pinned.ok_or_else(|| dropped(&self.inner.name))?;
         Ok(Pinned { epoch, snapshots })
