@@ -22,21 +22,19 @@
 //! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
-//! - `optimizer` lists the rules that stay correct while data changes; `cross_join`, `distinct_on`, `equijoins`,
-//!   `filter_push_down`, `in_lists`, `intervals`, `microseconds`, `named_casts` and `one_nan` are ours.
+//! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
+//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts` and `one_nan` are ours.
 pub(crate) mod asof;
 mod constant;
 mod constructs;
 pub(crate) mod context;
 mod corrections;
 mod correlation;
-mod cross_join;
 mod culprit;
 pub(crate) mod declared;
 mod dependent_join;
 mod distinct_on;
 mod equality;
-mod equijoins;
 pub(crate) mod extent;
 mod filter_push_down;
 mod final_rows;
@@ -47,6 +45,7 @@ mod growth;
 mod hopeless;
 mod in_lists;
 pub(crate) mod intervals;
+mod join_keys;
 mod lateness;
 mod lateral;
 mod literal_rows;
@@ -91,14 +90,13 @@ pub use self::constructs::ViewText;
 pub(crate) use self::constructs::{Clause, Constructs};
 use self::context::Scope;
 pub use self::corrections::TextToInterval;
-pub use self::cross_join::CrossJoinElimination;
-pub use self::equijoins::EquijoinExtraction;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 use self::functions::registered;
 pub use self::functions::registered::RegisteredFunctions;
 pub use self::in_lists::DisjointLists;
 pub use self::intervals::IntervalsByLength;
+pub use self::join_keys::{CrossJoinElimination, EquijoinExtraction};
 pub use self::literal_rows::LiteralRows;
 pub use self::microseconds::Microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
