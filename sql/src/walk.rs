@@ -10,7 +10,7 @@ use sqlparser::ast::{Expr, ObjectName, Query, Select, TableFactor, Visit, Visito
 use crate::error::Error;
 
 /// Visits the queries, SELECTs, relations, table factors and expressions of a part of a statement, each before its parts,
-/// until the visitor breaks with an error.
+/// until the visitor breaks with an error. Queries are visited behind their parts as well.
 pub(crate) fn walk(
     part: &impl Visit,
     visitor: &mut dyn Visitor<Break = Error>,
@@ -28,6 +28,10 @@ impl Visitor for Shared<'_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
         self.0.pre_visit_query(query)
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        self.0.post_visit_query(query)
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {

@@ -22,6 +22,7 @@ use crate::durable::resume::{finish_incomplete, resume};
 use crate::durable::schedule::Checkpoints;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::file_access::FileAccess;
 use crate::instance::{Extensions, Instance};
 use crate::settings::Settings;
 use crate::sink::Sink;
@@ -50,6 +51,7 @@ pub struct Builder {
     durability: Durability,
     history: u64,
     compaction: Option<Arc<dyn Compaction>>,
+    file_access: FileAccess,
 }
 
 /// How long after a checkpoint the next one is taken, by default.
@@ -88,6 +90,7 @@ impl Builder {
             durability: Durability::default(),
             history: 0,
             compaction: None,
+            file_access: FileAccess::default(),
         }
     }
 
@@ -136,6 +139,13 @@ impl Builder {
     /// the statement or the input that reads it, or of the engine.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
+        self
+    }
+
+    /// Which files the statements of sessions may read and write; by default all.
+    /// [`Session::set_file_access`](crate::Session::set_file_access) says so for one.
+    pub fn file_access(mut self, access: FileAccess) -> Self {
+        self.file_access = access;
         self
     }
 
@@ -360,8 +370,8 @@ impl Builder {
             Some(restored) => Some(restored.start(self.clock.now()?)),
             None => None,
         };
-        let (sources, sinks) = (self.sources, self.sinks);
-        let extensions = Extensions { sources, sinks, functions };
+        let (sources, sinks, file_access) = (self.sources, self.sinks, self.file_access);
+        let extensions = Extensions { sources, sinks, functions, file_access };
         let instance = Instance::start(settings, start, extensions, self.clock, context)?;
         Ok(Engine { instance })
     }

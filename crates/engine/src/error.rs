@@ -40,6 +40,14 @@ pub enum Error {
         /// Where the statement starts, if it was a statement.
         position: Option<Position>,
     },
+    /// The session may not do this: an [`Authorizer`](crate::Authorizer) or its [`FileAccess`](crate::FileAccess) says so.
+    #[error("{message}")]
+    Denied {
+        /// Who may not do what, and with what.
+        message: String,
+        /// Where the statement starts, or names what it may not use.
+        position: Option<Position>,
+    },
     /// A part of the engine panicked. Nothing more can be done with this engine.
     #[error("the engine has stopped: {message}; open a new one")]
     Poisoned {
@@ -79,11 +87,17 @@ impl Error {
         Self::Source { message: message.into(), position: None }
     }
 
+    /// The error for what a session may not do.
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::Denied { message: message.into(), position: None }
+    }
+
     /// The same error, said to be about `subject`.
     pub(crate) fn of(mut self, subject: &str) -> Self {
         if let Self::Sql { message, .. }
         | Self::Data { message, .. }
-        | Self::Source { message, .. } = &mut self
+        | Self::Source { message, .. }
+        | Self::Denied { message, .. } = &mut self
         {
             *message = format!("{subject}: {message}");
         }
@@ -94,7 +108,8 @@ impl Error {
     pub fn position(&self) -> Option<(u64, u64)> {
         let (Self::Sql { position, .. }
         | Self::Data { position, .. }
-        | Self::Source { position, .. }) = self
+        | Self::Source { position, .. }
+        | Self::Denied { position, .. }) = self
         else {
             return None;
         };
@@ -103,13 +118,28 @@ impl Error {
 
     /// The same error, at `place` unless it already has a position or can have none.
     pub(crate) fn at(mut self, place: Position) -> Self {
-        if let Self::Sql { position, .. }
-        | Self::Data { position, .. }
-        | Self::Source { position, .. } = &mut self
-        {
+        if let Some(position) = self.place() {
             position.get_or_insert(place);
         }
         self
+    }
+
+    /// The same error at another position, if it has one.
+    pub(crate) fn moved(mut self, to: impl FnOnce(Position) -> Position) -> Self {
+        if let Some(position) = self.place() {
+            *position = position.take().map(to);
+        }
+        self
+    }
+
+    fn place(&mut self) -> Option<&mut Option<Position>> {
+        match self {
+            Self::Sql { position, .. }
+            | Self::Data { position, .. }
+            | Self::Source { position, .. }
+            | Self::Denied { position, .. } => Some(position),
+            _ => None,
+        }
     }
 }
 

@@ -33,6 +33,7 @@ use crate::durable::directory::Directory;
 use crate::durable::flusher::Flusher;
 use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
+use crate::file_access::FileAccess;
 use crate::poison::Poison;
 use crate::query::{Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
@@ -50,6 +51,8 @@ pub(crate) struct Instance {
     pub(crate) reader: Reader,
     pub(crate) connectors: Connectors,
     pub(crate) settings: Settings,
+    /// Which files sessions may use at first.
+    pub(crate) file_access: Arc<FileAccess>,
     /// What takes checkpoints, if the engine has a state directory.
     pub(crate) checkpoints: OnceLock<Checkpoints>,
     /// What syncs the journal, if the engine has one.
@@ -66,6 +69,7 @@ pub(crate) struct Extensions {
     pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
     pub(crate) functions: RegisteredFunctions,
+    pub(crate) file_access: FileAccess,
 }
 
 impl Instance {
@@ -77,7 +81,7 @@ impl Instance {
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
-        let Extensions { sources, sinks, functions } = extensions;
+        let Extensions { sources, sinks, functions, file_access } = extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
@@ -119,6 +123,7 @@ impl Instance {
             writer: Writer::new(clock, sequencer, catalog, query, context.clone(), poison.clone()),
             connectors,
             settings,
+            file_access: Arc::new(file_access),
             checkpoints: OnceLock::new(),
             flusher: OnceLock::new(),
             directory: OnceLock::new(),

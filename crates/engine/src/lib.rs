@@ -44,6 +44,7 @@
 //! `sequencer` makes epochs of them, `durable` records these (`state_directory` checks and copies what it has written), `worker`s run the dataflows, and queries and `subscription`s
 //! read their results. `poison` ends the engine after a panic.
 
+mod authorizer;
 mod available;
 mod builder;
 mod catalog;
@@ -53,6 +54,7 @@ mod definitions;
 mod durable;
 mod engine;
 mod error;
+mod file_access;
 pub mod functions;
 mod instance;
 mod interrupt;
@@ -80,11 +82,13 @@ pub use alluvium_sql::statement::{
 pub use arrow;
 pub use datafusion::scalar::ScalarValue;
 
+pub use crate::authorizer::{Access, Action, Authorizer, Object};
 pub use crate::builder::Builder;
 pub use crate::catalog::{FunctionInfo, IndexInfo, RelationInfo, RelationKind};
 pub use crate::durable::flusher::Durability;
 pub use crate::engine::Engine;
 pub use crate::error::{Error, Result};
+pub use crate::file_access::FileAccess;
 pub use crate::interrupt::Interrupt;
 pub use crate::session::{Outcome, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};

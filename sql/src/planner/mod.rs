@@ -14,7 +14,7 @@
 //! - `final_rows` finds the column by which rows of a view are final, `lateness` those by which they may come late.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
-//! - `culprit` finds the expression that an error is about.
+//! - `culprit` finds the expression that an error is about, `uses` what a statement does with the relations that it names.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
 //! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
@@ -77,6 +77,7 @@ mod subquery;
 pub(crate) mod time_window;
 mod types;
 mod unnested_names;
+mod uses;
 mod validate;
 mod view;
 mod wildcards;
@@ -111,6 +112,7 @@ pub use self::simplify::{BoundedSimplifier, check_copies};
 use self::sql_functions::{Inlined, inlined, planned};
 pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::types::type_of;
+pub use self::uses::{How, Use};
 pub use self::view::PlannedView;
 pub use self::write::{OnConflict, PlannedWrite, Returning};
 use crate::catalog::{Catalog, DeclaredRecursion};
@@ -260,6 +262,12 @@ impl Planner {
                 culprit::located(error, delete, &plan).at(Position::of(delete))
             })
         })
+    }
+
+    /// What a statement does with the relations that it names: it reads rows, or inserts, updates or deletes some. Views count as
+    /// they are named, and what they read does not.
+    pub fn uses(&self, statement: &StatementKind, catalog: &dyn Catalog) -> Vec<Use> {
+        uses::uses(statement, self.scope(catalog))
     }
 
     /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or

@@ -10,8 +10,8 @@ use super::refused::{first_meant, is_refused, refusal};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
-    file, function, index, lateness, nested_types, schema,
+    Drop, IfTaken, StatementKind, TableDefinition, TransactionModes, ViewDefinition, alter, asof,
+    copy, declared, file, function, index, lateness, nested_types, schema, setting,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -77,6 +77,14 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             parser.advance_token();
             StatementKind::ShowTables
         }
+        "SHOW" if is_setting(&words, tokens.len()) => setting::show(&mut parser, start)?,
+        "RESET" if !word(1).is_empty() => setting::reset(&mut parser, start)?,
+        "SET" if !word(1).is_empty() => setting::set(&mut parser, start)?,
+        "DISCARD" if word(1) == "ALL" => {
+            parser.advance_token();
+            parser.advance_token();
+            StatementKind::DiscardAll
+        }
         "DESCRIBE" | "DESC" if tokens.len() == behind_name(&words, 1) => {
             parser.advance_token();
             let name = parser.parse_object_name(false).map_err(syntax_error)?;
@@ -134,6 +142,17 @@ fn behind_name(words: &[String], start: usize) -> usize {
         end += 2;
     }
     end
+}
+
+/// Whether SHOW shows a setting, by its name or in a spelling of its own.
+fn is_setting(words: &[String], tokens: usize) -> bool {
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    match words[..] {
+        [] | ["VIEWS"] => false,
+        ["TIME", "ZONE"] | ["TRANSACTION", "ISOLATION", "LEVEL"] => true,
+        [_] => true,
+        [_, second, ..] => second == "." && tokens > 3,
+    }
 }
 
 /// The tokens of a statement without the `EMIT ON WINDOW CLOSE` that a view ends with, and where that is. The parser would
@@ -304,10 +323,9 @@ fn sort(
             has_end_keyword: false,
             begin: _,
             transaction: _,
-        } if statements.is_empty() => match modes.first() {
-            None => Ok(StatementKind::Begin),
-            Some(mode) => Err(Error::not_supported(format!("BEGIN {mode}"), start)),
-        },
+        } if statements.is_empty() => {
+            Ok(StatementKind::Begin(TransactionModes::of(&modes, start)?))
+        }
         ast::Statement::Commit { chain: false, modifier: None, end: _ } => {
             Ok(StatementKind::Commit)
         }

@@ -10,7 +10,8 @@
 //!   `json` their connectors;
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
-//! - `copy` reads COPY, `file` finds the files that queries name.
+//! - `copy` reads COPY, `file` finds the files that queries name;
+//! - `setting` reads SET, SHOW and RESET, `unqualified` finds the names that a search path completes.
 mod alter;
 mod asof;
 mod connector;
@@ -27,10 +28,12 @@ mod nested_types;
 mod refused;
 mod room;
 mod schema;
+mod setting;
 mod source;
 mod statements;
 mod syntax_error;
 mod table;
+mod unqualified;
 mod view;
 
 use sqlparser::ast;
@@ -45,9 +48,11 @@ pub use self::index::IndexDefinition;
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::schema::SchemaDefinition;
+pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue, TransactionModes};
 pub use self::statements::{Statements, parse};
 pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
+pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
 
@@ -125,7 +130,7 @@ pub enum StatementKind {
     /// `DELETE FROM`
     Delete(Box<ast::Delete>),
     /// `BEGIN` or `START TRANSACTION`
-    Begin,
+    Begin(TransactionModes),
     /// `COMMIT` or `END`
     Commit,
     /// `ROLLBACK`
@@ -184,6 +189,24 @@ pub enum StatementKind {
     Query(Box<ast::Query>),
     /// `SHOW TABLES`
     ShowTables,
+    /// `SET name = value`, in all of its spellings
+    Set(SetSettings),
+    /// `SHOW name` or `SHOW ALL`
+    Show {
+        /// The setting in lower case; `None` is all of them.
+        name: Option<String>,
+        /// Where it is named.
+        position: Position,
+    },
+    /// `RESET name` or `RESET ALL`
+    Reset {
+        /// The setting in lower case; `None` is all of them.
+        name: Option<String>,
+        /// Where it is named.
+        position: Position,
+    },
+    /// `DISCARD ALL`
+    DiscardAll,
     /// `DESCRIBE relation`
     Describe {
         /// The table or view.

@@ -60,7 +60,7 @@ fn statements_know_their_text_and_position() {
 #[test]
 fn a_syntax_error_is_reported_when_it_is_reached_and_ends_the_iteration() {
     let mut statements = parse("BEGIN; COMMIT;\nSELECT FROM WHERE; BEGIN");
-    assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Begin));
+    assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Begin(_)));
     assert!(matches!(statements.next().unwrap().unwrap().kind, StatementKind::Commit));
     let error = statements.next().unwrap().unwrap_err();
     assert_eq!(error.position.unwrap().line, 2);
@@ -267,7 +267,7 @@ fn a_table_can_be_created_from_a_file() {
     assert_eq!((name.as_str(), path.as_str(), position.column), ("flights", "f.parquet", 14));
     assert_eq!(options[0].name, "COMPRESSION");
     assert!(matches!(statement("START").unwrap().kind, StatementKind::Start));
-    assert!(matches!(statement("START TRANSACTION").unwrap().kind, StatementKind::Begin));
+    assert!(matches!(statement("START TRANSACTION").unwrap().kind, StatementKind::Begin(_)));
 }
 
 #[test]

@@ -282,7 +282,7 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
                     .to_owned();
                 return Err(Problem { statement: Some(steps.len()), message });
             }
-            StatementKind::Begin => {
+            StatementKind::Begin(_) => {
                 let mut inside = Vec::new();
                 for next in statements.by_ref() {
                     text.push(';');

@@ -7,6 +7,7 @@ mod csv;
 mod damage;
 mod decimals;
 mod durable;
+mod file_access;
 mod live;
 mod long;
 mod nested;

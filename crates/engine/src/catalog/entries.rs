@@ -16,6 +16,13 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
+    /// Of the relations only those whose names are wanted.
+    pub(crate) fn only(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let mut entries = self.clone();
+        entries.relations.retain(|name, _| is_wanted(name));
+        entries
+    }
+
     /// The functions, each behind those that it calls.
     pub(crate) fn function_infos(&self) -> Vec<FunctionInfo> {
         let mut left: Vec<FunctionInfo> =

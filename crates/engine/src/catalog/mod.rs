@@ -132,6 +132,11 @@ pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::n
 const SYSTEM: [&str; 6] =
     [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS, INFORMATION_SCHEMATA];
 
+/// Whether a relation of this name is about the engine itself.
+pub(crate) fn is_system(name: &str) -> bool {
+    SYSTEM.contains(&name)
+}
+
 /// The columns of a system relation.
 fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {

@@ -12,23 +12,18 @@ use crate::catalog::{ARRANGEMENTS_SCHEMA, Entries};
 use crate::error::Result;
 
 /// The spines of all workers, with the reasons for which they are not pruned. Indexes go by the names that they were given, if
-/// they were.
+/// they were. If not all are shown, there are only those of `entries`.
 pub(super) fn table(
     metrics: &[Arc<Metrics>],
     reasons: &BTreeMap<StateKey, String>,
     entries: &Entries,
+    only_these: bool,
 ) -> Result<Arc<dyn TableProvider>> {
-    let spines: Vec<(u64, SpineMetrics)> = metrics
+    let mut spines: Vec<(u64, SpineMetrics)> = metrics
         .iter()
         .zip(0..)
         .flat_map(|(metrics, worker)| metrics.spines().into_iter().map(move |it| (worker, it)))
         .collect();
-    let texts = |text: fn(&SpineMetrics) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(spines.iter().map(|(_, counters)| text(counters))))
-    };
-    let numbers = |number: fn(&SpineMetrics) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(_, counters)| number(counters))))
-    };
     let mut named: BTreeMap<String, String> = BTreeMap::new();
     for index in entries.values().flat_map(|entry| &entry.indexes) {
         // Two by the same columns are one.
@@ -36,6 +31,18 @@ pub(super) fn table(
         let comma = if names.is_empty() { "" } else { ", " };
         *names += &format!("{comma}{}", index.name);
     }
+    if only_these {
+        spines.retain(|(_, spine)| {
+            let relation = &spine.label.relation;
+            entries.contains_key(relation) || named.contains_key(relation)
+        });
+    }
+    let texts = |text: fn(&SpineMetrics) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(spines.iter().map(|(_, counters)| text(counters))))
+    };
+    let numbers = |number: fn(&SpineMetrics) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(_, counters)| number(counters))))
+    };
     let reason = |spine: &SpineMetrics| {
         let key = (spine.label.relation.clone(), spine.label.id.clone());
         reasons.get(&key).map(String::as_str)

@@ -3,12 +3,24 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::compute::filter_record_batch;
 use datafusion::datasource::{MemTable, TableProvider};
 
-use crate::catalog::{ERRORS_SCHEMA, Entry};
+use crate::catalog::{ERRORS_SCHEMA, Entries, Entry};
 use crate::error::Result;
 use crate::worker::Published;
+
+/// Those of the rows that sources refused whose tables are `shown`.
+pub(super) fn of(shown: &Entries, refused: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
+    let of_shown = |rows: &RecordBatch| {
+        let tables = rows.column(0).as_string::<i32>();
+        let is_shown =
+            tables.iter().map(|table| table.is_some_and(|table| shown.contains_key(table)));
+        Ok(filter_record_batch(rows, &is_shown.map(Some).collect())?)
+    };
+    refused.iter().map(of_shown).collect()
+}
 
 /// The errors of `views` as of `epoch`, given what each worker showed of each, and the rows that sources
 /// `refused`.

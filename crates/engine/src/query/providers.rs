@@ -9,7 +9,7 @@ use datafusion::datasource::TableProvider;
 use super::access_path::AccessPath;
 use super::reader::{Reader, Reading};
 use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
-use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, NamedIndex, TABLES};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, NamedIndex, TABLES, is_system};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -30,9 +30,13 @@ impl Reader {
             false => reading.entries.get(name).map(|entry| &**entry),
         };
         let kept: Vec<&Entry> = names.iter().filter_map(entry).collect();
+        // Relations of which system relations tell.
+        let shown = match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
+            None => reading.entries.clone(),
+            Some(rights) => Arc::new(reading.entries.only(|name| rights.shows(name))),
+        };
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
-            true => reading
-                .entries
+            true => shown
                 .values()
                 .map(|entry| &**entry)
                 .filter(|entry| entry.as_view().is_ok())
@@ -89,22 +93,26 @@ impl Reader {
         }
         if names.iter().any(|name| name == ERRORS) {
             let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
-            let refused = self.refusals.rows(pinned.epoch)?;
+            let mut refused = self.refusals.rows(pinned.epoch)?;
+            if reading.rights.is_some() {
+                refused = errors::of(&shown, &refused)?;
+            }
             let table = errors::table(&views, view_parts, pinned.epoch, refused)?;
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == ARRANGEMENTS) {
             let table = arrangements::table(
                 self.progress.metrics(),
-                &kept::reasons(reading.entries, &self.planner)?,
-                reading.entries,
+                &kept::reasons(&shown, &self.planner)?,
+                &shown,
+                reading.rights.is_some(),
             )?;
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == TABLES) {
-            providers.insert(TABLES.to_owned(), tables::table(self, reading.entries)?);
+            providers.insert(TABLES.to_owned(), tables::table(self, &shown)?);
         }
-        information_schema::add(names, reading.entries, &self.catalog, &mut providers)?;
+        information_schema::add(names, &shown, &self.catalog, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

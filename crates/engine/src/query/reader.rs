@@ -17,6 +17,7 @@ use super::{Files, Held, Plan, Plans, QueryEngine, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
+use crate::session::Rights;
 use crate::source::{Refusals, Registry};
 use crate::transaction::Transaction;
 use crate::worker::Progress;
@@ -38,6 +39,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) at_least: Epoch,
     /// The transaction it is part of, whose own writes it sees.
     pub(crate) transaction: Option<&'a Transaction>,
+    /// Whose rights say which relations system relations tell of; `None` if they tell of all.
+    pub(crate) rights: Option<&'a Rights>,
 }
 
 /// The part of an engine that queries read through.
@@ -114,7 +117,8 @@ impl Reader {
         let plan = self.planner.query(&query, &Scope(&entries))?;
         let files = Files::new();
         let at_least = self.last();
-        let reading = Reading { entries: &entries, files: &files, at_least, transaction: None };
+        let (entries, files) = (&entries, &files);
+        let reading = Reading { entries, files, at_least, transaction: None, rights: None };
         Ok(self.attach(plan, reading)?.into())
     }
 

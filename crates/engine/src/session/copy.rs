@@ -12,6 +12,7 @@ use super::{Outcome, Session};
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
+use crate::file_access::Purpose;
 use crate::interrupt;
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
@@ -80,7 +81,7 @@ impl Session {
         options: &[Setting],
     ) -> Result<Outcome> {
         let (format, options) = connectors::format(options);
-        let path = self.base.join(path);
+        let path = self.file(path, Purpose::Write)?;
         let sink = self
             .instance()
             .connectors
@@ -104,7 +105,7 @@ impl Session {
 
     fn origin(&self, path: &str, options: &[Setting]) -> Result<Origin> {
         let (format, options) = connectors::format(options);
-        let path = self.base.join(path);
+        let path = self.file(path, Purpose::Read)?;
         let source = self
             .instance()
             .connectors

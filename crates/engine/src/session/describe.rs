@@ -8,13 +8,14 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
 
-use super::Outcome;
+use super::{Outcome, Rights};
 use crate::catalog::{Definition, Entries, Entry};
 use crate::error::{Error, Result};
 
-/// The names of tables and views, in order.
-pub(super) fn show_tables(entries: &Entries) -> Result<Outcome> {
-    rows(vec![("name", entries.keys().map(|name| Some(name.clone())).collect())])
+/// The names of tables and views, in order: those that may be read.
+pub(super) fn show_tables(entries: &Entries, rights: Option<&Rights>) -> Result<Outcome> {
+    let shown = entries.keys().filter(|name| rights.is_none_or(|rights| rights.shows(name)));
+    rows(vec![("name", shown.map(|name| Some(name.clone())).collect())])
 }
 
 /// The columns of a relation. Those of a view may be NULL as far as is known.
@@ -71,7 +72,7 @@ pub(crate) fn written(default: &Expr) -> String {
 }
 
 /// Columns of texts, by name.
-fn rows(columns: Vec<(&str, Vec<Option<String>>)>) -> Result<Outcome> {
+pub(super) fn rows(columns: Vec<(&str, Vec<Option<String>>)>) -> Result<Outcome> {
     let fields: Vec<Field> =
         columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, true)).collect();
     let schema = Arc::new(Schema::new(fields));

@@ -2,7 +2,8 @@
 //!
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
 //! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`], and INSERT, UPDATE and DELETE are in
-//! [`write`](mod@write), with [`conflicts`].
+//! [`write`](mod@write), with [`conflicts`]. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
+//! may do what.
 
 mod conflicts;
 mod copy;
@@ -10,6 +11,8 @@ mod create_as;
 mod definition;
 mod describe;
 mod outcome;
+mod rights;
+mod settings;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -18,19 +21,24 @@ use std::sync::Arc;
 use alluvium_sql::name;
 use alluvium_sql::planner::{bind, check_parameters};
 use alluvium_sql::stack;
-use alluvium_sql::statement::{self, Statement, StatementKind, TableDefinition, files};
+use alluvium_sql::statement::{
+    self, ConnectorDefinition, Statement, StatementKind, TableDefinition, TransactionModes, files,
+};
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
+use self::settings::SessionSettings;
 pub(crate) use describe::written;
 pub use outcome::Outcome;
+pub(crate) use rights::Rights;
 
 use crate::catalog::{Entries, FileScope};
 use crate::definitions::Definitions;
 use crate::definitions::alter::Parts;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
 use crate::query::{Answer, File, Files, Reading, relations};
@@ -53,11 +61,15 @@ pub struct Session {
     key: Option<String>,
     /// Whether it does again what was done before.
     is_redoing: bool,
+    settings: SessionSettings,
+    file_access: Arc<FileAccess>,
+    rights: Option<Box<Rights>>,
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
         let base = PathBuf::new();
+        let file_access = engine.instance.file_access.clone();
         Self {
             engine,
             transaction: None,
@@ -66,6 +78,9 @@ impl Session {
             reads_stale: false,
             key: None,
             is_redoing: false,
+            settings: SessionSettings::default(),
+            file_access,
+            rights: None,
         }
     }
 
@@ -87,6 +102,12 @@ impl Session {
     /// that write, and queries inside a transaction, read as before.
     pub fn set_reads_stale(&mut self, stale: bool) {
         self.reads_stale = stale;
+    }
+
+    /// Says which files statements may read and write from now on; at first, those that the
+    /// [engine](crate::Builder::file_access) lets sessions use.
+    pub fn set_file_access(&mut self, access: FileAccess) {
+        self.file_access = Arc::new(access);
     }
 
     /// Gives the next transaction that the session begins a [key](Transaction::set_key).
@@ -125,7 +146,11 @@ impl Session {
         statement: &Statement,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
-        self.perform(statement, parameters, true)
+        let Some(qualified) = self.qualified(statement)? else {
+            return self.perform(statement, parameters, true);
+        };
+        let performed = self.perform(&qualified.statement, parameters, true);
+        performed.map_err(|error| error.moved(|position| qualified.moved(position)))
     }
 
     /// Executes a definition that was executed before: what its views fail for is no error of it.
@@ -149,6 +174,8 @@ impl Session {
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
                 check_parameters(&statement.kind, parameters)?;
+                self.check_read_only(&statement.kind)?;
+                self.authorize(statement)?;
                 let outcome = self
                     .dispatch(statement, parameters)
                     .map_err(|error| self.located(error, statement, parameters))?;
@@ -162,7 +189,7 @@ impl Session {
             Error::Poisoned { .. } => error,
             // Whatever the interrupted part of it made of that.
             _ if interrupt::is_requested() => Error::Interrupted,
-            _ => error.at(statement.position),
+            _ => self.file_access.worded(error, &self.base).at(statement.position),
         })
     }
 
@@ -172,12 +199,14 @@ impl Session {
         match &statement.kind {
             StatementKind::CreateTable(table) => {
                 self.outside("CREATE TABLE")?;
+                self.check_connectors(&table.connectors, Purpose::Read)?;
                 let base = self.instance().recorded_path(&self.base)?;
                 definitions.create_table(table, &base, writer, connectors)?;
                 Ok(Outcome::Done)
             }
             StatementKind::CreateView(view) => {
                 self.outside("CREATE VIEW")?;
+                self.check_connectors(&view.connectors, Purpose::Write)?;
                 self.create_view(view)?;
                 Ok(Outcome::Done)
             }
@@ -279,14 +308,20 @@ impl Session {
                 self.engine.checkpoint()?;
                 Ok(Outcome::Done)
             }
-            StatementKind::Begin => self.begin(),
+            StatementKind::Begin(modes) => self.begin(*modes),
             StatementKind::Commit => self.commit(),
             StatementKind::Rollback => self.rollback(),
             StatementKind::Query(query) => {
                 let Answer { schema, batches } = self.answer(statement, query, parameters)?;
                 Ok(Outcome::Rows { schema, batches })
             }
-            StatementKind::ShowTables => describe::show_tables(&definitions.catalog.entries()),
+            StatementKind::ShowTables => {
+                describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())
+            }
+            StatementKind::Set(set) => self.set_all(set),
+            StatementKind::Show { name, position } => self.show(name.as_deref(), *position),
+            StatementKind::Reset { name, position } => self.reset(name.as_deref(), *position),
+            StatementKind::DiscardAll => self.discard_all(),
             StatementKind::Describe { name, position } => {
                 let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
                 describe::describe(&entry)
@@ -340,11 +375,12 @@ impl Session {
         }
     }
 
-    fn begin(&mut self) -> Result<Outcome> {
+    fn begin(&mut self, modes: TransactionModes) -> Result<Outcome> {
         if self.transaction.is_some() {
             return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first"));
         }
         self.transaction = Some(self.begin_transaction()?);
+        self.apply(modes);
         Ok(Outcome::Done)
     }
 
@@ -359,12 +395,14 @@ impl Session {
 
     fn commit(&mut self) -> Result<Outcome> {
         let transaction = self.transaction.take().ok_or_else(|| no_transaction("COMMIT"))?;
-        transaction.commit()?;
-        Ok(Outcome::Done)
+        let committed = transaction.commit();
+        self.settings.end_transaction(committed.is_ok());
+        committed.map(|_| Outcome::Done)
     }
 
     fn rollback(&mut self) -> Result<Outcome> {
         self.transaction.take().ok_or_else(|| no_transaction("ROLLBACK"))?;
+        self.settings.end_transaction(false);
         Ok(Outcome::Done)
     }
 
@@ -426,7 +464,7 @@ impl Session {
     /// The files that a part of a statement reads, with their columns.
     fn files(&self, statement: &impl Visit) -> Result<Files> {
         let file = |name: String| {
-            let path = self.base.join(&name);
+            let path = self.file(&name, Purpose::Read)?;
             let name = name::qualified(None, &name);
             let source = self.instance().connectors.formats.source(None, &path)?;
             let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
@@ -435,6 +473,25 @@ impl Session {
             Ok((name, File::new(source, path, schema, inferred, settings)))
         };
         files(statement).into_iter().map(file).collect()
+    }
+
+    /// The path of a file that a statement names, if the session may use it.
+    fn file(&self, written: &str, purpose: Purpose) -> Result<PathBuf> {
+        let path = self.base.join(written);
+        self.file_access.check(written, &path, purpose)?;
+        Ok(path)
+    }
+
+    /// Fails if the session may not use the file of a connector. What was done before is done again wherever that is.
+    fn check_connectors(&self, connectors: &[ConnectorDefinition], purpose: Purpose) -> Result<()> {
+        if self.is_redoing {
+            return Ok(());
+        }
+        let settings = connectors.iter().flat_map(|connector| &connector.config);
+        settings.filter(|setting| setting.name == "path").try_for_each(|path| {
+            let allowed = self.file(&path.value, purpose);
+            allowed.map(drop).map_err(|error| error.at(path.position))
+        })
     }
 
     /// Starts the inputs of tables before the first statement that reads a relation. Inside a transaction it does not wait
@@ -452,7 +509,8 @@ impl Session {
     fn reading<'a>(&'a self, entries: &'a Arc<Entries>, files: &'a Files) -> Reading<'a> {
         // Strictly serializable: whatever anyone committed before this read began is in it.
         let at_least = self.instance().reader.last();
-        Reading { entries, files, at_least, transaction: self.transaction.as_ref() }
+        let (transaction, rights) = (self.transaction.as_ref(), self.rights.as_deref());
+        Reading { entries, files, at_least, transaction, rights }
     }
 
     fn instance(&self) -> &Instance {

@@ -1,6 +1,7 @@
 //! The engine as its users meet it.
 
 mod alter;
+mod authorizer;
 mod bank;
 mod checkpoints;
 mod copy;
@@ -34,6 +35,7 @@ mod recursion;
 mod resumed_subscriptions;
 mod schemas;
 mod sessions;
+mod settings;
 mod sharing;
 mod siblings;
 mod sql_functions;

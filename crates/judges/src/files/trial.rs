@@ -174,7 +174,7 @@ impl Trial {
     /// Runs a statement that has succeeded in the other databases too.
     pub(crate) fn follow(&mut self, statement: &Statement) {
         match statement.kind {
-            StatementKind::Begin => self.open += 1,
+            StatementKind::Begin(_) => self.open += 1,
             StatementKind::Commit | StatementKind::Rollback => self.open -= 1,
             _ => {}
         }
@@ -228,7 +228,7 @@ impl Trial {
             StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
-            | StatementKind::Begin
+            | StatementKind::Begin(_)
             | StatementKind::Commit
             | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
             StatementKind::DeclareView(_)
@@ -249,6 +249,10 @@ impl Trial {
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainSelect(_)
             | StatementKind::ShowTables
+            | StatementKind::Set(_)
+            | StatementKind::Show { .. }
+            | StatementKind::Reset { .. }
+            | StatementKind::DiscardAll
             | StatementKind::Describe { .. } => Ok(()),
         };
         self.object("SQLite", result);

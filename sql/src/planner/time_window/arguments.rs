@@ -94,13 +94,17 @@ impl<'a> Arguments<'a> {
         self.named.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
+    /// The relation, as it is written behind TABLE.
+    pub(super) fn relation(&self) -> &'a ast::Expr {
+        match self.table {
+            ast::Expr::Prefixed { value, .. } => value,
+            named => named,
+        }
+    }
+
     /// The relation, as FROM names it.
     pub(super) fn table(&self) -> TableFactor {
-        let mut named = self.table;
-        if let ast::Expr::Prefixed { value, .. } = named {
-            named = value;
-        }
-        let parts: Vec<Ident> = match named {
+        let parts: Vec<Ident> = match self.relation() {
             ast::Expr::Identifier(name) => vec![name.clone()],
             ast::Expr::CompoundIdentifier(parts) => parts.clone(),
             ast::Expr::Subquery(query) => {

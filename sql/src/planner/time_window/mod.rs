@@ -71,6 +71,15 @@ pub(crate) fn is_time_window(factor: &TableFactor) -> bool {
     call(factor).is_some()
 }
 
+/// The name of the relation that such a call is about, if it has no schema.
+pub(crate) fn named_without_schema(factor: &TableFactor) -> Option<&ast::Ident> {
+    let (function, name, arguments) = call(factor)?;
+    match Arguments::read(function, arguments, Position::of(name)).ok()?.relation() {
+        ast::Expr::Identifier(name) => Some(name),
+        _ => None,
+    }
+}
+
 /// The function that a relation calls, its name as it is written, and its arguments.
 fn call(factor: &TableFactor) -> Option<(Function, &ObjectName, &[ast::FunctionArg])> {
     match factor {

@@ -1,0 +1,80 @@
+//! Who may do what.
+
+/// Decides what a session may do with the relations that its statements name.
+///
+/// A [session](crate::Session::set_authorizer) asks before each execution of a statement, for each relation that the statement
+/// names, before it reads or writes anything. A view is asked for by its own name: it reads what it reads with the rights of who
+/// created it. So `CREATE VIEW` asks for what its query names, and nobody asks again.
+///
+/// System relations are not asked for. They show the rows of those relations that the session may select from.
+///
+/// A session without an authorizer may do everything, as may [`Engine`](crate::Engine)'s own calls.
+pub trait Authorizer: Send + Sync {
+    /// Whether this is allowed. It must not call the session.
+    fn allows(&self, access: &Access<'_>) -> bool;
+}
+
+/// What a statement would do.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Access<'a> {
+    /// Whose session it is.
+    pub role: &'a str,
+    /// What it would do.
+    pub action: Action,
+    /// With what.
+    pub object: Object<'a>,
+    /// The columns that it would read, insert or update. There are none if a query needs only the number of rows, and for
+    /// actions that are not about columns. A join that merges columns, with USING or NATURAL, reads all columns of both sides.
+    pub columns: &'a [String],
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Action {
+    /// Reading rows, and what EXPLAIN and DESCRIBE tell.
+    Select,
+    /// Inserting rows, also with COPY.
+    Insert,
+    /// Updating rows.
+    Update,
+    /// Deleting rows.
+    Delete,
+    /// Creating it.
+    Create,
+    /// Dropping it, or replacing it.
+    Drop,
+    /// Changing its definition: ALTER, LATENESS, and its indexes.
+    Alter,
+    /// Receiving its rows and all changes of them.
+    Subscribe,
+}
+
+/// What something is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Object<'a> {
+    /// A table or a view, by the [name](crate::name) that it goes by: `t`, or `s.t`.
+    Relation(&'a str),
+    /// A schema.
+    Schema(&'a str),
+    /// A function.
+    Function(&'a str),
+}
+
+impl Action {
+    /// As SQL has it.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Select => "SELECT from",
+            Self::Insert => "INSERT into",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE from",
+            Self::Create => "CREATE",
+            Self::Drop => "DROP",
+            Self::Alter => "ALTER",
+            Self::Subscribe => "SUBSCRIBE to",
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The rights of a session: what its [authorizer](Authorizer) is asked.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use alluvium_sql::catalog::Catalog as _;
+use alluvium_sql::planner::{How, Use};
+use alluvium_sql::statement::{Change, IfTaken, Statement, StatementKind};
+
+use super::Session;
+use crate::authorizer::{Access, Action, Authorizer, Object};
+use crate::catalog::{Entries, FileScope, named_index};
+use crate::error::{Error, Result};
+use crate::query::Files;
+
+/// How many statements are remembered with what they use.
+const STATEMENTS: usize = 256;
+
+/// Who a session is, and who decides what it may do.
+pub(crate) struct Rights {
+    role: String,
+    authorizer: Arc<dyn Authorizer>,
+    known: Known,
+}
+
+/// What statements use, as of one moment of the catalog, so that they are not planned for it again.
+#[derive(Default)]
+struct Known {
+    entries: Weak<Entries>,
+    uses: HashMap<String, Arc<[Use]>>,
+}
+
+impl Rights {
+    /// Whether the session may read a relation, or some of it.
+    pub(crate) fn shows(&self, relation: &str) -> bool {
+        self.allow(Action::Select, Object::Relation(relation), &[])
+    }
+
+    fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {
+        self.authorizer.allows(&Access { role: &self.role, action, object, columns })
+    }
+
+    fn check(&self, action: Action, object: Object<'_>, columns: &[String]) -> Result<()> {
+        if self.allow(action, object, columns) {
+            return Ok(());
+        }
+        let (kind, name) = match object {
+            Object::Relation(name) => ("", name),
+            Object::Schema(name) => ("the schema ", name),
+            Object::Function(name) => ("the function ", name),
+        };
+        let verb = action.verb();
+        Err(Error::denied(format!("the role \"{}\" may not {verb} {kind}\"{name}\"", self.role)))
+    }
+}
+
+impl Session {
+    /// Makes the session that of a role, and asks `authorizer` from now on what its statements may do.
+    pub fn set_authorizer(&mut self, role: impl Into<String>, authorizer: Arc<dyn Authorizer>) {
+        self.rights =
+            Some(Box::new(Rights { role: role.into(), authorizer, known: Known::default() }));
+    }
+
+    /// The role that the session was given with its [authorizer](Session::set_authorizer).
+    pub fn role(&self) -> Option<&str> {
+        self.rights.as_ref().map(|rights| rights.role.as_str())
+    }
+
+    /// Fails if a statement does what the session may not do. Only what exists is asked for, and what is created.
+    pub(super) fn authorize(&mut self, statement: &Statement) -> Result<()> {
+        if self.rights.is_none() || self.is_redoing {
+            return Ok(());
+        }
+        let entries = self.instance().definitions.catalog.entries();
+        let uses = self.uses(statement, &entries);
+        let Some(rights) = &self.rights else { return Ok(()) };
+        for Use { relation, how, columns } in uses.iter() {
+            let action = match how {
+                How::Read => Action::Select,
+                How::Insert => Action::Insert,
+                How::Update => Action::Update,
+                How::Delete => Action::Delete,
+            };
+            if entries.contains_key(relation) {
+                rights.check(action, Object::Relation(relation), columns)?;
+            }
+        }
+        self.authorize_definition(rights, &statement.kind, &entries)
+    }
+
+    /// What is asked for besides rows.
+    fn authorize_definition(
+        &self,
+        rights: &Rights,
+        statement: &StatementKind,
+        entries: &Entries,
+    ) -> Result<()> {
+        let there = |action, name: &str, columns: &[String]| match entries.contains_key(name) {
+            true => rights.check(action, Object::Relation(name), columns),
+            false => Ok(()),
+        };
+        let relation = |action, name: &str| there(action, name, &[]);
+        let create = |name: &str, if_taken| {
+            rights.check(Action::Create, Object::Relation(name), &[])?;
+            match if_taken {
+                IfTaken::Replace => relation(Action::Drop, name),
+                IfTaken::Fail | IfTaken::Keep => Ok(()),
+            }
+        };
+        match statement {
+            StatementKind::CreateTable(table) => create(&table.name, table.if_taken),
+            StatementKind::CreateView(view) => create(&view.name, view.if_taken),
+            StatementKind::DeclareView(view) => create(&view.name, IfTaken::Fail),
+            StatementKind::CreateTableFrom { name, .. }
+            | StatementKind::CreateTableAs { name, .. } => create(name, IfTaken::Fail),
+            StatementKind::DropTable(dropped) | StatementKind::DropView(dropped) => {
+                relation(Action::Drop, &dropped.name)
+            }
+            StatementKind::Alter(alter) => {
+                relation(Action::Alter, &alter.name)?;
+                match &alter.change {
+                    Change::Rename { to, .. } => create(to, IfTaken::Fail),
+                    _ => Ok(()),
+                }
+            }
+            StatementKind::Lateness(late) => relation(Action::Alter, &late.view),
+            StatementKind::CreateIndex(index) => relation(Action::Alter, &index.relation),
+            StatementKind::DropIndex(dropped) => match named_index::find(entries, &dropped.name) {
+                Some((entry, _)) => relation(Action::Alter, &entry.name),
+                None => Ok(()),
+            },
+            StatementKind::CreateSchema(schema) => {
+                rights.check(Action::Create, Object::Schema(&schema.name), &[])
+            }
+            StatementKind::DropSchema(dropped) => {
+                rights.check(Action::Drop, Object::Schema(&dropped.name), &[])
+            }
+            StatementKind::CreateFunction(function) => {
+                rights.check(Action::Create, Object::Function(&function.name), &[])
+            }
+            StatementKind::DropFunction(dropped) => {
+                rights.check(Action::Drop, Object::Function(&dropped.name), &[])
+            }
+            StatementKind::Describe { name, .. }
+            | StatementKind::ExplainView { name, .. }
+            | StatementKind::ExplainState { name, .. } => relation(Action::Select, name),
+            StatementKind::Subscribe { name, .. } => {
+                let fields = entries.get(name).into_iter().flat_map(|entry| entry.schema.fields());
+                let columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
+                there(Action::Subscribe, name, &columns)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a statement does with rows of relations.
+    fn uses(&mut self, statement: &Statement, entries: &Arc<Entries>) -> Arc<[Use]> {
+        if let Some(rights) = &mut self.rights {
+            let known = &mut rights.known;
+            // As long as it is referred to, nothing else has its address, and a definition changes a copy.
+            if !std::ptr::eq(known.entries.as_ptr(), Arc::as_ptr(entries)) {
+                *known = Known { entries: Arc::downgrade(entries), ..Known::default() };
+            }
+            if let Some(uses) = known.uses.get(&statement.text) {
+                return uses.clone();
+            }
+        }
+        let files = match &statement.kind {
+            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+                self.files(&**query)
+            }
+            StatementKind::CopyTo { query, .. } | StatementKind::CreateTableAs { query, .. } => {
+                self.files(&**query)
+            }
+            StatementKind::Insert(insert) => self.files(&**insert),
+            _ => Ok(Files::new()),
+        };
+        // The statement fails for a file that cannot be read.
+        let files = files.unwrap_or_default();
+        let scope = FileScope { entries, files: &files };
+        let planner = &self.instance().definitions.planner;
+        let mut uses = planner.uses(&statement.kind, &scope);
+        uses.retain(|used| {
+            !files.contains_key(&used.relation) && scope.relation(&used.relation).is_some()
+        });
+        let uses: Arc<[Use]> = uses.into();
+        // What a file's columns are may change.
+        if files.is_empty()
+            && let Some(rights) = &mut self.rights
+        {
+            let known = &mut rights.known.uses;
+            if known.len() >= STATEMENTS {
+                known.clear();
+            }
+            known.insert(statement.text.clone(), uses.clone());
+        }
+        uses
+    }
+}

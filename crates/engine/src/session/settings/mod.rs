@@ -1,0 +1,123 @@
+//! Settings of a session: `SET`, `SHOW`, `RESET`, and what they do.
+//!
+//! - `table` lists the settings, with their defaults and the values they take; [`value`] checks values;
+//! - this file keeps what is set, and takes it back with its transaction, as Postgres does;
+//! - `statements` runs the statements; `path` completes names by the search path.
+//!
+//! A value that would change results is refused. One that cannot is kept and shown, whether it has an effect or not.
+
+mod path;
+mod statements;
+mod table;
+mod value;
+
+use std::collections::BTreeMap;
+
+use alluvium_sql::name::SCHEMA;
+use alluvium_sql::statement::Lasts;
+
+use self::table::Setting;
+
+/// Values that are not the defaults, by the names of their settings.
+type Values = BTreeMap<&'static str, String>;
+
+/// What is set in a session.
+#[derive(Default)]
+pub(super) struct SessionSettings {
+    values: Values,
+    /// Those around the open transaction, once it has set something.
+    around: Option<Around>,
+    effects: Effects,
+}
+
+/// What the settings become with the end of a transaction.
+struct Around {
+    rolled_back: Values,
+    committed: Values,
+}
+
+/// What the values mean.
+#[derive(Default)]
+struct Effects {
+    /// Whether the open transaction only reads.
+    is_read_only: bool,
+    /// Whether other transactions only read.
+    others_are_read_only: bool,
+    /// The schemas in which names without one are looked for; `None` if there is only the default one.
+    search_path: Option<Vec<String>>,
+}
+
+impl SessionSettings {
+    /// The value of a setting.
+    fn value(&self, setting: &Setting) -> &str {
+        if let Some(value) = self.values.get(setting.name) {
+            return value;
+        }
+        match setting.name {
+            table::READ_ONLY => self.value(&table::DEFAULT_READ_ONLY),
+            table::ISOLATION => self.value(&table::DEFAULT_ISOLATION),
+            _ => setting.default,
+        }
+    }
+
+    /// Sets a setting to a value that was checked, or to its default.
+    fn set(
+        &mut self,
+        setting: &'static Setting,
+        value: Option<String>,
+        lasts: Lasts,
+        is_in_transaction: bool,
+    ) {
+        // What lasts until the end of the transaction has no effect if that is the statement's own.
+        let lasts = if setting.is_of_transaction() { Lasts::Transaction } else { lasts };
+        if lasts == Lasts::Transaction && !is_in_transaction {
+            return;
+        }
+        let put = |values: &mut Values| {
+            match &value {
+                Some(value) if value != setting.default || setting.is_of_transaction() => {
+                    values.insert(setting.name, value.clone())
+                }
+                _ => values.remove(setting.name),
+            };
+        };
+        if is_in_transaction {
+            let around = self.around.get_or_insert_with(|| Around {
+                rolled_back: self.values.clone(),
+                committed: self.values.clone(),
+            });
+            if lasts == Lasts::Session {
+                put(&mut around.committed);
+            }
+        }
+        put(&mut self.values);
+        self.take_effect();
+    }
+
+    /// All defaults, but what lasts for the transaction.
+    fn reset(&mut self, is_in_transaction: bool) {
+        for setting in table::SETTINGS.iter().filter(|setting| !setting.is_of_transaction()) {
+            if self.values.contains_key(setting.name) {
+                self.set(setting, None, Lasts::Session, is_in_transaction);
+            }
+        }
+    }
+
+    /// The open transaction has ended.
+    pub(super) fn end_transaction(&mut self, is_committed: bool) {
+        if let Some(Around { rolled_back, committed }) = self.around.take() {
+            self.values = if is_committed { committed } else { rolled_back };
+            self.take_effect();
+        }
+    }
+
+    fn take_effect(&mut self) {
+        let is_on = |setting| self.value(setting) == value::ON;
+        let schemas = value::schemas(self.value(&table::SEARCH_PATH));
+        self.effects = Effects {
+            is_read_only: is_on(&table::TRANSACTION_READ_ONLY),
+            others_are_read_only: is_on(&table::DEFAULT_READ_ONLY),
+            search_path: (schemas != [SCHEMA]).then_some(schemas),
+        };
+    }
+}

@@ -1,0 +1,71 @@
+//! Names without a schema, completed by the search path.
+
+use alluvium_sql::catalog::Catalog as _;
+use alluvium_sql::name::{self, SCHEMA};
+use alluvium_sql::statement::{
+    NamedKind, Qualified, Statement, Unqualified, unqualified, with_schemas,
+};
+
+use crate::catalog::{Entries, Scope, named_index};
+use crate::error::{Error, Result};
+use crate::session::Session;
+
+impl Session {
+    /// The statement with schemas before the names that have none, if the search path is not the default schema alone; `None` if
+    /// it means the same without.
+    pub(in crate::session) fn qualified(&self, statement: &Statement) -> Result<Option<Qualified>> {
+        let Some(path) = &self.settings.effects.search_path else { return Ok(None) };
+        let entries = self.instance().definitions.catalog.entries();
+        let mut schemas: Vec<(Unqualified, String)> = Vec::new();
+        for name in unqualified(statement) {
+            let schema = match name.kind {
+                NamedKind::Relation => self.schema_of_relation(&name, path, &entries),
+                NamedKind::Index => {
+                    let has = |schema: &String| {
+                        let index = name::qualified(Some(schema), &name.name);
+                        named_index::find(&entries, &index).is_some()
+                    };
+                    path.iter().find(|schema| has(schema)).or(path.first()).cloned()
+                }
+                NamedKind::New => Some(self.schema_for_new(&name, path)?),
+            };
+            let Some(schema) = schema else {
+                let message =
+                    format!("no table or view \"{}\": the search path is empty", name.name);
+                return Err(Error::sql(message).at(name.position));
+            };
+            // Without a schema it is in the default one.
+            if schema != SCHEMA {
+                schemas.push((name, schema));
+            }
+        }
+        match schemas.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(with_schemas(statement, &schemas)?)),
+        }
+    }
+
+    /// The first schema of the path with a relation of a name; where none has it, the first one, whose relation is then missed.
+    fn schema_of_relation(
+        &self,
+        name: &Unqualified,
+        path: &[String],
+        entries: &Entries,
+    ) -> Option<String> {
+        let has = |schema: &&String| {
+            let relation = name::qualified(Some(schema), &name.name);
+            Scope(entries).relation(&relation).is_some()
+        };
+        path.iter().find(has).or(path.first()).cloned()
+    }
+
+    /// The first schema of the path that exists.
+    fn schema_for_new(&self, name: &Unqualified, path: &[String]) -> Result<String> {
+        let catalog = &self.instance().definitions.catalog;
+        path.iter().find(|schema| catalog.has_schema(schema)).cloned().ok_or_else(|| {
+            let message =
+                format!("no schema of the search path exists, in which \"{}\" could be", name.name);
+            Error::sql(message).at(name.position)
+        })
+    }
+}

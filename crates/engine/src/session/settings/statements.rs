@@ -1,0 +1,172 @@
+//! SET, SHOW, RESET and DISCARD, and what settings do to other statements.
+
+use alluvium_sql::error::Position;
+use alluvium_sql::statement::{Lasts, SetSettings, SettingValue, StatementKind, TransactionModes};
+
+use super::table::{self, SETTINGS, Setting};
+use super::value;
+use crate::error::{Error, Result};
+use crate::session::{Outcome, Session, describe};
+
+impl Session {
+    /// Sets a setting of the session, as `SET` does: if a transaction is open and is rolled back, only until then. The reference
+    /// lists the settings. The name may be in any case.
+    ///
+    /// # Errors
+    /// If there is no such setting, or if it does not take the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let setting = find(name)?;
+        let value = setting.values.check(value, setting)?;
+        self.put(setting, Some(value), Lasts::Session);
+        Ok(())
+    }
+
+    /// The value of a setting, as `SHOW` shows it.
+    ///
+    /// # Errors
+    /// If there is no such setting.
+    pub fn setting(&self, name: &str) -> Result<String> {
+        Ok(self.settings.value(find(name)?).to_owned())
+    }
+
+    fn put(&mut self, setting: &'static Setting, value: Option<String>, lasts: Lasts) {
+        let is_in_transaction = self.in_transaction();
+        self.settings.set(setting, value, lasts, is_in_transaction);
+    }
+
+    /// `SET`: all or nothing.
+    pub(in crate::session) fn set_all(&mut self, set: &SetSettings) -> Result<Outcome> {
+        let mut checked = Vec::with_capacity(set.settings.len());
+        for one in &set.settings {
+            let check = || {
+                let setting = find(&one.name)?;
+                let value = one.value.as_deref().map(|values| flat(setting, values));
+                let value = value.map(|value| setting.values.check(&value, setting)).transpose()?;
+                Ok((setting, value))
+            };
+            checked.push(check().map_err(|error: Error| error.at(one.position))?);
+        }
+        for (setting, value) in checked {
+            self.put(setting, value, set.lasts);
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// `SHOW name` and `SHOW ALL`.
+    pub(in crate::session) fn show(
+        &self,
+        name: Option<&str>,
+        position: Position,
+    ) -> Result<Outcome> {
+        let Some(name) = name else {
+            let texts = |text: &dyn Fn(&Setting) -> &str| {
+                SETTINGS.iter().map(|setting| Some(text(setting).to_owned())).collect()
+            };
+            return describe::rows(vec![
+                ("name", texts(&|setting| setting.name)),
+                (
+                    "setting",
+                    SETTINGS.iter().map(|it| Some(self.settings.value(it).to_owned())).collect(),
+                ),
+                ("description", texts(&|setting| setting.description)),
+            ]);
+        };
+        let setting = find(name).map_err(|error| error.at(position))?;
+        let value = self.settings.value(setting).to_owned();
+        describe::rows(vec![(setting.name, vec![Some(value)])])
+    }
+
+    /// `RESET name` and `RESET ALL`.
+    pub(in crate::session) fn reset(
+        &mut self,
+        name: Option<&str>,
+        position: Position,
+    ) -> Result<Outcome> {
+        match name {
+            None => {
+                let is_in_transaction = self.in_transaction();
+                self.settings.reset(is_in_transaction);
+            }
+            Some(name) => {
+                let setting = find(name).map_err(|error| error.at(position))?;
+                self.put(setting, None, Lasts::Session);
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// `DISCARD ALL`: the session is as a new one, but for what its program has set.
+    pub(in crate::session) fn discard_all(&mut self) -> Result<Outcome> {
+        self.outside("DISCARD ALL")?;
+        self.settings.reset(false);
+        Ok(Outcome::Done)
+    }
+
+    /// The open transaction has just begun with these modes.
+    pub(in crate::session) fn apply(&mut self, modes: TransactionModes) {
+        let only = modes.read_only.unwrap_or(self.settings.effects.others_are_read_only);
+        // It stays so even if the default changes.
+        if modes.read_only.is_some() || only {
+            let value = if only { value::ON } else { "off" };
+            self.put(&table::TRANSACTION_READ_ONLY, Some(value.to_owned()), Lasts::Transaction);
+        }
+        if let (Some(level), Some(setting)) = (modes.isolation, Setting::find(table::ISOLATION)) {
+            self.put(setting, Some(level.to_owned()), Lasts::Transaction);
+        }
+    }
+
+    /// Fails if a statement writes and the session only reads.
+    pub(in crate::session) fn check_read_only(&self, statement: &StatementKind) -> Result<()> {
+        let effects = &self.settings.effects;
+        let is_read_only = match self.in_transaction() {
+            true => effects.is_read_only,
+            false => effects.others_are_read_only,
+        };
+        match writes(statement) {
+            Some(what) if is_read_only && !self.is_redoing => {
+                Err(Error::sql(format!("{what} in a transaction that is READ ONLY")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a statement is that changes tables or definitions.
+fn writes(statement: &StatementKind) -> Option<&'static str> {
+    Some(match statement {
+        StatementKind::CreateTable(_)
+        | StatementKind::CreateTableFrom { .. }
+        | StatementKind::CreateTableAs { .. } => "CREATE TABLE",
+        StatementKind::CreateView(_) => "CREATE VIEW",
+        StatementKind::DeclareView(_) => "DECLARE RECURSIVE VIEW",
+        StatementKind::Lateness(_) => "LATENESS",
+        StatementKind::CreateSchema(_) => "CREATE SCHEMA",
+        StatementKind::DropSchema(_) => "DROP SCHEMA",
+        StatementKind::CreateFunction(_) => "CREATE FUNCTION",
+        StatementKind::DropFunction(_) => "DROP FUNCTION",
+        StatementKind::Alter(_) => "ALTER",
+        StatementKind::DropTable(_) => "DROP TABLE",
+        StatementKind::DropView(_) => "DROP VIEW",
+        StatementKind::CreateIndex(_) => "CREATE INDEX",
+        StatementKind::DropIndex(_) => "DROP INDEX",
+        StatementKind::Insert(_) => "INSERT",
+        StatementKind::Update(_) => "UPDATE",
+        StatementKind::Delete(_) => "DELETE",
+        StatementKind::Copy { .. } => "COPY FROM",
+        _ => return None,
+    })
+}
+
+fn find(name: &str) -> Result<&'static Setting> {
+    let unknown = || Error::sql(format!("there is no setting \"{name}\"; SHOW ALL lists them"));
+    Setting::find(name).ok_or_else(unknown)
+}
+
+/// Several values as one text.
+fn flat(setting: &Setting, values: &[SettingValue]) -> String {
+    let texts = values.iter().map(|value| value.text.clone());
+    match setting.values {
+        value::Values::Schemas => value::spelled(&texts.collect::<Vec<_>>()),
+        _ => texts.collect::<Vec<_>>().join(", "),
+    }
+}

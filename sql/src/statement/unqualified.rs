@@ -1,0 +1,316 @@
+//! Names without a schema, which a search path completes.
+//!
+//! A statement is completed in its text: `FROM t` becomes `FROM s.t`, and is read again. So what is planned, kept and recorded
+//! does not depend on a search path. Positions in the new text are [moved](Qualified::moved) back for errors.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Ident, ObjectName, Query, TableFactor, Visit, Visitor};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use super::dialect::Alluvium;
+use super::kind::fold;
+use super::statements::parse;
+use super::{Statement, StatementKind};
+use crate::error::{Error, Position, Result};
+use crate::name;
+use crate::planner::time_window::named_without_schema;
+use crate::walk::walk;
+
+/// A name without a schema in a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unqualified {
+    /// The name, folded.
+    pub name: String,
+    /// Where it is.
+    pub position: Position,
+    /// What it names.
+    pub kind: NamedKind,
+}
+
+/// What a name in a statement names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedKind {
+    /// A relation that exists.
+    Relation,
+    /// An index that exists.
+    Index,
+    /// A relation that is created.
+    New,
+}
+
+/// A statement whose names have schemas.
+#[derive(Clone, Debug)]
+pub struct Qualified {
+    /// The statement, as if it were all of its text.
+    pub statement: Statement,
+    /// Where the original began.
+    start: Position,
+    /// How many characters were put before what begins at these positions of the original text, as if that began at its start;
+    /// in order.
+    inserted: Vec<(Position, u64)>,
+}
+
+impl Qualified {
+    /// Where a position of the completed statement is in the text of the original one.
+    pub fn moved(&self, position: Position) -> Position {
+        let Position { line, mut column } = position;
+        for (at, length) in self.inserted.iter().filter(|(at, _)| at.line == line) {
+            if column > at.column {
+                column = column.saturating_sub(*length).max(at.column);
+            }
+        }
+        match line {
+            1 => Position { line: self.start.line, column: self.start.column + column - 1 },
+            _ => Position { line: self.start.line + line - 1, column },
+        }
+    }
+}
+
+/// The names without a schema in a statement, in the order of the text. Names that the statement itself defines, with WITH,
+/// are not among them.
+pub fn unqualified(statement: &Statement) -> Vec<Unqualified> {
+    let Ok(tokens) = tokens(statement) else { return Vec::new() };
+    let mut names = Names::default();
+    names.of(&statement.kind);
+    let mut found = names.found;
+    found.retain(|name| place(&tokens, name).is_some());
+    found.sort_by_key(|name| name.position);
+    found.dedup_by_key(|name| name.position);
+    found
+}
+
+/// The statement with schemas before names in it.
+///
+/// # Errors
+/// If it cannot be read with them.
+pub fn with_schemas(statement: &Statement, schemas: &[(Unqualified, String)]) -> Result<Qualified> {
+    let tokens = tokens(statement)?;
+    let (start, text) = (statement.position, &statement.text);
+    let mut completed = String::with_capacity(text.len() + 16 * schemas.len());
+    let (mut inserted, mut at) =
+        (Vec::with_capacity(schemas.len()), Position { line: 1, column: 1 });
+    let mut schemas = schemas.iter().filter(|(name, _)| place(&tokens, name).is_some()).peekable();
+    for letter in text.chars() {
+        if let Some((_, schema)) = schemas.next_if(|(name, _)| within(name.position, start) == at) {
+            let prefix = format!("{}.", name::spelled(schema));
+            inserted.push((at, prefix.chars().count() as u64));
+            completed.push_str(&prefix);
+        }
+        completed.push(letter);
+        at = match letter {
+            '\n' => Position { line: at.line + 1, column: 1 },
+            _ => Position { column: at.column + 1, ..at },
+        };
+    }
+    let unread = || Error::new(format!("\"{completed}\" is no statement"), start);
+    let read = parse(&completed).next().ok_or_else(unread)?;
+    let mut qualified = Qualified { statement: statement.clone(), start, inserted };
+    qualified.statement = read.map_err(|error| {
+        let position = error.position.map(|position| qualified.moved(position));
+        Error { position, ..error }
+    })?;
+    Ok(qualified)
+}
+
+/// A position in a text that begins at `start`, as one of a text of its own.
+fn within(position: Position, start: Position) -> Position {
+    let line = (position.line + 1).saturating_sub(start.line);
+    match line {
+        1 => Position { line, column: (position.column + 1).saturating_sub(start.column) },
+        _ => Position { line, column: position.column },
+    }
+}
+
+/// The tokens of a statement, with positions as in a text of its own.
+fn tokens(statement: &Statement) -> Result<Vec<(TokenWithSpan, Position)>> {
+    let mut tokens = Vec::new();
+    Tokenizer::new(&Alluvium::new(0), &statement.text)
+        .tokenize_with_location_into_buf(&mut tokens)
+        .map_err(|error| Error::new(error.message, statement.position))?;
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
+    let (start, tokens) = (statement.position, tokens.into_iter());
+    let of_text = |token: TokenWithSpan| {
+        let Position { line, column } = Position::of_span(token.span)?;
+        let position = match line {
+            1 => Position { line: start.line, column: start.column + column - 1 },
+            _ => Position { line: start.line + line - 1, column },
+        };
+        Some((token, position))
+    };
+    Ok(tokens.filter_map(of_text).collect())
+}
+
+/// The token that is a name, and has no schema before it and none that it is.
+fn place(tokens: &[(TokenWithSpan, Position)], name: &Unqualified) -> Option<usize> {
+    let at = tokens.binary_search_by_key(&name.position, |(_, position)| *position).ok()?;
+    let Token::Word(word) = &tokens[at].0.token else { return None };
+    let is_period =
+        |at: usize| tokens.get(at).is_some_and(|(token, _)| token.token == Token::Period);
+    // In LATENESS v.column the name ends with the period.
+    let is_last = !is_period(at + 1) || is_lateness(tokens) && !is_period(at + 3);
+    let folded = match word.quote_style {
+        Some(_) => word.value.clone(),
+        None => word.value.to_ascii_lowercase(),
+    };
+    let is_first = at == 0 || !is_period(at - 1);
+    (folded == name.name && is_first && is_last).then_some(at)
+}
+
+fn is_lateness(tokens: &[(TokenWithSpan, Position)]) -> bool {
+    let first = tokens.first().map(|(token, _)| &token.token);
+    matches!(first, Some(Token::Word(word)) if word.value.eq_ignore_ascii_case("LATENESS"))
+}
+
+/// The names of a statement.
+#[derive(Default)]
+struct Names {
+    found: Vec<Unqualified>,
+    /// The queries around a place, the outermost first.
+    scopes: Vec<Scope>,
+    /// Names in FROM that are those of functions, by their addresses.
+    functions: Vec<*const ObjectName>,
+}
+
+/// A query, and the relations that its WITH defines.
+struct Scope {
+    /// Each with the query that defines it, by its address.
+    defined: Vec<(String, *const Query)>,
+    is_recursive: bool,
+    /// How many of them can be named at this place.
+    visible: usize,
+}
+
+impl Names {
+    fn of(&mut self, statement: &StatementKind) {
+        use NamedKind::{Index, New, Relation};
+        match statement {
+            StatementKind::CreateTable(table) => self.add(&table.name, table.position, New),
+            StatementKind::CreateView(view) => {
+                self.add(&view.name, view.position, New);
+                self.within(&*view.query);
+            }
+            StatementKind::DeclareView(view) => self.add(&view.name, view.position, New),
+            StatementKind::Lateness(late) => self.add(&late.view, late.position, Relation),
+            StatementKind::CreateFunction(function) => self.within(&*function.body),
+            // A relation that is renamed stays in its schema.
+            StatementKind::Alter(alter) => self.add(&alter.name, alter.position, Relation),
+            StatementKind::DropTable(dropped) | StatementKind::DropView(dropped) => {
+                self.add(&dropped.name, dropped.position, Relation);
+            }
+            StatementKind::CreateIndex(index) => {
+                self.add(&index.relation, index.relation_position, Relation);
+            }
+            StatementKind::DropIndex(dropped) => self.add(&dropped.name, dropped.position, Index),
+            StatementKind::Insert(insert) => self.within(&**insert),
+            StatementKind::Update(update) => self.within(&**update),
+            StatementKind::Delete(delete) => self.within(&**delete),
+            StatementKind::CreateTableFrom { name, position, .. } => self.add(name, *position, New),
+            StatementKind::CreateTableAs { name, position, query, .. } => {
+                self.add(name, *position, New);
+                self.within(&**query);
+            }
+            StatementKind::Copy { table, position, .. } => self.add(table, *position, Relation),
+            StatementKind::CopyTo { query, .. }
+            | StatementKind::Query(query)
+            | StatementKind::ExplainSelect(query) => self.within(&**query),
+            StatementKind::Describe { name, position }
+            | StatementKind::Subscribe { name, position }
+            | StatementKind::ExplainView { name, position }
+            | StatementKind::ExplainState { name, position } => self.add(name, *position, Relation),
+            StatementKind::CreateSchema(_)
+            | StatementKind::DropSchema(_)
+            | StatementKind::DropFunction(_)
+            | StatementKind::Begin(_)
+            | StatementKind::Commit
+            | StatementKind::Rollback
+            | StatementKind::Start
+            | StatementKind::Checkpoint
+            | StatementKind::ShowTables
+            | StatementKind::Set(_)
+            | StatementKind::Show { .. }
+            | StatementKind::Reset { .. }
+            | StatementKind::DiscardAll => {}
+        }
+    }
+
+    /// Adds the name of a relation by the text by which that goes.
+    fn add(&mut self, relation: &str, position: Position, kind: NamedKind) {
+        let (_, name) = name::split(relation);
+        self.found.push(Unqualified { name, position, kind });
+    }
+
+    /// Adds the name of a relation at a place where WITH may define it, unless it is that of a file.
+    fn relation(&mut self, ident: &Ident) {
+        let name = fold(ident);
+        if ident.quote_style != Some('\'')
+            && let Some(position) = Position::of_span(ident.span)
+            && !self.is_defined(&name)
+        {
+            self.found.push(Unqualified { name, position, kind: NamedKind::Relation });
+        }
+    }
+
+    fn within(&mut self, part: &impl Visit) {
+        // The visitor has no errors.
+        let _ = walk(part, self);
+    }
+
+    /// Whether WITH defines a relation of this name for this place.
+    fn is_defined(&self, name: &str) -> bool {
+        let visible =
+            |scope: &Scope| scope.defined[..scope.visible].iter().any(|(it, _)| it == name);
+        self.scopes.iter().any(visible)
+    }
+}
+
+impl Visitor for Names {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        if let Some(scope) = self.scopes.last_mut()
+            && let Some(number) =
+                scope.defined.iter().position(|(_, body)| std::ptr::eq(*body, query))
+        {
+            scope.visible = if scope.is_recursive { scope.defined.len() } else { number };
+        }
+        let tables = query.with.iter().flat_map(|with| &with.cte_tables);
+        let defined: Vec<_> = tables
+            .map(|table| (fold(&table.alias.name), std::ptr::from_ref::<Query>(&table.query)))
+            .collect();
+        let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        self.scopes.push(Scope { visible: defined.len(), defined, is_recursive });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        self.scopes.pop();
+        if let Some(scope) = self.scopes.last_mut()
+            && scope.defined.iter().any(|(_, body)| std::ptr::eq(*body, query))
+        {
+            scope.visible = scope.defined.len();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Error> {
+        let is_function = self.functions.iter().any(|name| std::ptr::eq(*name, relation));
+        if let [part] = relation.0.as_slice()
+            && let Some(ident) = part.as_ident()
+            && !is_function
+        {
+            self.relation(ident);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        if let TableFactor::Table { name, args: Some(_), .. } = factor {
+            self.functions.push(std::ptr::from_ref(name));
+        }
+        if let Some(relation) = named_without_schema(factor) {
+            self.relation(relation);
+        }
+        ControlFlow::Continue(())
+    }
+}
