@@ -8,6 +8,8 @@ mod damage;
 mod decimals;
 mod durable;
 mod file_access;
+#[cfg(target_os = "linux")]
+mod golden;
 mod live;
 mod long;
 mod nested;
