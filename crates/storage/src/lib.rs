@@ -86,7 +86,7 @@ pub use failing::Failing;
 pub use haphazard::Haphazard;
 pub use journal::{
     FileJournal, FileJournalOptions, Journal, JournalDamage, JournalSurvey, KnownEnd,
-    MemoryJournal, Position, Replay, SurveyedRecord, copy_journal, survey_journal,
+    MemoryJournal, Position, Replay, SurveyedRecord, copy_journal, cut_journal, survey_journal,
 };
 pub use local::LocalStorage;
 pub use manifests::{

@@ -22,10 +22,12 @@
 //! - [`recovery`]: what was left by a crash, and [`known_end`]: what was not;
 //! - [`mod@file`]: all of it together;
 //! - [`survey`]: looking at all files without changing anything, and [`copy`]: copying them while they are written;
+//! - [`cut`]: taking the last records away;
 //! - [`memory`]: a journal without a disk.
 
 mod committer;
 mod copy;
+mod cut;
 mod file;
 mod format;
 mod known_end;
@@ -45,6 +47,7 @@ use crate::error::Result;
 #[cfg(shuttle)]
 pub use committer::{Committer, Log};
 pub use copy::copy_journal;
+pub use cut::cut_journal;
 pub use file::{FileJournal, FileJournalOptions};
 #[cfg(shuttle)]
 pub use format::Group;

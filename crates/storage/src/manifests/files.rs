@@ -79,6 +79,21 @@ impl ManifestFiles {
         read_manifest(disk, number).map(|(bytes, _)| bytes)
     }
 
+    /// Makes a manifest the current one again, durably; 0 is for none. Those with higher numbers are deleted when the directory is
+    /// opened. Nobody may use the directory meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`read`](ManifestFiles::read).
+    pub fn take_back(disk: &dyn Disk, number: u64) -> Result<()> {
+        let checksum = match number {
+            0 => 0,
+            number => read_manifest(disk, number)?.1,
+        };
+        let current = Pointer { number, checksum };
+        replace(disk, CURRENT, &[&current.encode()]).map_err(|broken| broken.failure.error())
+    }
+
     /// Writes a manifest as the only one and the current one to an empty directory, durably. The number 0 is for none.
     pub fn write(disk: &dyn Disk, number: u64, manifest: &[u8]) -> Result<()> {
         let mut current = Pointer { number, checksum: 0 };

@@ -4,6 +4,7 @@ mod concurrency;
 mod conformance;
 mod copies;
 mod crashes;
+mod cuts;
 mod damage;
 mod failures;
 mod golden;
