@@ -62,6 +62,7 @@ fn failed(error: alluvium::Error) -> ExitCode {
 
 fn as_json(checkpoint: &CheckpointInfo) -> Value {
     let relation = |(name, sql): &(String, String)| json!({"name": name, "sql": sql});
+    let failed = |(name, reason): &(String, String)| json!({"name": name, "reason": reason});
     let dataflow = |DataflowInfo { name, fingerprint, states, batches, bytes }: &_| {
         json!({
             "name": name,
@@ -82,6 +83,7 @@ fn as_json(checkpoint: &CheckpointInfo) -> Value {
         "replay": checkpoint.replay,
         "end": checkpoint.end,
         "relations": checkpoint.relations.iter().map(relation).collect::<Vec<_>>(),
+        "failed": checkpoint.failed.iter().map(failed).collect::<Vec<_>>(),
         "dataflows": checkpoint.dataflows.iter().map(dataflow).collect::<Vec<_>>(),
         "inputs": checkpoint.inputs.iter().map(input).collect::<Vec<_>>(),
         "outputs": checkpoint.outputs.iter().map(output).collect::<Vec<_>>(),

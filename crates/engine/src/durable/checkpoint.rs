@@ -8,11 +8,12 @@ use super::archive;
 use super::portion::{InputName, SavedPosition};
 use super::record::Record;
 use super::refused::SavedRefusals;
+use super::versions::checkpoint_6;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -51,6 +52,8 @@ pub(crate) struct Checkpoint {
     pub(crate) dataflows: Vec<SavedDataflow>,
     /// The waterlines of the tables that have some.
     pub(crate) waterlines: Vec<SavedWaterlines>,
+    /// The relations that have failed, and why: they have no dataflows.
+    pub(crate) failed: Vec<(String, String)>,
 }
 
 /// The waterlines of a table.
@@ -165,78 +168,93 @@ impl Checkpoint {
             .map_err(|error| Error::data(format!("a checkpoint cannot be written: {error}")))
     }
 
-    /// Reads a checkpoint, or says what is wrong with it.
+    /// Reads a checkpoint of any version, or says what is wrong with it.
     pub(crate) fn decode(bytes: &[u8]) -> std::result::Result<Self, String> {
-        archive::decode(bytes, VERSION)
+        let (archive, version) = archive::split(bytes)?;
+        match version {
+            VERSION => archive::decode(archive),
+            checkpoint_6::VERSION => {
+                archive::decode::<checkpoint_6::Checkpoint>(archive).map(Self::from)
+            }
+            other => Err(archive::unknown(other, checkpoint_6::VERSION..=VERSION)),
+        }
+    }
+}
+
+/// A checkpoint with something in every field.
+#[cfg(test)]
+pub(super) fn example() -> Checkpoint {
+    use std::path::Path;
+
+    use crate::source::SourcePosition;
+
+    let batch = SavedBatch { blob: 1, range: (4096, 9000), upper: Some(43), since: None };
+    let state = SavedState {
+        id: "aggregate.1".to_owned(),
+        fingerprint: "c0ffee".to_owned(),
+        operator: "Aggregate".to_owned(),
+        number: 2,
+        batches: vec![batch.clone(), SavedBatch { upper: None, since: Some(7), ..batch }],
+    };
+    let name = |name: &str| DataflowName::Relation(name.to_owned());
+    let dataflow = |name| SavedDataflow {
+        key: DataflowKey { name, fingerprint: "beef".to_owned() },
+        since: 41,
+        built_for: Some(2),
+        shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
+    };
+    let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
+    let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
+    let position = SavedPosition::new(&position).unwrap();
+    let output = OutputName { relation: "v".to_owned(), path: "/v.csv".to_owned() };
+    let refused = SavedRefusals {
+        table: "t".to_owned(),
+        rows: vec![7; 9],
+        left_out: Some((5, "csv".to_owned(), 40)),
+    };
+    Checkpoint {
+        epoch: 42,
+        time: Some(-1),
+        clock: None,
+        workers: 1,
+        retained: 3,
+        end: 100,
+        replay: 99,
+        definitions: vec![("t".to_owned(), definition)],
+        changed: vec!["t".to_owned()],
+        positions: vec![(InputName { table: "t".to_owned(), number: 0 }, position)],
+        keys: vec![("a key".to_owned(), 41)],
+        outputs: vec![(output.clone(), 12)],
+        refused: vec![refused],
+        blobs: vec!["batch-1".to_owned(), "pack-2".to_owned()],
+        dataflows: vec![
+            dataflow(name("t")),
+            dataflow(DataflowName::Index("1".to_owned())),
+            dataflow(DataflowName::Output(output)),
+        ],
+        waterlines: vec![SavedWaterlines {
+            table: "t".to_owned(),
+            columns: vec![(0, Some(-8)), (2, None)],
+            late: 6,
+            active: Some(11),
+        }],
+        failed: vec![("v".to_owned(), "it overflows".to_owned())],
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
-    use crate::source::SourcePosition;
 
     /// If this fails, checkpoints that were written before cannot be read: that needs a new version.
     #[test]
     fn the_bytes_of_a_checkpoint_are_these() {
-        let batch = SavedBatch { blob: 1, range: (4096, 9000), upper: Some(43), since: None };
-        let state = SavedState {
-            id: "aggregate.1".to_owned(),
-            fingerprint: "c0ffee".to_owned(),
-            operator: "Aggregate".to_owned(),
-            number: 2,
-            batches: vec![batch.clone(), SavedBatch { upper: None, since: Some(7), ..batch }],
-        };
-        let name = |name: &str| DataflowName::Relation(name.to_owned());
-        let dataflow = |name| SavedDataflow {
-            key: DataflowKey { name, fingerprint: "beef".to_owned() },
-            since: 41,
-            built_for: Some(2),
-            shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
-        };
-        let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
-        let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
-        let position = SavedPosition::new(&position).unwrap();
-        let output = OutputName { relation: "v".to_owned(), path: "/v.csv".to_owned() };
-        let refused = SavedRefusals {
-            table: "t".to_owned(),
-            rows: vec![7; 9],
-            left_out: Some((5, "csv".to_owned(), 40)),
-        };
-        let checkpoint = Checkpoint {
-            epoch: 42,
-            time: Some(-1),
-            clock: None,
-            workers: 1,
-            retained: 3,
-            end: 100,
-            replay: 99,
-            definitions: vec![("t".to_owned(), definition)],
-            changed: vec!["t".to_owned()],
-            positions: vec![(InputName { table: "t".to_owned(), number: 0 }, position)],
-            keys: vec![("a key".to_owned(), 41)],
-            outputs: vec![(output.clone(), 12)],
-            refused: vec![refused],
-            blobs: vec!["batch-1".to_owned(), "pack-2".to_owned()],
-            dataflows: vec![
-                dataflow(name("t")),
-                dataflow(DataflowName::Index("1".to_owned())),
-                dataflow(DataflowName::Output(output)),
-            ],
-            waterlines: vec![SavedWaterlines {
-                table: "t".to_owned(),
-                columns: vec![(0, Some(-8)), (2, None)],
-                late: 6,
-                active: Some(11),
-            }],
-        };
+        let checkpoint = example();
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 13_927_847_083_567_159_727);
+        assert_eq!(xxh3_64(&bytes), 417_572_797_492_426_138);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

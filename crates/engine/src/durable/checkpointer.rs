@@ -138,7 +138,12 @@ impl Checkpointer {
         match self.publish(number, &bytes, &checkpoint.blobs, &last) {
             Ok(Published::Done) => {}
             Ok(Published::Conflict { current }) => {
-                return Err(failed(&format_args!("manifest {current} is not of this engine")));
+                // Another engine writes to the same directory: of what both go on to record, one part would be lost.
+                let error = failed(&format_args!(
+                    "manifest {current} is of another engine, which writes to the same directory"
+                ));
+                self.engine.sequencer.poison().spread(error.to_string());
+                return Err(error);
             }
             Err(error) => {
                 // After any other failure nobody knows what is published.

@@ -14,10 +14,11 @@
 //! [`Durability`](flusher::Durability) says whether commits wait for the disk.
 //!
 //! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows; [`functions`]: what views need of
-//!   the program;
+//!   the program, for which the journal is searched [`ahead`] of its replay; [`versions`]: how earlier versions have written it;
 //! - [`directory`]: the state directory, and who may use it; [`damage`]: what is said if it is damaged, and
 //!   [`known_end`]: how far its journal is known to go.
 
+mod ahead;
 mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
@@ -32,6 +33,7 @@ pub(crate) mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod schedule;
+mod versions;
 
 use std::fmt::Display;
 use std::ops::Range;

@@ -11,6 +11,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 use super::archive;
 use super::portion::ReadPortion;
 use super::refused::RefusedRows;
+use super::versions::record_2;
 use crate::catalog::RelationKind;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ const RECORD_BYTES: usize = 1 << 20;
 const PART_ROWS: usize = 8192;
 
 /// The version of the records' format, which every record ends with.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What an engine has done, as its journal holds it: enough to do it again.
 ///
@@ -109,6 +110,18 @@ pub(crate) enum Record {
         table: String,
         /// The record of the epoch.
         epoch: Vec<u8>,
+    },
+    /// The dataflow of a relation has failed, and the relation is left out from here on.
+    Failed {
+        /// The name of the relation.
+        relation: String,
+        /// Why.
+        reason: String,
+    },
+    /// A relation that had failed is there again.
+    Resumed {
+        /// Its name.
+        relation: String,
     },
 }
 
@@ -231,6 +244,15 @@ impl Record {
         Ok(Self::Completing { table: table.to_owned(), epoch: self.encode()?.to_vec() })
     }
 
+    /// The number of the epoch that it is, if it is one and has its number.
+    pub(crate) fn epoch(&self) -> std::result::Result<Option<u64>, String> {
+        match self {
+            Self::Epoch { number, .. } | Self::Read { number, .. } => Ok(Some(*number)),
+            Self::Completing { epoch, .. } => Self::decode(epoch)?.epoch(),
+            _ => Ok(None),
+        }
+    }
+
     /// Its bytes.
     pub(crate) fn encode(&self) -> Result<AlignedVec> {
         archive::encode(self, VERSION).map_err(|error| {
@@ -238,9 +260,14 @@ impl Record {
         })
     }
 
-    /// Reads a record, or says what is wrong with it.
+    /// Reads a record of any version, or says what is wrong with it.
     pub(crate) fn decode(bytes: &[u8]) -> std::result::Result<Self, String> {
-        archive::decode(bytes, VERSION)
+        let (archive, version) = archive::split(bytes)?;
+        match version {
+            VERSION => archive::decode(archive),
+            record_2::VERSION => archive::decode::<record_2::Record>(archive).map(Self::from),
+            other => Err(archive::unknown(other, record_2::VERSION..=VERSION)),
+        }
     }
 }
 
@@ -324,6 +351,8 @@ mod tests {
                 options: vec![("HEADERS".to_owned(), "false".to_owned())],
                 changes: true,
             },
+            Record::Failed { relation: "v".to_owned(), reason: "it overflows".to_owned() },
+            Record::Resumed { relation: "v".to_owned() },
         ];
         let mut all = Vec::new();
         for record in records {
@@ -331,6 +360,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 8_733_113_258_089_675_783);
+        assert_eq!(xxh3_64(&all), 15_078_152_344_871_650_377);
     }
 }

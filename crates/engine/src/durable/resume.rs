@@ -12,7 +12,7 @@ use arrow::ipc::reader::StreamReader;
 use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
-use super::{damage, functions};
+use super::{ahead, damage};
 use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -32,8 +32,13 @@ pub(crate) fn resume(
     let definitions = &engine.instance.definitions;
     let from = |restored: &Restored| Position(restored.checkpoint.replay);
     let start = restored.as_ref().map_or(journal.range().start, from);
+    // A checkpoint has all before the end, except for parts of an epoch that ends later.
+    let end = Position(restored.as_ref().map_or(0, |restored| restored.checkpoint.end));
     let relations = restored.iter().flat_map(|restored| &restored.checkpoint.definitions);
-    functions::check(&definitions.planner, relations.map(|(_, made)| made), journal, start)?;
+    let relations = relations.map(|(_, made)| made);
+    let failing = ahead::search(&definitions.planner, relations, journal, start, end)?;
+    let sequencer = &engine.instance.reader.sequencer;
+    failing.into_iter().for_each(|relation| sequencer.expect_failed(relation));
     definitions.expect_journal();
     let mut replay = Replay {
         engine,
@@ -43,10 +48,8 @@ pub(crate) fn resume(
         incomplete: Vec::new(),
         unread: Vec::new(),
     };
-    // A checkpoint has all before the end, except for parts of an epoch that ends later.
-    let mut end = 0;
     if let Some(mut restored) = restored {
-        end = restored.checkpoint.end;
+        sequencer.restore_failed(std::mem::take(&mut restored.checkpoint.failed));
         let lengths = std::mem::take(&mut restored.checkpoint.outputs);
         engine.instance.connectors.outputs.restore(restored.checkpoint.epoch, lengths);
         let positions = std::mem::take(&mut restored.checkpoint.positions);
@@ -75,7 +78,7 @@ pub(crate) fn resume(
         let record =
             Record::decode(&bytes).map_err(|what| failed(&format_args!("{place}: {what}")))?;
         match record {
-            _ if position.0 >= end => {}
+            _ if position >= end => {}
             Record::Part { .. } => {}
             Record::Epoch { .. } | Record::Completing { .. } | Record::Read { .. } => {
                 // The parts were its own, or of a transaction that failed.
@@ -195,6 +198,11 @@ impl Replay<'_> {
                 self.forget();
                 self.read(number, time, &portion)
             }
+            Record::Failed { relation, reason } => {
+                instance.reader.sequencer.replay_failed(&relation, &reason);
+                Ok(())
+            }
+            Record::Resumed { relation } => instance.reader.sequencer.record_resumed(&relation),
         }
     }
 
@@ -399,6 +407,58 @@ mod tests {
         publish("t");
         let error = open().err().unwrap().to_string();
         assert!(error.contains("the rows of \"t\"") && error.contains("version"), "{error}");
+    }
+
+    #[test]
+    fn relations_that_have_failed_are_known_until_they_resume_or_are_dropped() {
+        let (journal, manifests) = (journal(&[]), Arc::new(MemoryManifests::default()));
+        let blobs = MemoryStorage::default();
+        let open = || {
+            let blobs = ClaimedStorage::open(Arc::new(blobs.clone())).unwrap();
+            let engine = Engine::builder()
+                .workers(1)
+                .store(journal.clone(), manifests.clone(), Arc::new(blobs))
+                .open();
+            engine.unwrap()
+        };
+        let failed = |engine: &Engine| {
+            let failed = engine.instance.reader.sequencer.failed();
+            failed.into_iter().map(|(name, reason)| format!("{name}: {reason}")).collect::<Vec<_>>()
+        };
+        let definitions = "CREATE TABLE t (n BIGINT);
+            CREATE MATERIALIZED VIEW a AS SELECT SUM(n) AS s FROM t; CREATE MATERIALIZED VIEW b AS SELECT n FROM t;
+            CREATE MATERIALIZED VIEW c AS SELECT n + 1 AS n FROM t; CREATE MATERIALIZED VIEW d AS SELECT n FROM t";
+        let mut engine = open();
+        engine.execute(definitions).unwrap();
+        let sequencer = &engine.instance.reader.sequencer;
+        sequencer.record_failed("a", "it overflows").unwrap();
+        sequencer.record_failed("a", "once more").unwrap();
+        sequencer.record_failed("c", "it panics").unwrap();
+        sequencer.record_failed("d", "it panics").unwrap();
+        let expected = ["a: it overflows", "c: it panics", "d: it panics"];
+        for behind in ["", "CHECKPOINT", "INSERT INTO t VALUES (1)", "CHECKPOINT"] {
+            assert_eq!(failed(&engine), expected, "{behind}");
+            engine.execute(behind).unwrap();
+            drop(engine);
+            engine = open();
+        }
+        let sequencer = &engine.instance.reader.sequencer;
+        assert!(sequencer.is_failed("a") && !sequencer.is_failed("b"));
+        assert_eq!(sequencer.failure("c").as_deref(), Some("it panics"));
+        sequencer.record_resumed("a").unwrap();
+        sequencer.record_resumed("b").unwrap();
+        engine
+            .execute(
+                "DROP VIEW c; CREATE MATERIALIZED VIEW c AS SELECT n FROM t;
+                 CREATE OR REPLACE VIEW d AS SELECT n FROM t",
+            )
+            .unwrap();
+        for behind in ["", "CHECKPOINT"] {
+            assert_eq!(failed(&engine), [""; 0]);
+            engine.execute(behind).unwrap();
+            drop(engine);
+            engine = open();
+        }
     }
 
     #[test]

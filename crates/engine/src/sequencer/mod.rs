@@ -6,6 +6,8 @@
 
 mod clock;
 mod committed;
+mod facts;
+mod failed;
 mod install;
 mod moved;
 mod partition;
@@ -350,6 +352,7 @@ impl Sequencer {
             blobs: Vec::new(),
             dataflows: Vec::new(),
             waterlines: state.waterlines.saved(),
+            failed: state.failed.all().clone().into_iter().collect(),
         };
         let first = self.last().saturating_sub(self.history);
         let mut kept = state.kept.clone();
@@ -470,14 +473,14 @@ impl Sequencer {
     ) -> Result<()> {
         let mut state = self.state.lock();
         self.durable.append(statement)?;
-        names.into_iter().for_each(|name| state.definitions.retain(|(known, _)| known != name));
+        names.into_iter().for_each(|name| state.forget(name));
         Ok(())
     }
 
     /// What has been said of these is no more, with what they belonged to.
     pub(crate) fn forget<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         let mut state = self.state.lock();
-        names.into_iter().for_each(|name| state.definitions.retain(|(known, _)| known != name));
+        names.into_iter().for_each(|name| state.forget(name));
     }
 
     /// Runs a function on every worker's thread.

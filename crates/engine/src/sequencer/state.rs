@@ -9,6 +9,7 @@ use alluvium_trace::Epoch;
 use super::Stream;
 use super::clock::RunningClock;
 use super::committed::CommittedKeys;
+use super::facts::FailedRelations;
 use super::waterlines::Waterlines;
 use crate::clock::Moment;
 use crate::durable::checkpoint::DataflowKey;
@@ -38,6 +39,7 @@ pub(super) struct State {
     pub(super) since: Epoch,
     /// The definitions of all relations, in order, if there is a journal.
     pub(super) definitions: Vec<(String, Record)>,
+    pub(super) failed: FailedRelations,
     /// What the dataflows of a checkpoint start with, until all of them are there again.
     pub(super) restored: Option<Restored>,
 }
@@ -59,6 +61,18 @@ impl State {
         let is_replaced = |known: &String| known == name || Some(known) == before.as_ref();
         self.definitions.retain(|(known, _)| *adds || !is_replaced(known));
         self.definitions.push((name.clone(), whole.clone()));
+        match before {
+            Some(before) => self.failed.rename(before, name),
+            // A definition that is made again is the one that has failed.
+            None if *adds || self.restored.is_some() => {}
+            None => self.failed.forget(name),
+        }
+    }
+
+    /// What has been said of a relation is no more.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.definitions.retain(|(known, _)| known != name);
+        self.failed.forget(name);
     }
 
     /// Notes that a table which is created with its rows has them.

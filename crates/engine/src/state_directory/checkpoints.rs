@@ -37,6 +37,8 @@ pub struct CheckpointInfo {
     pub end: u64,
     /// The relations in an order in which they can be created: their names, and the statements that create them.
     pub relations: Vec<(String, String)>,
+    /// The relations that have failed, and why.
+    pub failed: Vec<(String, String)>,
     /// What is kept for each table, view, index and output.
     pub dataflows: Vec<DataflowInfo>,
     /// How far inputs were read.
@@ -145,6 +147,7 @@ impl CheckpointInfo {
                 .into_iter()
                 .map(|(name, record)| (name, statement(record)))
                 .collect(),
+            failed: checkpoint.failed,
             dataflows: checkpoint.dataflows.iter().map(DataflowInfo::new).collect(),
             inputs: checkpoint.positions.into_iter().map(input).collect(),
             outputs: checkpoint.outputs.into_iter().map(output).collect(),
@@ -196,7 +199,9 @@ fn statement(record: Record) -> String {
         Record::Part { .. }
         | Record::Epoch { .. }
         | Record::Completing { .. }
-        | Record::Read { .. } => String::new(),
+        | Record::Read { .. }
+        | Record::Failed { .. }
+        | Record::Resumed { .. } => String::new(),
     }
 }
 
@@ -216,6 +221,9 @@ impl Display for CheckpointInfo {
         writeln!(to, "  transaction keys: {keys}; blobs: {blobs}")?;
         for (name, statement) in &self.relations {
             writeln!(to, "  relation {name}: {}", statement.trim().replace('\n', "\n    "))?;
+        }
+        for (name, reason) in &self.failed {
+            writeln!(to, "  failed {name}: {reason}")?;
         }
         for DataflowInfo { name, fingerprint, states, batches, bytes } in &self.dataflows {
             let fingerprint = fingerprint.get(..8).unwrap_or(fingerprint);

@@ -10,11 +10,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use alluvium::{Builder, Engine, Error, Result, StateDirectory};
 use alluvium_storage::{
-    ClaimedStorage, Disk, DiskStorage, FileJournal, FileJournalOptions, FileManifests,
-    SimulatedDisk,
+    ClaimedStorage, Disk, DiskStorage, FileJournal, FileJournalOptions, FileManifests, Manifests,
+    MemoryJournal, MemoryManifests, MemoryStorage, Published, SimulatedDisk,
 };
 
-use crate::support::query;
+use crate::support::{assert_poisoned, query};
 use crate::{bank, state_directory};
 
 /// Relations of every kind, and operators of every kind.
@@ -405,4 +405,24 @@ fn as_many_checkpoints_are_kept_as_the_engine_is_told_to() {
     assert_eq!(state_directory::damage(directory.path()), [""; 0]);
     drop(open(2));
     assert_eq!(state().check().unwrap().findings, []);
+}
+
+#[test]
+fn an_engine_stops_when_another_one_takes_a_checkpoint_in_its_directory() {
+    let manifests = Arc::new(MemoryManifests::default());
+    let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default())).unwrap();
+    let journal = Arc::new(MemoryJournal::default());
+    let engine = Engine::builder()
+        .workers(1)
+        .checkpoints(Duration::MAX, u64::MAX)
+        .store(journal, manifests.clone(), Arc::new(blobs))
+        .open()
+        .unwrap();
+    engine.execute("CREATE TABLE t (n BIGINT); INSERT INTO t VALUES (1); CHECKPOINT").unwrap();
+    assert_eq!(manifests.publish(2, b"of another engine").unwrap(), Published::Done);
+    engine.execute("INSERT INTO t VALUES (2)").unwrap();
+    let error = engine.checkpoint().unwrap_err().to_string();
+    assert!(error.contains("manifest 2 is of another engine"), "{error}");
+    assert_poisoned(engine.execute("INSERT INTO t VALUES (3)"), "another engine");
+    assert_poisoned(engine.query("SELECT * FROM t"), "another engine");
 }
