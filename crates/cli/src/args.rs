@@ -93,7 +93,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]
-    pub(crate) state: StateArgs,
+    pub(crate) open: OpenArgs,
 }
 
 /// Where an engine keeps its state.
@@ -105,6 +105,27 @@ pub(crate) struct StateArgs {
     /// When a commit is on the disk: always (before it returns), never, or interval(MS) [default: always]
     #[arg(long, value_name = "WHEN", value_parser = durability, requires = "state")]
     pub(crate) durability: Option<Durability>,
+}
+
+/// What an engine that runs statements goes on from.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+pub(crate) struct OpenArgs {
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+    /// Leaves out what was committed behind this epoch; a copy that has it is put aside in the folder
+    #[arg(long, value_name = "EPOCH", requires = "state")]
+    pub(crate) until: Option<u64>,
+}
+
+impl OpenArgs {
+    /// Gives an engine its state directory, if there is one, and says how far to go on from it.
+    pub(crate) fn apply(&self, builder: Builder) -> Builder {
+        let builder = self.state.apply(builder);
+        match self.until {
+            Some(epoch) => builder.until(epoch),
+            None => builder,
+        }
+    }
 }
 
 impl StateArgs {
@@ -203,7 +224,7 @@ struct Shell {
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
     #[command(flatten)]
-    state: StateArgs,
+    open: OpenArgs,
     /// The format of results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -235,7 +256,7 @@ pub(crate) struct ShellArgs {
     pub(crate) memory: Option<usize>,
     /// How many threads merge state in the background.
     pub(crate) merge_threads: usize,
-    pub(crate) state: StateArgs,
+    pub(crate) open: OpenArgs,
     pub(crate) format: Format,
     pub(crate) null: Option<String>,
 }
@@ -300,7 +321,7 @@ fn args(matches: ArgMatches) -> Args {
         workers: shell.workers,
         memory: shell.memory,
         merge_threads: shell.merge_threads,
-        state: shell.state,
+        open: shell.open,
         format: shell.format,
         null: shell.null,
     })

@@ -27,6 +27,7 @@ use crate::instance::{Extensions, Instance};
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
+use crate::state_directory::take_back;
 
 /// The settings, formats, functions and clock that an engine starts with.
 pub struct Builder {
@@ -44,6 +45,7 @@ pub struct Builder {
     schedule: Schedule,
     merge_threads: usize,
     state: Option<String>,
+    until: Option<u64>,
     store: Option<Store>,
     checkpoint_interval: Duration,
     checkpoint_bytes: u64,
@@ -83,6 +85,7 @@ impl Builder {
             schedule: Schedule { pace: Pace::InSlices, ..Schedule::default() },
             merge_threads: 0,
             state: None,
+            until: None,
             store: None,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             checkpoint_bytes: CHECKPOINT_BYTES,
@@ -275,6 +278,21 @@ impl Builder {
         self
     }
 
+    /// Takes the [state directory](Builder::state) back before it is opened: epochs behind `epoch` are left out, and definitions
+    /// behind the first of these. If `epoch` is the last one, definitions behind it are left out. For a directory that cannot be opened
+    /// because of its last records, or whose last commits were a mistake.
+    ///
+    /// What is left out is not lost: a copy of the directory as it was is made in its folder `aside` before, which
+    /// [`Engine::put_aside`] names; batches are shared with it by hard links. Outputs of changes are cut back too, and inputs are
+    /// read again from where they were.
+    ///
+    /// Opening fails, and changes nothing, if the directory does not go as far as `epoch`, or if no checkpoint is kept from which
+    /// it can be reached; the message says which epochs can be. Without a state directory it fails as well.
+    pub fn until(mut self, epoch: u64) -> Self {
+        self.until = Some(epoch);
+        self
+    }
+
     /// Starts an engine: with a [state directory](Builder::state), where the last one was when it ended; without, as
     /// [`Builder::open_in_memory`] does.
     ///
@@ -283,6 +301,15 @@ impl Builder {
         let functions = self.functions()?;
         let directory = self.state.take().map(|url| Directory::acquire(directory_of(&url)?));
         let directory = directory.transpose()?;
+        let put_aside = match (self.until, &directory) {
+            (None, _) => None,
+            (Some(epoch), Some(directory)) => take_back(directory.path(), epoch)?,
+            (Some(_), None) => {
+                let message =
+                    "an engine without a state directory cannot be taken back to an epoch";
+                return Err(Error::Start { message: message.to_owned() });
+            }
+        };
         let store = match (self.store.take(), &directory) {
             (None, Some(directory)) => Some(directory.open()?),
             (store, _) => store,
@@ -309,6 +336,9 @@ impl Builder {
         let _ = engine.instance.flusher.set(flusher);
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
         finish_incomplete(&engine, &incomplete)?;
+        if let Some(path) = put_aside {
+            let _ = engine.instance.put_aside.set(path);
+        }
         if let Some(directory) = directory {
             directory.started(journal);
             let _ = engine.instance.directory.set(directory);

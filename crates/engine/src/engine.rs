@@ -230,6 +230,12 @@ impl Engine {
         self.instance.checkpoint()
     }
 
+    /// The copy of the state directory that has what [`Builder::until`] has left out; `None` if nothing was. It is a state
+    /// directory, which can be opened instead.
+    pub fn put_aside(&self) -> Option<&Path> {
+        self.instance.put_aside.get().map(PathBuf::as_path)
+    }
+
     /// The epoch of the transaction that was committed with a [key](crate::Transaction::set_key), if it is among the last
     /// 100,000 with keys.
     pub fn committed(&self, key: &str) -> Result<Option<u64>> {

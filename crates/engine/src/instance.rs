@@ -19,6 +19,7 @@
 //! 5. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, the journal,
 //!    progress, and the queues of subscriptions, which may take the progress's lock.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{Planner, RegisteredFunctions};
@@ -59,6 +60,8 @@ pub(crate) struct Instance {
     pub(crate) flusher: OnceLock<Flusher>,
     /// The state directory, which is released after everything else has ended.
     pub(crate) directory: OnceLock<Directory>,
+    /// The copy of the state directory with the records that were left out when it was opened.
+    pub(crate) put_aside: OnceLock<PathBuf>,
     pub(crate) poison: Arc<Poison>,
     /// What state is counted in, and where it spills to.
     pub(crate) context: StateContext,
@@ -127,6 +130,7 @@ impl Instance {
             checkpoints: OnceLock::new(),
             flusher: OnceLock::new(),
             directory: OnceLock::new(),
+            put_aside: OnceLock::new(),
             poison,
             context,
         }))

@@ -44,7 +44,7 @@ fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     let builder = shell::engine(args.workers.get(), args.memory)
         .merge_threads(args.merge_threads)
         .strict(args.strict);
-    let engine = args.state.apply(builder).open().map_err(|error| failed(None, error))?;
+    let engine = shell::opened(args.open.apply(builder))?;
     shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))
 }
 
@@ -61,7 +61,7 @@ fn run_on(
     let mut shell = Shell::new(engine.clone(), Output::new(BufWriter::new(to), format, None))?;
     shell.set_run(args.set.iter().cloned().collect(), line.clone());
 
-    let reconciled = match &args.state.directory {
+    let reconciled = match &args.open.state.directory {
         Some(_) => Some(reconcile(&shell, args)?),
         None => None,
     };

@@ -70,9 +70,21 @@ pub(crate) fn run(args: ShellArgs) -> ExitCode {
     status(run_origins(args))
 }
 
+/// Opens an engine, and says where a copy is of what it was told to leave out.
+pub(crate) fn opened(builder: Builder) -> Result<Engine, Stop> {
+    let engine = builder.open().map_err(|error| failed(None, error))?;
+    if let Some(path) = engine.put_aside() {
+        let path = path.display();
+        console::report(format_args!(
+            "a copy of the state directory as it was is in {path}: remove it when nobody needs what was left out"
+        ));
+    }
+    Ok(engine)
+}
+
 fn run_origins(args: ShellArgs) -> Result<(), Stop> {
     let builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
-    let engine = args.state.apply(builder).open().map_err(|error| failed(None, error))?;
+    let engine = opened(args.open.apply(builder))?;
     interruptible(&engine, || {
         let _watch = waits::watch(engine.clone(), ProgressLine::hidden());
         let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);

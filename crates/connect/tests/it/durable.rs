@@ -58,6 +58,12 @@ fn open(folder: &Path, workers: usize) -> Result<Engine> {
     builder(workers).state(format!("file:{state}")).checkpoints(often, u64::MAX).open()
 }
 
+/// As `open`, without checkpoints that nobody asks for.
+fn open_seldom(folder: &Path) -> Builder {
+    let state = folder.join("state").display().to_string();
+    builder(1).state(format!("file:{state}")).checkpoints(Duration::MAX, u64::MAX)
+}
+
 fn define(engine: &Engine, folder: &Path) {
     let mut session = engine.session();
     session.set_base(folder);
@@ -178,6 +184,57 @@ fn another_number_of_workers_reads_and_writes_nothing_twice() {
         fs::write(folder.path().join("t.csv"), lines).unwrap();
         engine = open(folder.path(), workers).unwrap();
     }
+}
+
+/// Outputs go back with the epochs that are left out, and come again with the copy that was put aside.
+#[test]
+fn a_directory_whose_file_is_gone_is_opened_without_what_was_read_of_it() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("t.csv"), "7\n8\n").unwrap();
+    let engine = open_seldom(folder.path()).open().unwrap();
+    let mut session = engine.session();
+    session.set_base(folder.path());
+    session
+        .execute(
+            "CREATE TABLE t (n BIGINT) WITH ('materialized' = 'true', 'connectors' = '[
+                {\"transport\": {\"name\": \"file_input\", \"config\": {\"path\": \"t.csv\"}}}]');
+             CREATE VIEW v WITH ('connectors' = '[
+                {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"v.csv\"}}}]') AS SELECT n FROM t;
+             INSERT INTO t VALUES (1)",
+        )
+        .unwrap();
+    drop(session);
+    engine.finish().unwrap();
+    // What is read behind the checkpoint is read again at each start.
+    fs::write(folder.path().join("t.csv"), "7\n8\n9\n").unwrap();
+    drop(engine);
+    let engine = open_seldom(folder.path()).open().unwrap();
+    engine.start().unwrap();
+    engine.wait_for_sources().unwrap();
+    let last = engine.progress().committed;
+    drop(engine);
+    let written = fs::read_to_string(folder.path().join("v.csv")).unwrap();
+    assert!(written.contains(&format!("{last},1,9")), "{written}");
+    fs::rename(folder.path().join("t.csv"), folder.path().join("gone.csv")).unwrap();
+    let error = open_seldom(folder.path()).open().err().unwrap().to_string();
+    assert!(error.contains("t.csv"), "{error}");
+    let engine = open_seldom(folder.path()).until(last - 1).open().unwrap();
+    assert_eq!(
+        engine.query("SELECT n FROM t").unwrap().iter().map(|rows| rows.num_rows()).sum::<usize>(),
+        3
+    );
+    let aside = engine.put_aside().unwrap().to_owned();
+    engine.execute("INSERT INTO t VALUES (2)").unwrap();
+    drop(engine);
+    let left = fs::read_to_string(folder.path().join("v.csv")).unwrap();
+    assert!(left.contains(&format!("{last},1,2")) && !left.contains(",1,9"), "{left}");
+    // The other way, with the file.
+    fs::rename(folder.path().join("gone.csv"), folder.path().join("t.csv")).unwrap();
+    fs::rename(folder.path().join("state"), folder.path().join("other")).unwrap();
+    let aside = aside.strip_prefix(folder.path().join("state")).unwrap();
+    fs::rename(folder.path().join("other").join(aside), folder.path().join("state")).unwrap();
+    drop(open_seldom(folder.path()).open().unwrap());
+    assert_eq!(fs::read_to_string(folder.path().join("v.csv")).unwrap(), written);
 }
 
 /// A file that others only append to has each final row once, however often the engine starts again.

@@ -30,6 +30,9 @@ pub(crate) const MANIFESTS: &str = "manifests";
 /// The folder of batches.
 pub(crate) const BLOBS: &str = "blobs";
 
+/// The folder of copies that were made before the last records were cut off.
+pub(crate) const ASIDE: &str = "aside";
+
 /// A directory with the state of one engine, which nobody else uses meanwhile.
 ///
 /// ```text
@@ -38,6 +41,7 @@ pub(crate) const BLOBS: &str = "blobs";
 /// DIR/manifests/ what belongs to each checkpoint
 /// DIR/blobs/     batches, of checkpoints and of the running engine
 /// DIR/end        how far the journal goes, left by the last engine
+/// DIR/aside/     copies with records that were cut off
 /// ```
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -77,6 +81,11 @@ impl Directory {
         };
         write(&mut lock).map_err(|error| failed("cannot be locked", error))?;
         Ok(Self { path: path.to_owned(), journal: OnceLock::new(), _lock: lock })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// An engine has started, which leaves word of how far its journal goes when it ends.

@@ -93,14 +93,22 @@ pub(super) fn backup(
     checkpoint: Option<u64>,
     to: &Path,
 ) -> Result<Backup> {
-    let to = free(directory, to)?;
+    copy_to(directory, checkpoint, &free(directory, to)?)
+}
+
+/// As [`backup`], to an absolute path, where nothing else is.
+pub(super) fn copy_to(
+    directory: &StateDirectory,
+    checkpoint: Option<u64>,
+    to: &Path,
+) -> Result<Backup> {
     let mut gone = String::new();
     for attempt in 1..=ATTEMPTS {
-        let partial = Partial::create(&to).map_err(Failed::into_error)?;
+        let partial = Partial::create(to).map_err(Failed::into_error)?;
         match copy(directory, checkpoint, &partial.path) {
             Ok(copied) => {
-                partial.complete(&to).map_err(Failed::into_error)?;
-                return Ok(Backup { path: to, ..copied });
+                partial.complete(to).map_err(Failed::into_error)?;
+                return Ok(Backup { path: to.to_owned(), ..copied });
             }
             Err(Failed::Gone(message)) => gone = message,
             Err(failure) => return Err(failure.into_error()),

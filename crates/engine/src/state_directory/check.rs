@@ -11,7 +11,7 @@ use alluvium_storage::{
 use super::blobs::{NamedBatches, ReadBlobs};
 use super::{Finding, Severity, StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
-use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS, share};
+use crate::durable::directory::{ASIDE, BLOBS, JOURNAL, LOCK, MANIFESTS, share};
 use crate::durable::known_end;
 use crate::durable::record::Record;
 use crate::error::Result;
@@ -252,7 +252,7 @@ fn look_for_others(
     check: &mut Check,
     named: Option<&NamedBatches>,
 ) -> Result<()> {
-    let ours = [LOCK, JOURNAL, MANIFESTS, BLOBS, known_end::END, known_end::NASCENT];
+    let ours = [LOCK, JOURNAL, MANIFESTS, BLOBS, ASIDE, known_end::END, known_end::NASCENT];
     for name in list(directory, "")? {
         if name == known_end::END && known_end::read(&directory.path).is_none() {
             let what = "it does not say any more how far the journal goes, and is replaced when an engine ends";

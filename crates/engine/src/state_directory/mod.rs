@@ -3,12 +3,14 @@
 //! - this file: the directory;
 //! - [`check`]: reading everything in it; [`finding`]: what is wrong with a file;
 //! - [`checkpoints`]: what its checkpoints have;
-//! - [`backup`]: a copy of it, also while an engine uses it.
+//! - [`backup`]: a copy of it, also while an engine uses it;
+//! - [`cut`]: taking it back to an epoch.
 
 mod backup;
 mod blobs;
 mod check;
 mod checkpoints;
+mod cut;
 mod finding;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use alluvium_storage::ReadOnlyDisk;
 pub use backup::Backup;
 pub use check::Check;
 pub use checkpoints::{CheckpointInfo, DataflowInfo, InputInfo, OutputInfo};
+pub(crate) use cut::take_back;
 pub use finding::{Finding, Severity};
 
 use crate::durable::directory::{BLOBS, JOURNAL, MANIFESTS};

@@ -48,6 +48,7 @@ mod temporal_filters;
 mod time_windows;
 mod transactions;
 mod unchecked;
+mod until;
 mod values;
 mod view_lateness;
 mod windows;

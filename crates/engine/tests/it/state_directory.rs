@@ -70,7 +70,7 @@ fn shown(engine: &Engine) -> Result<Vec<String>> {
 }
 
 /// All files in a directory, with their contents and times.
-fn contents(directory: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+pub fn contents(directory: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -90,7 +90,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// A copy of a directory, file by file.
-fn copied(directory: &Path) -> TempDir {
+pub fn copied(directory: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for folder in ["journal", "manifests", "blobs"] {
         fs::create_dir(copy.path().join(folder)).unwrap();
