@@ -23,17 +23,15 @@ use std::sync::Arc;
 use alluvium_sql::planner::Planner;
 use alluvium_sql::statement::ViewLateness;
 use alluvium_storage::{ClaimedStorage, Journal, Manifests};
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::catalog::{Catalog, Entry, Indexes};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
-use crate::durable::checkpoint::SavedWaterlines;
 use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
 use crate::durable::flusher::{Durability, Flusher};
-use crate::durable::portion::{InputName, SavedPosition};
+use crate::durable::persisted::ConnectorFacts;
 use crate::durable::record::Record;
 use crate::durable::restore::Restored;
 use crate::error::Result;
@@ -101,8 +99,7 @@ impl Definitions {
         let engine = Pinned {
             sequencer: self.sequencer.clone(),
             definitions: self.lock.clone(),
-            outputs: connectors.outputs.clone(),
-            refusals: connectors.refusals.clone(),
+            connectors: ConnectorFacts::new(connectors, &self.poison),
         };
         Checkpointer::new(engine, manifests, blobs, self.context.clone(), retained, last)
     }
@@ -132,21 +129,6 @@ impl Definitions {
         self.sequencer.restore(restored);
         act()?;
         self.sequencer.finish_restoring()
-    }
-
-    /// How far inputs were read at a checkpoint as of an epoch, and the keys of transactions.
-    pub(crate) fn restore_committed(
-        &self,
-        epoch: Epoch,
-        positions: Vec<(InputName, SavedPosition)>,
-        keys: Vec<(String, Epoch)>,
-    ) {
-        self.sequencer.restore_committed(epoch, positions, keys);
-    }
-
-    /// The waterlines of tables at a checkpoint.
-    pub(crate) fn restore_waterlines(&self, saved: Vec<SavedWaterlines>) {
-        self.sequencer.restore_waterlines(saved);
     }
 
     /// From now on there is a journal, also while it is still being replayed.

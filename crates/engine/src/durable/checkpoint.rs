@@ -18,7 +18,7 @@ const VERSION: u8 = 7;
 /// The state of an engine at the end of an epoch.
 ///
 /// Its bytes are an rkyv archive, which is validated before it is read, and its version.
-#[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[derive(Archive, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     /// The epoch.
     pub(crate) epoch: u64,

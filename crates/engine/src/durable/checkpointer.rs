@@ -22,14 +22,10 @@ use alluvium_trace::{Batch, BlobRange, Epoch, Pack};
 use parking_lot::Mutex;
 
 use super::Durable;
-use super::checkpoint::{
-    Checkpoint, OutputName, SavedBatch, SavedDataflow, SavedShard, SavedState,
-};
-use super::refused::SavedRefusals;
+use super::checkpoint::{Checkpoint, SavedBatch, SavedDataflow, SavedShard, SavedState};
+use super::persisted::ConnectorFacts;
 use crate::error::{Error, Result};
 use crate::sequencer::{Kept, Pin, Sequencer};
-use crate::sink::{Marks, Outputs};
-use crate::source::{KeptRefusals, Refusals};
 use crate::worker::{DataflowId, Shard};
 
 /// Takes the checkpoints of an engine, one at a time.
@@ -50,8 +46,7 @@ pub(crate) struct Pinned {
     pub(crate) sequencer: Arc<Sequencer>,
     /// Held while relations and outputs come and go.
     pub(crate) definitions: Arc<Mutex<()>>,
-    pub(crate) outputs: Arc<Outputs>,
-    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) connectors: ConnectorFacts,
 }
 
 /// What a checkpoint is made of.
@@ -59,8 +54,6 @@ struct Taken {
     pin: Pin,
     /// What each worker keeps.
     shards: Vec<BTreeMap<DataflowId, Shard>>,
-    outputs: Vec<Marks>,
-    refused: Vec<KeptRefusals>,
 }
 
 /// The checkpoints that are kept.
@@ -114,9 +107,8 @@ impl Checkpointer {
 
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
-        let Taken { mut pin, shards, outputs, refused } = self.pin()?;
-        let Checkpoint { end, workers, .. } = pin.checkpoint;
-        if last.number > 0 && (end, workers) == (last.end, last.workers) {
+        let Taken { pin, shards } = self.pin()?;
+        if last.number > 0 && (pin.end.0, pin.workers) == (last.end, last.workers) {
             return Ok(());
         }
         self.durable().forget_recorded();
@@ -126,12 +118,8 @@ impl Checkpointer {
         // A manifest must not name a position that the journal may lose.
         self.durable().sync_all()?;
         // Outputs wait for epochs to be durable, and nobody else may make them so.
-        self.engine.sequencer.sync(pin.checkpoint.epoch)?;
-        pin.checkpoint.retained = self.retained;
-        pin.checkpoint.outputs = self.lengths(outputs, pin.checkpoint.epoch)?;
-        let refused = refused.iter().map(SavedRefusals::new).collect::<Result<_>>();
-        pin.checkpoint.refused = refused?;
-        let checkpoint = checkpoint(pin, &shards)?;
+        self.engine.sequencer.sync(pin.epoch)?;
+        let checkpoint = checkpoint(pin, &shards, self.retained)?;
         let bytes = checkpoint.encode()?;
         let number = last.number + 1;
         self.blobs.claim(number, checkpoint.blobs.iter().cloned());
@@ -175,16 +163,12 @@ impl Checkpointer {
         error
     }
 
-    /// What all workers keep at the last epoch, and the outputs marked behind it.
+    /// What all workers keep at the last epoch, and all facts.
     fn pin(&self) -> Result<Taken> {
-        let Pinned { sequencer, definitions, outputs, refusals } = &self.engine;
+        let Pinned { sequencer, definitions, connectors } = &self.engine;
         // A dataflow that is being built would be waited for.
         let _definitions = definitions.lock();
-        let (mut marks, mut refused) = (Vec::new(), Vec::new());
-        let pin = sequencer.pin(|epoch| {
-            marks = outputs.mark(epoch);
-            refused = refusals.all();
-        })?;
+        let pin = sequencer.pin(&connectors.list())?;
         let mut shards = vec![BTreeMap::new(); sequencer.workers()];
         for _ in 0..shards.len() {
             let Ok((worker, pinned)) = pin.shards.recv() else {
@@ -193,20 +177,8 @@ impl Checkpointer {
             };
             shards[worker] = pinned;
         }
-        marks.iter().for_each(Marks::pass);
-        Ok(Taken { pin, shards, outputs: marks, refused })
-    }
-
-    /// Waits until outputs have all changes up to an epoch, and returns their lengths.
-    fn lengths(&self, outputs: Vec<Marks>, epoch: Epoch) -> Result<Vec<(OutputName, u64)>> {
-        let length = |marks: Marks| match marks.length(epoch) {
-            Some(length) => Ok(length),
-            None => {
-                self.engine.sequencer.poison().check()?;
-                Err(failed(&"an output has ended"))
-            }
-        };
-        outputs.into_iter().map(length).collect()
+        pin.facts.iter().for_each(|fact| fact.pinned());
+        Ok(Taken { pin, shards })
     }
 
     fn durable(&self) -> &Durable {
@@ -260,8 +232,12 @@ fn failed(error: &dyn Display) -> Error {
     Error::source(format!("no checkpoint could be taken: {error}"))
 }
 
-/// The checkpoint of what the workers keep, all of which is in blobs.
-fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkpoint> {
+/// The checkpoint of all facts and of what the workers keep, all of which is in blobs.
+fn checkpoint(
+    pin: Pin,
+    shards: &[BTreeMap<DataflowId, Shard>],
+    retained: u32,
+) -> Result<Checkpoint> {
     let mut blobs = Blobs::default();
     let mut dataflows = Vec::with_capacity(pin.kept.len());
     for (id, Kept { key, since, built_for }) in pin.kept {
@@ -275,7 +251,18 @@ fn checkpoint(pin: Pin, shards: &[BTreeMap<DataflowId, Shard>]) -> Result<Checkp
         let built_for = built_for.map(|workers| workers as u32);
         dataflows.push(SavedDataflow { key, since, built_for, shards: saved });
     }
-    Ok(Checkpoint { blobs: blobs.names, dataflows, ..pin.checkpoint })
+    let mut checkpoint = Checkpoint {
+        epoch: pin.epoch,
+        workers: pin.workers,
+        retained,
+        end: pin.end.0,
+        replay: pin.replay.0,
+        blobs: blobs.names,
+        dataflows,
+        ..Checkpoint::default()
+    };
+    pin.facts.into_iter().try_for_each(|fact| fact.finish(&mut checkpoint))?;
+    Ok(checkpoint)
 }
 
 /// The blobs of a checkpoint.

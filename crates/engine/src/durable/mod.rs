@@ -5,7 +5,8 @@
 //! subscribers, once it is computed on every worker *and* its record is durable.
 //!
 //! A [`Checkpoint`](checkpoint::Checkpoint) has all definitions and names all batches of all dataflows at the end of an
-//! epoch. It is taken from time to time ([`schedule`]) by the [`checkpointer`], and shortens the journal.
+//! epoch. What it has of the engine are [facts](crate::sequencer::Persisted), also those that are [kept](persisted) with connectors.
+//! It is taken from time to time ([`schedule`]) by the [`checkpointer`], and shortens the journal.
 //!
 //! When the engine starts it reads the last checkpoint ([`restore`]): it executes the definitions again, and their
 //! dataflows start with the batches they had. Then it replays what the journal has of later ([`resume`]): it executes
@@ -27,6 +28,7 @@ pub(crate) mod directory;
 pub(crate) mod flusher;
 mod functions;
 pub(crate) mod known_end;
+pub(crate) mod persisted;
 pub(crate) mod portion;
 pub(crate) mod record;
 pub(crate) mod refused;

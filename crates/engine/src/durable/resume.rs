@@ -9,6 +9,7 @@ use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefi
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
+use super::persisted::ConnectorFacts;
 use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
@@ -49,17 +50,11 @@ pub(crate) fn resume(
         unread: Vec::new(),
     };
     if let Some(mut restored) = restored {
-        sequencer.restore_failed(std::mem::take(&mut restored.checkpoint.failed));
-        let lengths = std::mem::take(&mut restored.checkpoint.outputs);
-        engine.instance.connectors.outputs.restore(restored.checkpoint.epoch, lengths);
-        let positions = std::mem::take(&mut restored.checkpoint.positions);
-        let keys = std::mem::take(&mut restored.checkpoint.keys);
-        definitions.restore_committed(restored.checkpoint.epoch, positions, keys);
-        for saved in std::mem::take(&mut restored.checkpoint.refused) {
-            engine.instance.connectors.refusals.restore(saved.kept()?);
-        }
-        let relations = std::mem::take(&mut restored.checkpoint.definitions);
-        definitions.restore_waterlines(std::mem::take(&mut restored.checkpoint.waterlines));
+        let Instance { connectors, poison, .. } = &*engine.instance;
+        let checkpoint = &mut restored.checkpoint;
+        let relations = std::mem::take(&mut checkpoint.definitions);
+        sequencer.restore_facts(checkpoint)?;
+        ConnectorFacts::new(connectors, poison).restore(checkpoint)?;
         definitions.restoring(restored, || {
             relations.iter().try_for_each(|(name, definition)| {
                 replay.apply(definition.clone()).map_err(|error| Error::Start {

@@ -57,10 +57,4 @@ impl Sequencer {
     pub(crate) fn replay_failed(&self, relation: &str, reason: &str) {
         self.state.lock().failed.replay(relation, reason);
     }
-
-    /// Goes on with the failures of a checkpoint.
-    pub(crate) fn restore_failed(&self, failed: Vec<(String, String)>) {
-        let mut state = self.state.lock();
-        failed.iter().for_each(|(relation, reason)| state.failed.fail(relation, reason));
-    }
 }

@@ -8,7 +8,7 @@ use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 
-use super::clock::RunningClock;
+use super::facts::RunningClock;
 use super::state::{Kept, State};
 use super::{Sequencer, Stream};
 use crate::clock::Moment;
@@ -53,35 +53,34 @@ impl Sequencer {
     pub(crate) fn start_clock(&self, now: Moment) -> Result<()> {
         let id = {
             let mut state = self.state.lock();
-            if state.clock.is_some() {
+            if state.clock.running.is_some() {
                 return Ok(());
             }
             let table = Arc::new(Table::compile(&CLOCK_SCHEMA, &[], false)?);
             let role = Role::Kept(DataflowKey::relation(CLOCK, table.fingerprint()));
-            let restored = state.restored.as_ref();
-            let restored = restored.and_then(|restored| restored.checkpoint.clock);
+            let restored = state.clock.saved.take();
             let id = self.install_now(&mut state, &[], role, |_, _, _| Dataflow::Table {
                 name: CLOCK.to_owned(),
                 table: table.clone(),
             })?;
-            state.define_clock(now);
+            state.definitions.define_clock(now);
             // Before the first transaction the time may still go back.
-            let known = |time| state.time.map(|_| (RunningClock::column(), time));
+            let known = |time| state.time.0.map(|_| (RunningClock::column(), time));
             if let Some(time) = restored {
                 self.raise(self.last() + 1, known(time).into_iter().collect());
-                state.clock = Some(RunningClock { id, time });
+                state.clock.running = Some(RunningClock { id, time });
                 return Ok(());
             }
-            let time = state.time.unwrap_or(now);
+            let time = state.time.0.unwrap_or(now);
             let mut shares: Vec<Vec<_>> = (0..self.workers()).map(|_| Vec::new()).collect();
             shares[0].push((id, vec![RunningClock::row(&[(time, 1)])?]));
-            let before = state.time;
+            let before = state.time.0;
             let record = self.durable.append(&Record::Clock { now })?;
             self.raise(self.last() + 2, known(time).into_iter().collect());
             let epoch = self.make_epoch(&mut state, &[id], shares, time);
             // A transaction with a time of its own is not bound by the clock's.
-            state.time = before;
-            state.clock = Some(RunningClock { id, time });
+            state.time.0 = before;
+            state.clock.running = Some(RunningClock { id, time });
             drop(state);
             self.durable.sync_epoch(epoch, record)?;
             id
@@ -167,16 +166,15 @@ impl Sequencer {
             }
             Role::Subscription { .. } => None,
         };
-        let (leasts, is_kept) = (&mut state.leasts, state.kept.contains_key(&id));
+        let (waterlines, is_kept) = (&mut state.waterlines, state.kept.contains_key(&id));
         self.pool.broadcast(|worker| {
             let dataflow = dataflow(worker, id, start);
             // Subscriptions are not recorded, and have the bounds of what they read.
             if worker == 0
                 && is_kept
                 && let Dataflow::View { plan, .. } | Dataflow::Index { plan, .. } = &dataflow
-                && !plan.leasts().is_empty()
             {
-                leasts.insert(id, plan.leasts().to_vec());
+                waterlines.add_leasts(id, plan.leasts());
             }
             let resumed = resumed.as_mut().map(|resumed| std::mem::take(&mut resumed[worker]));
             Command::Install { id, as_of: start.as_of, dataflow, resumed }
@@ -197,12 +195,11 @@ impl Sequencer {
             return;
         }
         let mut state = self.state.lock();
-        state.changed.remove(&id);
+        state.changed.remove(id);
         state.waterlines.remove(id);
-        state.leasts.remove(&id);
         if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)
         {
-            state.positions.retain(|input, _| input.table != name);
+            state.positions.forget(&name);
         }
         self.pool.broadcast(|_| Command::Remove(id));
     }

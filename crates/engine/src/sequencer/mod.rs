@@ -4,17 +4,14 @@
 //! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
 //! the one before it.
 
-mod clock;
-mod committed;
 mod facts;
 mod failed;
 mod install;
 mod moved;
 mod partition;
 mod state;
-mod waterlines;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +24,7 @@ use parking_lot::Mutex;
 use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::durable::Durable;
-use crate::durable::checkpoint::{Checkpoint, DataflowName, SavedWaterlines};
+use crate::durable::checkpoint::Checkpoint;
 use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
 use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::refused::RefusedRows;
@@ -37,13 +34,12 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Pool, Progress, Shard};
-use clock::RunningClock;
+use facts::{Applied, Raised, Sifted};
 use state::State;
-use waterlines::{Raised, Sifted};
 
+pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
 pub(crate) use install::{Role, Start};
 pub(crate) use state::Kept;
-pub(crate) use waterlines::{LateRows, TableWaterlines};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -67,8 +63,14 @@ pub(crate) struct Sequencer {
 
 /// Everything that is there after an epoch.
 pub(crate) struct Pin {
-    /// The checkpoint of that, without its dataflows.
-    pub(crate) checkpoint: Checkpoint,
+    pub(crate) epoch: Epoch,
+    pub(crate) workers: u32,
+    /// The position in the journal of the first record that is not part of it.
+    pub(crate) end: Position,
+    /// Where to begin to replay: parts of an epoch that is not part of it may come before `end`.
+    pub(crate) replay: Position,
+    /// What a checkpoint will have of all facts.
+    pub(crate) facts: Vec<Box<dyn Saving>>,
     /// The dataflows, apart from those of subscriptions.
     pub(crate) kept: BTreeMap<DataflowId, Kept>,
     /// Gets what each worker keeps.
@@ -154,7 +156,7 @@ impl Sequencer {
 
     /// Its time; `None` before the first.
     pub(crate) fn time(&self) -> Option<Moment> {
-        self.state.lock().time
+        self.state.lock().time.0
     }
 
     /// Makes one epoch of changes, at a time not before the last epoch's. Waits while too many
@@ -194,45 +196,38 @@ impl Sequencer {
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
         let number = self.last() + 1;
-        let record = match (rest, read) {
+        let record = match (rest, &read) {
             (Some((parts, changes)), _) => {
                 let key = key.clone();
                 let epoch = Record::Epoch { number, time, parts, changes, key, refused };
-                let record = match completes {
+                let record = match &completes {
                     None => self.durable.append(&epoch)?,
-                    Some(table) => {
-                        let record = self.durable.append(&epoch.completing(&table)?)?;
-                        state.complete_table(&table);
-                        record
-                    }
+                    Some(table) => self.durable.append(&epoch.completing(table)?)?,
                 };
                 *self.parts.lock() = None;
                 record
             }
             (None, Some(portion)) => {
-                state.positions.insert(portion.input.clone(), portion.end.clone());
                 self.durable.count(portion.bytes);
-                self.durable.append(&Record::Read { number, time, portion })?
+                self.durable.append(&Record::Read { number, time, portion: portion.clone() })?
             }
             (None, None) => None,
         };
-        if let Some(key) = key {
-            state.committed.insert(key, number);
+        let effects = state.apply(&Applied {
+            epoch: number,
+            time,
+            tables: &tables,
+            sifted: &sifted,
+            read: read.as_ref(),
+            key: key.as_deref(),
+            completes: completes.as_deref(),
+        })?;
+        for (table, change) in effects.changes {
+            tables.push(table);
+            shares[0].push((table, vec![change]));
         }
-        state.changed.extend(&tables);
-        let mut raised = state.waterlines.apply(&sifted);
-        if let Some(clock) = &mut state.clock {
-            tables.push(clock.id);
-            shares[0].push((clock.id, vec![clock.advance(time)?]));
-            // From the next epoch on this row goes, and later ones come and go.
-            raised.push((RunningClock::column(), time));
-        }
-        let State { waterlines, leasts, .. } = &mut *state;
-        let (followed, risen) = waterlines.follow(&tables, time, leasts.values().flatten());
-        raised.extend(followed);
-        // What reads them may have rows that are final now.
-        tables.extend(risen);
-        self.raise(number + 1, raised);
+        tables.extend(effects.risen);
+        self.raise(number + 1, effects.raised);
         let epoch = self.make_epoch(&mut state, &tables, shares, time);
         ordered(epoch, &late)?;
         Ok(Committed { epoch, record })
@@ -279,13 +274,6 @@ impl Sequencer {
         }
     }
 
-    /// Goes on with the waterlines of a checkpoint from the next epoch on.
-    pub(crate) fn restore_waterlines(&self, saved: Vec<SavedWaterlines>) {
-        let mut state = self.state.lock();
-        let raised = state.waterlines.restore(saved);
-        self.raise(self.last() + 1, raised);
-    }
-
     /// Makes the records of epochs durable, up to this one at least.
     pub(crate) fn sync(&self, epoch: Epoch) -> Result<()> {
         if self.progress.is_durable(epoch) {
@@ -322,42 +310,24 @@ impl Sequencer {
         record::split(changes, emit).map(Some)
     }
 
-    /// Has all workers pin what they keep after the last epoch, which `mark` is told before there is another one.
-    pub(crate) fn pin(&self, mark: impl FnOnce(Epoch)) -> Result<Pin> {
+    /// Has all workers pin what they keep after the last epoch, and saves all facts, those that are kept `elsewhere` as well, before
+    /// there is another one.
+    pub(crate) fn pin(&self, elsewhere: &[&dyn Persisted]) -> Result<Pin> {
         self.poison.check()?;
         let state = self.state.lock();
-        mark(self.last());
+        let epoch = self.last();
+        let mut facts = state.save(epoch);
+        let at = SavePoint { epoch, dataflows: &state.kept };
+        facts.extend(elsewhere.iter().map(|fact| fact.save(&at)));
         let parts = self.parts.lock();
         let end = self.durable.end();
         let (reply, shards) = unbounded();
         self.pool.broadcast(|_| Command::Pin(reply.clone()));
-        let name = |id: &DataflowId| match &state.kept.get(id)?.key.name {
-            DataflowName::Relation(name) => Some(name.clone()),
-            DataflowName::Index(_) | DataflowName::Output(_) => None,
-        };
-        let checkpoint = Checkpoint {
-            epoch: self.last(),
-            time: state.time,
-            clock: state.clock.as_ref().map(|clock| clock.time),
-            workers: self.workers() as u32,
-            retained: 0,
-            end: end.0,
-            replay: parts.unwrap_or(end).min(end).0,
-            definitions: state.definitions.clone(),
-            changed: state.changed.iter().filter_map(name).collect(),
-            positions: state.positions.clone().into_iter().collect(),
-            keys: state.committed.all(),
-            outputs: Vec::new(),
-            refused: Vec::new(),
-            blobs: Vec::new(),
-            dataflows: Vec::new(),
-            waterlines: state.waterlines.saved(),
-            failed: state.failed.all().clone().into_iter().collect(),
-        };
-        let first = self.last().saturating_sub(self.history);
+        let first = epoch.saturating_sub(self.history);
         let mut kept = state.kept.clone();
         kept.values_mut().for_each(|kept| kept.since = kept.since.max(first));
-        Ok(Pin { checkpoint, kept, shards })
+        let (workers, replay) = (self.workers() as u32, parts.unwrap_or(end).min(end));
+        Ok(Pin { epoch, workers, end, replay, facts, kept, shards })
     }
 
     /// The epoch of the transaction that was committed with a key, if it is among the last ones with keys.
@@ -370,54 +340,34 @@ impl Sequencer {
         self.state.lock().positions.get(input).cloned()
     }
 
-    /// How far inputs were read at a checkpoint as of an epoch, and the keys of transactions.
-    pub(crate) fn restore_committed(
-        &self,
-        epoch: Epoch,
-        positions: Vec<(InputName, SavedPosition)>,
-        keys: Vec<(String, Epoch)>,
-    ) {
-        let mut state = self.state.lock();
-        state.since = epoch;
-        state.positions.extend(positions);
-        keys.into_iter().for_each(|(key, epoch)| state.committed.insert(key, epoch));
-    }
-
     /// Whether rows have entered a table.
     pub(crate) fn has_passed(&self, table: DataflowId) -> bool {
-        self.state.lock().changed.contains(&table)
+        self.state.lock().changed.has(table)
     }
 
     /// The statements that declared and created a relation, if they are recorded.
     pub(crate) fn definition(&self, name: &str) -> Option<String> {
-        let state = self.state.lock();
-        let texts = state.definitions.iter().filter_map(|(known, record)| match record {
-            Record::Definition { sql, .. } if known == name => Some(sql.as_str()),
-            _ => None,
-        });
-        let texts: Vec<&str> = texts.collect();
-        (!texts.is_empty()).then(|| texts.join(";\n"))
+        self.state.lock().definitions.text(name)
+    }
+
+    /// Goes on with what a checkpoint has of all facts.
+    pub(crate) fn restore_facts(&self, checkpoint: &mut Checkpoint) -> Result<()> {
+        let mut state = self.state.lock();
+        state.since = checkpoint.epoch;
+        state.restore(checkpoint)
     }
 
     /// Goes on after a checkpoint, whose dataflows start with what they had there.
     pub(crate) fn restore(&self, restored: Restored) {
-        let mut state = self.state.lock();
-        state.time = restored.checkpoint.time;
-        state.restored = Some(restored);
+        self.state.lock().restored = Some(restored);
     }
 
     /// All dataflows of the checkpoint are there again. Fails if a table is without its rows.
     pub(crate) fn finish_restoring(&self) -> Result<()> {
-        let mut state = self.state.lock();
+        let state = &mut *self.state.lock();
         let Some(restored) = state.restored.take() else { return Ok(()) };
         restored.check_taken()?;
-        let changed: BTreeSet<String> = restored.checkpoint.changed.into_iter().collect();
-        let ids = state.kept.iter().filter(|(_, kept)| match &kept.key.name {
-            DataflowName::Relation(name) => changed.contains(name),
-            DataflowName::Index(_) | DataflowName::Output(_) => false,
-        });
-        let ids: Vec<DataflowId> = ids.map(|(id, _)| *id).collect();
-        state.changed.extend(ids);
+        state.changed.finish_restoring(&state.kept);
         Ok(())
     }
 
@@ -439,7 +389,7 @@ impl Sequencer {
             advance: advance.clone(),
             changes: std::mem::take(&mut shares[worker]),
         });
-        state.time = Some(time);
+        state.time.0 = Some(time);
         self.last.store(epoch, Ordering::Release);
         epoch
     }
@@ -454,14 +404,14 @@ impl Sequencer {
 
     /// Notes that a table which is created with its rows has them.
     pub(crate) fn complete_table(&self, table: &str) {
-        self.state.lock().complete_table(table);
+        self.state.lock().definitions.complete_table(table);
     }
 
     /// Records an output of a relation, with which it goes.
     pub(crate) fn record_output(&self, relation: &str, output: Record) -> Result<()> {
         let mut state = self.state.lock();
         self.durable.append(&output)?;
-        state.definitions.push((relation.to_owned(), output));
+        state.definitions.add_output(relation, output);
         Ok(())
     }
 

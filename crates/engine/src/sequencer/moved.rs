@@ -41,7 +41,7 @@ impl Sequencer {
     /// with its waterlines once it is declared, under this name.
     pub(crate) fn hand_on(&self, from: DataflowId, to: DataflowId, name: &str) {
         let state = &mut *self.state.lock();
-        if state.changed.contains(&from) {
+        if state.changed.has(from) {
             state.changed.insert(to);
         }
         state.waterlines.hand_on(from, name);
@@ -61,10 +61,10 @@ impl Sequencer {
             let mut state = self.state.lock();
             self.durable.count(bytes as u64);
             state.changed.insert(table);
-            let (before, time) = (state.time, state.time.unwrap_or(now));
+            let (before, time) = (state.time.0, state.time.0.unwrap_or(now));
             let epoch = self.make_epoch(&mut state, &[table], shares, time);
             // A transaction with a time of its own is not bound by the clock's.
-            state.time = before;
+            state.time.0 = before;
             epoch
         };
         self.wait(epoch)

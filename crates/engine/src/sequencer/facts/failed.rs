@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::{Persisted, SavePoint, Saving};
+use crate::durable::checkpoint::Checkpoint;
+use crate::error::Result;
+
 /// The relations that have failed, and those of which the journal says later that they do.
 ///
 /// A relation that fails later in the journal is left out from its definition on: what made it fail would do so again.
@@ -60,6 +64,18 @@ impl FailedRelations {
             }
         }
         self.fail(relation, reason);
+    }
+}
+
+impl Persisted for FailedRelations {
+    fn save(&self, _: &SavePoint<'_>) -> Box<dyn Saving> {
+        let failed = self.reasons.clone();
+        Box::new(|checkpoint: &mut Checkpoint| checkpoint.failed = failed.into_iter().collect())
+    }
+
+    fn restore(&mut self, checkpoint: &mut Checkpoint) -> Result<()> {
+        self.reasons.extend(std::mem::take(&mut checkpoint.failed));
+        Ok(())
     }
 }
 

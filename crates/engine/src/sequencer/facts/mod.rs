@@ -1,5 +1,114 @@
-//! Facts about what was committed, which checkpoints have.
+//! Facts about what was committed, which outlive the engine.
+//!
+//! A fact is one file here, and one [`Persisted`]: a checkpoint saves it, an engine that goes on from the checkpoint restores it,
+//! and each commit is applied to it, also when it is replayed. [`State`](super::state::State) lists them. Facts that are kept
+//! elsewhere, as rows that sources refused and lengths of outputs, are [`Persisted`] as well
+//! ([`durable::persisted`](crate::durable::persisted)).
+//!
+//! | fact | says |
+//! |---|---|
+//! | [`clock`] | the time that the relation of the clock has |
+//! | [`time`] | the time of the last epoch |
+//! | [`definitions`] | what made the relations that there are |
+//! | [`failed`] | which relations have failed |
+//! | [`changed`] | which tables have been changed |
+//! | [`positions`] | how far inputs were read |
+//! | [`committed`] | the keys of transactions |
+//! | [`waterlines`] | how far rows may come late |
 
+mod changed;
+mod clock;
+mod committed;
+mod definitions;
 mod failed;
+mod positions;
+mod time;
+mod waterlines;
 
+use std::collections::BTreeMap;
+
+use alluvium_trace::Epoch;
+
+use super::state::Kept;
+use crate::clock::Moment;
+use crate::durable::checkpoint::Checkpoint;
+use crate::durable::portion::ReadPortion;
+use crate::error::Result;
+use crate::transaction::change::TableChange;
+use crate::worker::DataflowId;
+
+pub(super) use changed::ChangedTables;
+pub(super) use clock::{Clock, RunningClock};
+pub(super) use committed::CommittedKeys;
+pub(super) use definitions::DefinedRelations;
 pub(super) use failed::FailedRelations;
+pub(super) use positions::Positions;
+pub(super) use time::LastTime;
+pub(crate) use waterlines::{LateRows, TableWaterlines};
+pub(super) use waterlines::{Raised, Sifted, Waterlines};
+
+/// A fact about what was committed, which outlives the engine.
+pub(crate) trait Persisted {
+    /// What a checkpoint as of the last epoch will have of it. The caller holds the lock that orders epochs, so whatever takes
+    /// time is left to what this returns.
+    fn save(&self, at: &SavePoint<'_>) -> Box<dyn Saving>;
+
+    /// Goes on with what a checkpoint has of it, and takes that out. No relation is there yet.
+    fn restore(&mut self, checkpoint: &mut Checkpoint) -> Result<()>;
+
+    /// A commit makes an epoch.
+    fn apply(&mut self, _commit: &Applied<'_>, _effects: &mut Effects) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a checkpoint will have of a fact.
+pub(crate) trait Saving {
+    /// All workers have pinned what they keep.
+    fn pinned(&self) {}
+
+    /// Puts it into the checkpoint. Everything up to the checkpoint's epoch is durable.
+    fn finish(self: Box<Self>, checkpoint: &mut Checkpoint) -> Result<()>;
+}
+
+impl<F: FnOnce(&mut Checkpoint)> Saving for F {
+    fn finish(self: Box<Self>, checkpoint: &mut Checkpoint) -> Result<()> {
+        self(checkpoint);
+        Ok(())
+    }
+}
+
+/// When facts are saved.
+pub(crate) struct SavePoint<'a> {
+    /// The last epoch.
+    pub(crate) epoch: Epoch,
+    /// The dataflows, apart from those of subscriptions.
+    pub(super) dataflows: &'a BTreeMap<DataflowId, Kept>,
+}
+
+/// A commit that makes an epoch.
+pub(crate) struct Applied<'a> {
+    pub(super) epoch: Epoch,
+    pub(super) time: Moment,
+    /// The tables that it changes.
+    pub(super) tables: &'a [DataflowId],
+    /// What it does to the waterlines of tables.
+    pub(super) sifted: &'a [Sifted],
+    /// The portion of an input that it is, if that can be read again.
+    pub(super) read: Option<&'a ReadPortion>,
+    /// The key of the transaction.
+    pub(super) key: Option<&'a str>,
+    /// The table that is created with its rows.
+    pub(super) completes: Option<&'a str>,
+}
+
+/// What a commit causes besides.
+#[derive(Default)]
+pub(crate) struct Effects {
+    /// Changes of tables of the engine's own, in the same epoch.
+    pub(super) changes: Vec<(DataflowId, TableChange)>,
+    /// Waterlines that rise with the next epoch.
+    pub(super) raised: Raised,
+    /// Other tables whose readers may have something to do in this epoch.
+    pub(super) risen: Vec<DataflowId>,
+}

@@ -15,9 +15,10 @@ use arrow::compute::kernels::cmp::gt;
 use arrow::compute::{and, filter, max, not};
 use arrow::datatypes::SchemaRef;
 
+use super::{Applied, Effects, Persisted, SavePoint, Saving};
 use crate::catalog::{Entry, Table};
 use crate::clock::Moment;
-use crate::durable::checkpoint::SavedWaterlines;
+use crate::durable::checkpoint::{Checkpoint, SavedWaterlines};
 use crate::error::Result;
 use crate::source::{Refusal, Refusing};
 use crate::transaction::change::TableChange;
@@ -26,8 +27,10 @@ use crate::worker::DataflowId;
 
 /// The waterlines of all tables.
 #[derive(Default)]
-pub(super) struct Waterlines {
+pub(in crate::sequencer) struct Waterlines {
     tables: BTreeMap<DataflowId, TableWaterlines>,
+    /// The bounds of the state of dataflows that are the least of several waterlines.
+    leasts: BTreeMap<DataflowId, Vec<LowerBound>>,
     /// Those of tables that are not there again yet, by name.
     saved: BTreeMap<String, SavedWaterlines>,
 }
@@ -58,7 +61,7 @@ pub(crate) struct LateRows {
 }
 
 /// What the changes of a table in an epoch do to its waterlines.
-pub(super) struct Sifted {
+pub(in crate::sequencer) struct Sifted {
     table: DataflowId,
     /// The largest values inserted in time, for each lateness.
     highest: Vec<Option<i64>>,
@@ -67,7 +70,12 @@ pub(super) struct Sifted {
 
 impl Waterlines {
     /// A table is there, perhaps again. Returns the waterlines it has already.
-    pub(super) fn declare(&mut self, id: DataflowId, entry: &Entry, table: &Table) -> Raised {
+    pub(in crate::sequencer) fn declare(
+        &mut self,
+        id: DataflowId,
+        entry: &Entry,
+        table: &Table,
+    ) -> Raised {
         let mut waterlines = TableWaterlines {
             name: entry.name.clone(),
             schema: entry.schema.clone(),
@@ -85,19 +93,26 @@ impl Waterlines {
         raised
     }
 
-    /// A table is gone.
-    pub(super) fn remove(&mut self, id: DataflowId) {
+    /// A dataflow is there with bounds of its state that are the least of several waterlines.
+    pub(in crate::sequencer) fn add_leasts(&mut self, id: DataflowId, leasts: &[LowerBound]) {
+        if !leasts.is_empty() {
+            self.leasts.insert(id, leasts.to_vec());
+        }
+    }
+
+    /// A dataflow is gone.
+    pub(in crate::sequencer) fn remove(&mut self, id: DataflowId) {
         self.tables.remove(&id);
+        self.leasts.remove(&id);
     }
 
     /// Those of a table; `None` if no row of it can be late.
-    pub(super) fn of(&self, table: DataflowId) -> Option<&TableWaterlines> {
+    pub(in crate::sequencer) fn of(&self, table: DataflowId) -> Option<&TableWaterlines> {
         self.tables.get(&table)
     }
 
-    /// The epoch of these changes is there. Returns the waterlines that rise.
-    pub(super) fn apply(&mut self, sifted: &[Sifted]) -> Raised {
-        let mut raised = Vec::new();
+    /// Changes of an epoch raise the waterlines of their tables.
+    fn raise(&mut self, sifted: &[Sifted], raised: &mut Raised) {
         for Sifted { table, highest, late } in sifted {
             let Some(table) = self.tables.get_mut(table) else { continue };
             table.late += late;
@@ -108,18 +123,11 @@ impl Waterlines {
                 );
             }
         }
-        raised
     }
 
     /// An epoch at `time` has changes of these tables. Tables that have had none for long are idle, and their waterlines rise as
-    /// far as they would hold back others in one of the bounds `leasts`. Returns the waterlines that rise, and of which tables.
-    pub(super) fn follow<'a>(
-        &mut self,
-        changed: &[DataflowId],
-        time: Moment,
-        leasts: impl Iterator<Item = &'a LowerBound> + Clone,
-    ) -> (Raised, Vec<DataflowId>) {
-        let (mut raised, mut risen) = (Vec::new(), Vec::new());
+    /// far as they would hold back others in one of the least bounds.
+    fn follow(&mut self, changed: &[DataflowId], time: Moment, effects: &mut Effects) {
         let can_be_idle = self.tables.iter_mut().filter(|(_, table)| table.idle_after.is_some());
         for (id, table) in can_be_idle {
             if changed.contains(id) || table.active.is_none() {
@@ -128,16 +136,16 @@ impl Waterlines {
         }
         let idle = self.tables.iter().filter(|(_, table)| table.is_idle(time)).map(|(id, _)| *id);
         for id in idle.collect::<Vec<_>>() {
-            let wanted = self.wanted(id, time, leasts.clone());
+            let wanted = self.wanted(id, time, self.leasts.values().flatten());
             let Some(table) = self.tables.get_mut(&id) else { continue };
-            let before = raised.len();
+            let before = effects.raised.len();
             for (column, value) in wanted {
                 let number = table.lateness.iter().position(|lateness| lateness.column == column);
-                raised.extend(number.and_then(|number| table.raise(number, value)));
+                effects.raised.extend(number.and_then(|number| table.raise(number, value)));
             }
-            risen.extend((raised.len() > before).then_some(id));
+            // What reads them may have rows that are final now.
+            effects.risen.extend((effects.raised.len() > before).then_some(id));
         }
-        (raised, risen)
     }
 
     /// How high the waterlines of an idle table must be at least to hold back no others, by columns.
@@ -179,35 +187,36 @@ impl Waterlines {
         table.columns().find(|(number, _)| *number == column.column)?.1
     }
 
-    /// All of them, as a checkpoint has them.
-    pub(super) fn saved(&self) -> Vec<SavedWaterlines> {
-        self.tables.values().map(TableWaterlines::saved).collect()
-    }
-
     /// A table will be there under this name, with the waterlines of another one.
-    pub(super) fn hand_on(&mut self, id: DataflowId, name: &str) {
+    pub(in crate::sequencer) fn hand_on(&mut self, id: DataflowId, name: &str) {
         if let Some(table) = self.tables.get(&id) {
             let saved = SavedWaterlines { table: name.to_owned(), ..table.saved() };
             self.saved.insert(name.to_owned(), saved);
         }
     }
+}
 
-    /// Goes on with those of a checkpoint, of tables that are there and of those that will be. Returns the waterlines that
-    /// rise.
-    pub(super) fn restore(&mut self, saved: Vec<SavedWaterlines>) -> Raised {
-        let mut raised = Vec::new();
-        for saved in saved {
-            match self.tables.values_mut().find(|table| table.name == saved.table) {
-                Some(table) => raised.extend(table.restore(&saved)),
-                None => drop(self.saved.insert(saved.table.clone(), saved)),
-            }
-        }
-        raised
+impl Persisted for Waterlines {
+    fn save(&self, _: &SavePoint<'_>) -> Box<dyn Saving> {
+        let waterlines = self.tables.values().map(TableWaterlines::saved).collect();
+        Box::new(|checkpoint: &mut Checkpoint| checkpoint.waterlines = waterlines)
+    }
+
+    fn restore(&mut self, checkpoint: &mut Checkpoint) -> Result<()> {
+        let saved = std::mem::take(&mut checkpoint.waterlines).into_iter();
+        self.saved.extend(saved.map(|saved| (saved.table.clone(), saved)));
+        Ok(())
+    }
+
+    fn apply(&mut self, commit: &Applied<'_>, effects: &mut Effects) -> Result<()> {
+        self.raise(commit.sifted, &mut effects.raised);
+        self.follow(commit.tables, commit.time, effects);
+        Ok(())
     }
 }
 
 /// Columns and the values that their waterlines have risen to.
-pub(super) type Raised = Vec<(TimeColumn, i64)>;
+pub(in crate::sequencer) type Raised = Vec<(TimeColumn, i64)>;
 
 impl TableWaterlines {
     /// As a checkpoint has them.
@@ -252,7 +261,7 @@ impl TableWaterlines {
     }
 
     /// Drops the changes of an epoch that come too late, and finds the largest values of the others.
-    pub(super) fn sift(
+    pub(in crate::sequencer) fn sift(
         &self,
         table: DataflowId,
         changes: &mut Vec<TableChange>,
