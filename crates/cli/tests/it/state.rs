@@ -33,6 +33,29 @@ fn written(folder: &TempDir) -> std::path::PathBuf {
 }
 
 #[test]
+fn until_opens_a_directory_without_its_last_epochs_and_says_where_they_are() {
+    let folder = TempDir::new().unwrap();
+    let directory = written(&folder);
+    let sum = |directory: &Path, more: &[&str]| {
+        let query = ["-c", "SELECT s FROM v", "--format", "csv"];
+        alluvium(&[&query, more, &["--state"]].concat(), &[directory])
+    };
+    let refused = sum(&directory, &["--until", "5"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("it ends with epoch 2"), "{}", err(&refused));
+    let until = sum(&directory, &["--until", "1"]);
+    assert!(until.status.success(), "{}", err(&until));
+    assert_eq!(out(&until), "s\n3\n");
+    let aside = directory.join("aside/until-1");
+    assert!(err(&until).contains(aside.to_str().unwrap()), "{}", err(&until));
+    let again = sum(&directory, &[]);
+    assert_eq!((out(&again).as_str(), err(&again).as_str()), ("s\n3\n", ""));
+    assert_eq!(out(&sum(&aside, &[])), "s\n6\n");
+    let alone = alluvium(&["-c", "SELECT 1", "--until", "1"], &[]);
+    assert_eq!(alone.status.code(), Some(2), "{}", err(&alone));
+}
+
+#[test]
 fn a_check_says_whether_a_directory_is_sound_and_what_can_be_done_if_not() {
     let folder = TempDir::new().unwrap();
     let directory = written(&folder);
