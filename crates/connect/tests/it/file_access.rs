@@ -53,7 +53,7 @@ fn files_below_a_directory_are_read_and_written() {
     let path = workspace.path("in/t.csv");
     assert_eq!(workspace.query(&format!("SELECT a FROM '{}'", path.display())), ["1"]);
     workspace.run("CREATE TABLE t (a BIGINT); COPY t FROM 'in/t.csv'; COPY t TO 'in/deep/new.csv'");
-    assert_eq!(workspace.content("in/deep/new.csv"), "a\n1\n");
+    assert_eq!(workspace.content("in/deep/new.csv"), "a\r\n1\r\n");
     workspace
         .run("COPY (SELECT 2 AS a) TO 'in/deep/new.csv'; CREATE TABLE u FROM 'in/deep/new.csv'");
     assert_eq!(workspace.query("SELECT * FROM u"), ["2"]);

@@ -1,6 +1,8 @@
 //! Settings of a session: SET, SHOW, RESET and what they do.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+use std::fs;
+use std::io::Write;
+use std::path::Path;
 
 use alluvium::{Outcome, Session};
 
@@ -283,4 +285,37 @@ fn errors_are_at_their_places_in_the_text_before_names_were_completed() {
         let error = session.execute(sql).unwrap_err();
         assert_eq!(error.position(), Some(place), "{sql}: {error}");
     }
+}
+
+/// Statements that clients of Postgres sent when they were recorded, in a folder beside the checkout; none if it is not there.
+fn recorded() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/pg_clients");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let logs: Vec<String> = files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+    let lines = logs.iter().flat_map(|log| log.lines()).filter(|line| line.starts_with("@@"));
+    let statements = lines.filter_map(|line| line.split_once("LOG:  statement: "));
+    statements.map(|(_, sql)| sql.trim().to_owned()).collect()
+}
+
+#[test]
+fn what_clients_set_and_show_is_answered() {
+    let recorded = recorded();
+    if recorded.is_empty() {
+        let _ = writeln!(std::io::stderr(), "skipped: no recorded statements beside the checkout");
+        return;
+    }
+    let first = |sql: &str| sql.split_whitespace().next().map(str::to_ascii_uppercase);
+    let is_setting = |sql: &&String| {
+        matches!(
+            first(sql).as_deref(),
+            Some("SET" | "SHOW" | "RESET" | "DISCARD" | "BEGIN" | "START")
+        )
+    };
+    let mut count = 0;
+    let engine = engine(1);
+    for sql in recorded.iter().filter(is_setting) {
+        count += 1;
+        engine.session().execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    assert!(count > 20, "{count}");
 }
