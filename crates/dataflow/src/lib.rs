@@ -25,6 +25,7 @@ pub mod aggregate;
 pub mod arrangement;
 pub mod asof_join;
 mod batcher;
+pub mod changes;
 pub mod codec;
 mod columns;
 pub mod combine;

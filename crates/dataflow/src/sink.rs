@@ -64,7 +64,7 @@ pub fn sink<'scope>(
 }
 
 /// A delta split by epoch.
-fn by_epoch(delta: Delta<Epoch>) -> Vec<(Epoch, Delta<Epoch>)> {
+pub fn by_epoch(delta: Delta<Epoch>) -> Vec<(Epoch, Delta<Epoch>)> {
     match &delta.times {
         Times::Same(epoch) => vec![(*epoch, delta)],
         Times::Each(epochs) => {

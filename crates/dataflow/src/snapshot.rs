@@ -103,7 +103,12 @@ impl Snapshot {
         Some(rows)
     }
 
-    fn batches(&self) -> impl Iterator<Item = &Batch<Epoch>> {
+    /// The context of what is read.
+    pub(crate) fn context(&self) -> &StateContext {
+        &self.inner.context
+    }
+
+    pub(crate) fn batches(&self) -> impl Iterator<Item = &Batch<Epoch>> {
         self.inner.version.batches()
     }
 }
