@@ -18,7 +18,7 @@ use crate::session::{Outcome, Session};
 use crate::sink::OutputMode;
 use crate::source::Progress;
 use crate::state::State;
-use crate::subscription::{Subscriber, Subscription};
+use crate::subscription::{Client, SubscribeOptions, Subscription};
 use crate::transaction::Transaction;
 use crate::view::View;
 
@@ -119,21 +119,41 @@ impl Engine {
 
     /// Subscribes to the changes of a view, or of a table.
     pub fn subscribe(&self, view: &str) -> Result<Subscription> {
-        self.instance.subscribe(name::short(view), Subscriber::New)
+        self.subscribe_with(view, SubscribeOptions::new())
     }
 
     /// Subscribes to the changes of a view, or of a table, behind an epoch: for a subscriber that has had all changes up to
-    /// that one, from this engine or from one before it that had the same [state directory](Builder::state).
-    ///
-    /// If these changes are there still, the subscription goes on with the first one behind `epoch`. Else it begins as
-    /// [`Engine::subscribe`] does, with all rows: [`Subscription::goes_on`] says which.
-    /// Changes are there for as many epochs as [`Builder::history`] says, and as long as the relation has not been made
-    /// again.
+    /// that one, from this engine or from one before it that had the same [state directory](Builder::state). There is no
+    /// snapshot: it goes on with the first change behind `epoch`.
     ///
     /// An epoch that was not durable may be lost with its process, and another one gets its number: with another
-    /// [durability](Builder::durability) than `always`, a subscriber after a crash begins anew.
+    /// [durability](Builder::durability) than `always`, a subscriber after a crash has to begin with a snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Gone`] if changes since then are not there any more. Tables and materialized views keep them for as many epochs
+    /// as [`Builder::history`] says, and until they are made again; plain views keep none.
     pub fn subscribe_from(&self, view: &str, epoch: u64) -> Result<Subscription> {
-        self.instance.subscribe(name::short(view), Subscriber::After(epoch))
+        self.subscribe_with(view, SubscribeOptions::new().after(epoch))
+    }
+
+    /// As [`Engine::subscribe`], by a subscriber who says what happens if it falls behind, and where it begins.
+    ///
+    /// ```
+    /// use alluvium::{Error, Policy, SubscribeOptions};
+    ///
+    /// let db = alluvium::Engine::builder().workers(1).open_in_memory()?;
+    /// db.execute("CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (1)")?;
+    /// let options = SubscribeOptions::new().policy(Policy::Disconnect).epochs(2);
+    /// let mut changes = db.subscribe_with("t", options)?;
+    /// for a in 2..5 {
+    ///     db.execute(&format!("INSERT INTO t VALUES ({a})"))?;
+    /// }
+    /// db.wait(4)?;
+    /// assert!(matches!(changes.next(), Some(Err(Error::Behind { epochs: 3, .. }))));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn subscribe_with(&self, view: &str, options: SubscribeOptions) -> Result<Subscription> {
+        self.instance.subscribe(name::short(view), Client::Program(options))
     }
 
     /// Starts the inputs of tables that have not started. Their rows come in on threads of their own, a

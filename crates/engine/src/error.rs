@@ -54,6 +54,28 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
+    /// A subscription was further behind than it may be, and has ended: its [policy](crate::Policy::Disconnect) says so. Who
+    /// subscribes again begins with a snapshot.
+    #[error(
+        "the subscription to \"{relation}\" has ended, because it was {epochs} changes of {bytes} bytes behind; subscribe again, and take changes as they come"
+    )]
+    Behind {
+        /// The view or table.
+        relation: String,
+        /// How many changes had not been taken, each of one epoch.
+        epochs: u64,
+        /// The bytes of their rows.
+        bytes: u64,
+    },
+    /// A subscriber cannot [go on behind an epoch](crate::Engine::subscribe_from): the changes since then are not kept any more,
+    /// or never were. Who subscribes without an epoch begins with a snapshot.
+    #[error("{message}")]
+    Gone {
+        /// Why, and what to do.
+        message: String,
+        /// The first epoch behind which the relation's changes are kept; `None` if it keeps none.
+        oldest: Option<u64>,
+    },
     /// The call was ended by an [`Interrupt`](crate::Interrupt).
     #[error("interrupted")]
     Interrupted,

@@ -41,7 +41,7 @@ use crate::sequencer::Sequencer;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
-use crate::subscription::{Subscriber, Subscription};
+use crate::subscription::{Client, Subscription};
 use crate::worker::{Pool, Progress};
 use crate::writer::Writer;
 
@@ -136,14 +136,13 @@ impl Instance {
         }))
     }
 
-    /// Subscribes to the changes of a view, or of a table, for this subscriber.
+    /// Subscribes to the changes of a view, or of a table, for this client.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         name: &str,
-        subscriber: Subscriber<'_>,
+        client: Client<'_>,
     ) -> Result<Subscription> {
-        let (feed, schema, id) = self.definitions.subscribe(name, subscriber)?;
-        Ok(Subscription::new(feed, schema, id, Arc::downgrade(self)))
+        self.poison.guard(|| self.definitions.subscribe(name, client, self))
     }
 
     /// Takes a checkpoint, if the engine has a state directory.

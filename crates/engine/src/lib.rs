@@ -98,7 +98,7 @@ pub use crate::source::{
 };
 pub use crate::state::State;
 pub use crate::state_directory::StateDirectory;
-pub use crate::subscription::{Change, Subscription};
+pub use crate::subscription::{Change, Policy, SubscribeOptions, Subscription};
 pub use crate::transaction::Transaction;
 pub use crate::view::{View, ViewRows};
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use alluvium::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use alluvium::arrow::error::ArrowError;
-use alluvium::{Change, Subscription};
+use alluvium::{Change, Error, Subscription};
 
 use super::{Shell, Stop, failed, stopped, unwritten};
 
-/// The polling interval.
+/// How often a program looks whether its finite sources are exhausted.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A subscription whose changes are printed between statements.
@@ -46,11 +46,18 @@ impl<W: Write> Shell<W> {
                 }
                 next = changes.try_next().map_err(stopped)?;
             }
-            if self.interrupt.is_asked() || all {
+            if self.interrupt.is_asked() || all || changes.is_over() {
                 return Ok(());
             }
-            thread::sleep(PAUSE);
-            next = changes.try_next().map_err(stopped)?;
+            let waited = match self.is_prompt {
+                true => changes.next().transpose(),
+                // Its sources end without a change.
+                false => changes.next_timeout(PAUSE),
+            };
+            next = match waited {
+                Err(Error::Interrupted) => return Ok(()),
+                waited => waited.map_err(stopped)?,
+            };
         }
     }
 

@@ -4,7 +4,7 @@
 //! [`relations`] creates and drops tables and views, in [`schemas`], [`functions`] what their queries call, [`mod@indexes`] their
 //! indexes, and [`alter`] changes them; [`recursion`] has views that
 //! recur wait for each other, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
-//! indexes, and [`subscriptions`] gives each subscription a dataflow. A definition takes effect at once and for everybody; it
+//! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody; it
 //! is not part of a transaction. A relation enters the catalog when its dataflow has caught up.
 
 pub(crate) mod alter;
@@ -38,16 +38,16 @@ use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
-use crate::worker::{DataflowId, Progress};
+use crate::worker::Progress;
 pub(crate) use relations::Taken;
-use subscriptions::Subscribed;
+use subscriptions::Subscriptions;
 
 /// The part of an engine that knows what exists.
 pub(crate) struct Definitions {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) planner: Arc<Planner>,
     indexes: Indexes,
-    subscriptions: Mutex<BTreeMap<DataflowId, Subscribed>>,
+    subscriptions: Mutex<Subscriptions>,
     /// What is said of views that are not there yet.
     announced: Mutex<BTreeMap<String, Vec<ViewLateness>>>,
     sequencer: Arc<Sequencer>,

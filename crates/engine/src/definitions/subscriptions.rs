@@ -1,75 +1,282 @@
-//! The dataflows of subscriptions.
+//! The dataflows of subscriptions: one for all subscribers of a relation, and one for each output.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::physical::{Output, compile};
-use arrow::datatypes::SchemaRef;
+use alluvium_trace::Epoch;
 
 use super::Definitions;
-use crate::catalog::Uses;
+use crate::catalog::{Definition, Entry, Uses};
 use crate::durable::checkpoint::DataflowKey;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
 use crate::sequencer::Role;
-use crate::subscription::Subscriber;
-use crate::subscription::feed::{Feed, FeedSink};
+use crate::subscription::feed::{Feed, FeedSink, Kind, SubscriberId};
+use crate::subscription::{
+    Client, Entered, PinnedRows, Policy, SubscribeOptions, Subscribed, Subscription, resume,
+};
 use crate::worker::{Dataflow, DataflowId};
 
-/// A subscription's dataflow: the relation and the indexes it reads, and where its changes go.
-pub(super) struct Subscribed {
+/// The dataflows of subscriptions, and those that new subscribers share, by relation.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    dataflows: BTreeMap<DataflowId, Installed>,
+    shared: BTreeMap<String, DataflowId>,
+}
+
+/// A dataflow whose changes are for subscribers: the relation and the indexes it reads, and where its changes go.
+struct Installed {
     relation: String,
     uses: Uses,
     feed: Arc<Feed>,
 }
 
+impl Subscriptions {
+    fn insert(&mut self, id: DataflowId, installed: Installed, kind: Kind) {
+        if kind == Kind::Shared {
+            self.shared.insert(installed.relation.clone(), id);
+        }
+        self.dataflows.insert(id, installed);
+    }
+
+    fn remove(&mut self, id: DataflowId) -> Option<Installed> {
+        self.shared.retain(|_, shared| *shared != id);
+        self.dataflows.remove(&id)
+    }
+
+    /// A new subscriber of the dataflow that those of a relation share, if there is one.
+    fn enter(&self, relation: &str, options: SubscribeOptions) -> Option<Entered> {
+        let id = *self.shared.get(relation)?;
+        let feed = self.dataflows.get(&id)?.feed.clone();
+        Some(Entered { subscriber: feed.enter(options), feed, id })
+    }
+}
+
 impl Definitions {
-    /// Installs the dataflow of a subscription to a relation. That of an output is part of checkpoints, and starts
-    /// with what it had there. Returns its feed, the columns of the changes, and the dataflow.
+    /// Subscribes to a relation. The dataflow of an output is part of checkpoints, and starts with what it had there.
     pub(crate) fn subscribe(
         &self,
         name: &str,
-        subscriber: Subscriber<'_>,
-    ) -> Result<(Arc<Feed>, SchemaRef, DataflowId)> {
+        client: Client<'_>,
+        instance: &Arc<Instance>,
+    ) -> Result<Subscription> {
+        let options = match client {
+            Client::Program(options) => options,
+            Client::Output(path) => {
+                let _lock = self.lock();
+                let entry = self.catalog.get(name)?;
+                let feeding = match path {
+                    Some(path) => Feeding::Output(path),
+                    None => Feeding::Alone(SubscribeOptions::new()),
+                };
+                let entered = self.install_feed(&entry, feeding)?;
+                return Ok(self.subscription(&entry, entered, Policy::Block, instance));
+            }
+        };
+        loop {
+            // A relation that is being replaced is not there for a moment.
+            let entry = self.catalog.get(name).or_else(|_| {
+                let _lock = self.lock();
+                self.catalog.get(name)
+            })?;
+            if let Some(subscription) = self.subscribe_to(&entry, options, instance)? {
+                return Ok(subscription);
+            }
+            // It was dropped meanwhile, and there may be another one.
+            let _lock = self.lock();
+            if self.is_there(&entry) {
+                return Err(Error::sql(format!("\"{name}\" cannot be read")));
+            }
+        }
+    }
+
+    fn subscription(
+        &self,
+        entry: &Entry,
+        entered: Entered,
+        policy: Policy,
+        instance: &Arc<Instance>,
+    ) -> Subscription {
+        let relation = entry.dataflow().filter(|_| entry.keeps_rows());
+        let of = Subscribed { name: entry.name.clone(), schema: entry.schema.clone(), relation };
+        Subscription::new(entered, of, policy, self.progress.clone(), Arc::downgrade(instance))
+    }
+
+    /// Subscribes to a relation, which sees everything that was committed before; `None` if it has been dropped.
+    fn subscribe_to(
+        &self,
+        entry: &Entry,
+        options: SubscribeOptions,
+        instance: &Arc<Instance>,
+    ) -> Result<Option<Subscription>> {
+        entry.changes()?;
+        let relation = entry.dataflow().filter(|_| entry.keeps_rows());
+        if relation.is_none() && options.policy == Policy::Resync {
+            return Err(Error::sql(format!(
+                "\"{}\" keeps no rows that a subscription could begin with again; CREATE MATERIALIZED VIEW makes a view that does",
+                entry.name
+            )));
+        }
+        let last = self.sequencer.last();
+        let entered = match self.is_shared(entry) {
+            true => self.enter_shared(entry, options)?,
+            false => {
+                let _lock = self.lock();
+                match self.is_there(entry) {
+                    true => Some(self.install_feed(entry, Feeding::Alone(options))?),
+                    false => None,
+                }
+            }
+        };
+        let Some(entered) = entered else { return Ok(None) };
+        let (feed, subscriber) = (entered.feed.clone(), entered.subscriber);
+        // From now on nothing that comes later is lost, and everything goes with the subscription if this fails.
+        let mut subscription = self.subscription(entry, entered, options.policy, instance);
+        match (relation, options.after) {
+            (Some(relation), after) => {
+                self.sequencer.sync(last)?;
+                let at_least = last.max(feed.begins());
+                let Some(rows) = self.progress.pin_one(relation, at_least)? else {
+                    return Ok(None);
+                };
+                match after {
+                    None => feed.begin(subscriber, rows),
+                    Some(after) => {
+                        let oldest = self.sequencer.oldest(relation, rows.0);
+                        check_kept(entry, after, oldest, last)?;
+                        subscription.begin_with(self.history(&rows, after)?);
+                        feed.skip(subscriber, rows.0.max(after));
+                    }
+                }
+            }
+            (None, Some(after)) => check_kept(entry, after, None, last)?,
+            (None, None) => {
+                if feed.snapshot(subscriber).is_none_or(|epoch| epoch < last) {
+                    let (rows, epoch) = self.rows_of(entry)?;
+                    subscription.begin_with(rows);
+                    feed.skip(subscriber, epoch);
+                }
+            }
+        }
+        Ok(Some(subscription))
+    }
+
+    /// Whether what the dataflow of a subscription makes does not depend on when it was built. A plain view drops changes that
+    /// come later than it says, which are others than those that one with other waterlines drops.
+    fn is_shared(&self, entry: &Entry) -> bool {
+        let is_determined = |view: &Entry| match &view.definition {
+            Definition::View(of) => view.keeps_rows() || of.lateness.is_empty(),
+            Definition::Table(_) | Definition::Declared(_) => true,
+        };
+        let entries = self.catalog.entries();
+        let (mut seen, mut next) = (Vec::new(), vec![entry]);
+        while let Some(view) = next.pop() {
+            if !is_determined(view) {
+                return false;
+            }
+            if !view.keeps_rows() && !seen.contains(&&*view.name) {
+                seen.push(&*view.name);
+                next.extend(
+                    view.depends.iter().filter_map(|name| entries.get(name)).map(|of| &**of),
+                );
+            }
+        }
+        true
+    }
+
+    /// A new subscriber of the dataflow that those of a relation share, which is installed if it is missing; `None` if the
+    /// relation has been dropped.
+    fn enter_shared(&self, entry: &Entry, options: SubscribeOptions) -> Result<Option<Entered>> {
+        if let Some(entered) = self.subscriptions.lock().enter(&entry.name, options) {
+            return Ok(Some(entered));
+        }
         let _lock = self.lock();
-        let entry = self.catalog.get(name)?;
+        if !self.is_there(entry) {
+            return Ok(None);
+        }
+        if let Some(entered) = self.subscriptions.lock().enter(&entry.name, options) {
+            return Ok(Some(entered));
+        }
+        self.install_feed(entry, Feeding::Shared(options)).map(Some)
+    }
+
+    /// Whether a relation has not been dropped since. The caller holds the definitions' lock.
+    fn is_there(&self, entry: &Entry) -> bool {
+        self.catalog.get(&entry.name).is_ok_and(|now| now.dataflow() == entry.dataflow())
+    }
+
+    /// The changes behind an epoch that a version of a relation has.
+    fn history(&self, rows: &PinnedRows, after: Epoch) -> Result<(Arc<Feed>, SubscriberId)> {
+        let feed = self.feed(1, Kind::Alone);
+        let subscriber = feed.enter(SubscribeOptions::unlimited());
+        resume(&feed, rows, after)?;
+        Ok((feed, subscriber))
+    }
+
+    /// All rows of a plain view, and the epoch as of which they are. The dataflow that makes them is gone when this returns.
+    fn rows_of(&self, entry: &Entry) -> Result<((Arc<Feed>, SubscriberId), Epoch)> {
+        let _lock = self.lock();
+        let Entered { feed, subscriber, id } = self.install_feed(entry, Feeding::Rows)?;
+        let epoch = feed.snapshot(subscriber).unwrap_or_default();
+        self.cut(id);
+        Ok(((feed, subscriber), epoch))
+    }
+
+    fn feed(&self, workers: usize, kind: Kind) -> Arc<Feed> {
+        Feed::new(workers, kind, self.progress.clone(), self.poison.clone(), &self.context)
+    }
+
+    /// Installs a dataflow whose changes go to a feed, which has one subscriber. The caller holds the definitions' lock.
+    fn install_feed(&self, entry: &Entry, feeding: Feeding<'_>) -> Result<Entered> {
+        let name = &entry.name;
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes, &|index| {
             self.indexes.is_there(index)
         })?;
-        let (progress, poison) = (self.progress.clone(), self.poison.clone());
-        let feed = Feed::new(self.sequencer.workers(), progress, poison, &self.context);
-        let role = match subscriber {
-            Subscriber::New => Role::Subscription { behind: None },
-            Subscriber::After(epoch) => {
-                let relation = entry.dataflow().filter(|_| entry.keeps_rows());
-                Role::Subscription { behind: relation.map(|id| (id, epoch)) }
+        let later = entry.keeps_rows();
+        let (kind, options, role) = match feeding {
+            Feeding::Shared(options) => (Kind::Shared, options, Role::Subscription { later }),
+            Feeding::Alone(options) => (Kind::Alone, options, Role::Subscription { later: false }),
+            Feeding::Rows => {
+                let options = SubscribeOptions::unlimited();
+                (Kind::Rows, options, Role::Subscription { later: false })
             }
-            Subscriber::Output(path) => {
-                Role::Kept(DataflowKey::output(name, path, compiled.plan.fingerprint()))
+            Feeding::Output(path) => {
+                let key = DataflowKey::output(name, path, compiled.plan.fingerprint());
+                (Kind::Alone, SubscribeOptions::new(), Role::Kept(key))
             }
         };
+        let feed = self.feed(self.sequencer.workers(), kind);
+        let subscriber = feed.enter(options);
         let (id, uses) = self.install_plan(&compiled, None, role, |view| Dataflow::View {
             name: format!("subscription {} to {name}", view.id.0),
             plan: view.plan.clone(),
             indexes: view.indexes.clone(),
             sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.start))),
         })?;
-        self.subscriptions
-            .lock()
-            .insert(id, Subscribed { relation: name.to_owned(), uses, feed: feed.clone() });
-        Ok((feed, entry.schema.clone(), id))
+        let installed = Installed { relation: name.clone(), uses, feed: feed.clone() };
+        self.subscriptions.lock().insert(id, installed, kind);
+        Ok(Entered { feed, subscriber, id })
     }
 
-    /// Removes a subscription's dataflow, unless that has been done.
-    pub(crate) fn unsubscribe(&self, id: DataflowId) {
-        let ended = self.subscriptions.lock().remove(&id);
+    /// A subscriber leaves a feed. Its dataflow goes with the last one, unless it is gone already.
+    pub(crate) fn unsubscribe(&self, id: DataflowId, feed: &Feed, subscriber: SubscriberId) {
+        let ended = {
+            let mut subscriptions = self.subscriptions.lock();
+            match feed.leave(subscriber) {
+                true => subscriptions.remove(id),
+                false => None,
+            }
+        };
         if let Some(ended) = ended {
             self.sequencer.remove(id);
             self.release(&ended.uses);
         }
     }
 
-    /// As [`Definitions::unsubscribe`], but changes of complete epochs are still delivered.
+    /// Removes the dataflow of a feed, unless that has been done. Changes of complete epochs are still delivered.
     pub(crate) fn cut(&self, id: DataflowId) {
-        let ended = self.subscriptions.lock().remove(&id);
+        let ended = self.subscriptions.lock().remove(id);
         if let Some(ended) = ended {
             self.end(id, &ended);
         }
@@ -77,27 +284,59 @@ impl Definitions {
 
     /// Whether there is a subscription to a relation.
     pub(super) fn is_subscribed(&self, relation: &str) -> bool {
-        self.subscriptions.lock().values().any(|subscribed| subscribed.relation == relation)
+        let subscriptions = self.subscriptions.lock();
+        subscriptions.dataflows.values().any(|installed| installed.relation == relation)
     }
 
     /// Cuts the subscriptions to a relation.
     pub(super) fn cut_all(&self, relation: &str) {
         let mut subscriptions = self.subscriptions.lock();
-        for (id, ended) in
-            subscriptions.extract_if(.., |_, subscribed| subscribed.relation == relation)
-        {
-            self.end(id, &ended);
-        }
+        subscriptions.shared.remove(relation);
+        let ended = subscriptions.dataflows.extract_if(.., |_, of| of.relation == relation);
+        ended.for_each(|(id, ended)| self.end(id, &ended));
     }
 
-    fn end(&self, id: DataflowId, subscribed: &Subscribed) {
-        subscribed.feed.cut();
+    fn end(&self, id: DataflowId, installed: &Installed) {
+        installed.feed.cut();
         self.sequencer.remove(id);
-        self.release(&subscribed.uses);
+        self.release(&installed.uses);
     }
 
     /// Ends all feeds; the workers are about to shut down.
     pub(crate) fn close(&mut self) {
-        self.subscriptions.get_mut().values().for_each(|subscribed| subscribed.feed.cut());
+        let subscriptions = self.subscriptions.get_mut();
+        subscriptions.dataflows.values().for_each(|installed| installed.feed.cut());
     }
+}
+
+/// What a dataflow of changes is for.
+enum Feeding<'a> {
+    /// All subscribers of the relation; these are the options of the first.
+    Shared(SubscribeOptions),
+    /// One subscriber.
+    Alone(SubscribeOptions),
+    /// The rows as of when it is built.
+    Rows,
+    /// An output to a path.
+    Output(&'a str),
+}
+
+/// Fails if the changes of a relation behind an epoch are not kept: all behind `oldest` are, up to the last epoch.
+fn check_kept(entry: &Entry, after: Epoch, oldest: Option<Epoch>, last: Epoch) -> Result<()> {
+    let name = &entry.name;
+    let message = match oldest {
+        Some(oldest) if (oldest..=last).contains(&after) => return Ok(()),
+        Some(oldest) if after < oldest => format!(
+            "the changes of \"{name}\" behind epoch {after} are gone, those behind epoch {oldest} are kept; subscribe without \
+             an epoch to begin with a snapshot, and let the engine keep a longer history"
+        ),
+        Some(_) => format!(
+            "there is no epoch {after} yet, the last one is {last}; subscribe without an epoch to begin with a snapshot"
+        ),
+        None => format!(
+            "the changes of \"{name}\" are not kept, because it is neither a materialized view nor a table with its rows; \
+             subscribe without an epoch to begin with a snapshot"
+        ),
+    };
+    Err(Error::Gone { message, oldest })
 }

@@ -24,8 +24,9 @@ pub(crate) enum Role {
     Kept(DataflowKey),
     /// As `Kept`, and it starts with the state of another dataflow, whose place it takes.
     Moved(DataflowKey, Box<RestoredDataflow>),
-    /// A subscription: to one that has had all changes of a relation up to an epoch, it goes on behind that if it can.
-    Subscription { behind: Option<(DataflowId, Epoch)> },
+    /// Its changes are for subscribers: of what it reads only those behind the epoch that it is built as of, if it is for
+    /// `later` ones.
+    Subscription { later: bool },
 }
 
 impl Role {
@@ -44,7 +45,7 @@ pub(crate) struct Start {
     /// The epoch that it is built as of.
     pub(crate) as_of: Epoch,
     /// Whether only changes behind that are of use.
-    pub(crate) goes_on: bool,
+    pub(crate) later: bool,
 }
 
 impl Sequencer {
@@ -148,7 +149,8 @@ impl Sequencer {
         self.progress.wait(last)?;
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;
-        let mut start = Start { as_of: last, goes_on: false };
+        let later = matches!(role, Role::Subscription { later: true });
+        let start = Start { as_of: last, later };
         let mut resumed = match role {
             Role::Kept(key) | Role::Moved(key, _) => {
                 let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
@@ -158,12 +160,7 @@ impl Sequencer {
                 state.kept.insert(id, Kept { key, since, built_for });
                 resumed
             }
-            Role::Subscription { behind: Some((relation, epoch)) }
-                if self.has_changes(state, relation, epoch) =>
-            {
-                start = Start { as_of: epoch, goes_on: true };
-                Some(vec![Resumed::behind(epoch); self.workers()])
-            }
+            Role::Subscription { later: true } => Some(vec![Resumed::behind(last); self.workers()]),
             Role::Subscription { .. } => None,
         };
         let (waterlines, is_kept) = (&mut state.waterlines, state.kept.contains_key(&id));
@@ -182,11 +179,10 @@ impl Sequencer {
         Ok(id)
     }
 
-    /// Whether all changes of a relation behind an epoch are kept.
-    fn has_changes(&self, state: &State, relation: DataflowId, epoch: Epoch) -> bool {
-        let last = self.last();
-        let kept = last.saturating_sub(self.history)..=last;
-        kept.contains(&epoch) && state.kept.get(&relation).is_some_and(|kept| kept.since <= epoch)
+    /// The first epoch behind which all changes of a relation are kept as of `epoch`; `None` if it keeps none.
+    pub(crate) fn oldest(&self, relation: DataflowId, epoch: Epoch) -> Option<Epoch> {
+        let since = self.state.lock().kept.get(&relation)?.since;
+        Some(since.max(epoch.saturating_sub(self.history)))
     }
 
     /// Removes a dataflow. Snapshots that readers have pinned stay readable.

@@ -26,7 +26,7 @@ use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::source::OutputWriter;
-use crate::subscription::Subscriber;
+use crate::subscription::Client;
 
 /// Which rows of a view an output writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -269,11 +269,8 @@ impl Instance {
             }
             OpenedOutput::Changes(opened) => opened,
         };
-        let subscriber = match &name {
-            Some(name) => Subscriber::Output(&name.path),
-            None => Subscriber::New,
-        };
-        let subscription = self.subscribe(relation, subscriber)?;
+        let lasting = name.as_ref().map(|name| &*name.path);
+        let subscription = self.subscribe(relation, Client::Output(lasting))?;
         let lasting = name.map(|name| (name, self.poison.clone()));
         let writing = Writing { path, subscription, writer, schema, written, lasting };
         let running = Running::start(relation, writing)?;

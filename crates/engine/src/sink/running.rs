@@ -132,7 +132,7 @@ impl Writing {
                     // Nobody waits for it if the checkpoint has failed.
                     let _ = reached.send((epoch, self.writer.sync()?));
                 }
-                Step::End => return Ok(()),
+                Step::Nothing | Step::End => return Ok(()),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One change per epoch, with each row in it once.
+//! One change per epoch, with each row in it once: made once, for all subscribers.
 
 use std::collections::HashMap;
 
@@ -10,34 +10,81 @@ use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, SortField};
 
 use super::Change;
-use super::waiting::Delivery;
+use super::queue::Delivery;
 use crate::error::{Error, Result};
 use crate::transaction::change::TableChange;
 
 impl Delivery {
-    /// The change it makes; `None` if the workers' parts cancel each other out.
-    pub(super) fn consolidate(self, schema: &SchemaRef) -> Result<Option<Change>> {
-        let Self { epoch, parts, first } = self;
-        let mut parts = parts.into_iter().map(part).collect::<Result<Vec<Part>>>()?;
-        let change = match parts.len() {
-            0 => Change {
-                epoch,
-                rows: RecordBatch::new_empty(schema.clone()),
-                weights: ScalarBuffer::default(),
-            },
-            // A worker's own part is consolidated already.
-            1 => {
-                let (rows, weights) = parts.remove(0);
-                Change { epoch, rows, weights }
+    /// The change it makes; `None` if the workers' parts cancel each other out. Subscribers that take it later find it
+    /// consolidated, unless it is in a file.
+    pub(super) fn change(&self, schema: &SchemaRef) -> Result<Option<Change>> {
+        let loaded = self.load(schema)?;
+        let (epoch, is_snapshot) = (self.epoch, self.is_snapshot);
+        Ok(match loaded {
+            Some((rows, weights)) => Some(Change { epoch, rows, weights, is_snapshot }),
+            None => is_snapshot.then(|| Change::empty(epoch, schema)),
+        })
+    }
+
+    /// Its rows, if there are any.
+    fn load(&self, schema: &SchemaRef) -> Result<Option<Part>> {
+        let mut parts = self.parts.lock();
+        if let Some(whole) = &parts.whole {
+            return Ok(Some(whole.clone()));
+        }
+        let is_in_memory = |change: &TableChange| change.rows().in_memory().is_some();
+        let are_in_memory = parts.changes.iter().all(is_in_memory);
+        let whole = match &parts.changes[..] {
+            [] => return Ok(None),
+            // Readers of a file do not wait for each other.
+            [one] if !are_in_memory => {
+                let one = one.clone();
+                drop(parts);
+                return part(one).map(Some);
             }
-            _ => merge(epoch, &parts, schema)?,
+            [one] => part(one.clone())?,
+            several => {
+                let several = several.iter().cloned().map(part).collect::<Result<Vec<Part>>>()?;
+                match parts.is_consolidated {
+                    // They are pieces of one part, in a file.
+                    true => concatenate(&several, schema)?,
+                    false => merge(&several, schema)?,
+                }
+            }
         };
-        Ok((first || change.rows.num_rows() > 0).then_some(change))
+        let is_empty = whole.0.num_rows() == 0;
+        if are_in_memory {
+            parts.changes = match is_empty {
+                true => Vec::new(),
+                false => vec![TableChange::weighted(&whole.0, whole.1.clone())?],
+            };
+            parts.is_consolidated = true;
+            parts.whole = (!is_empty).then(|| whole.clone());
+        }
+        Ok((!is_empty).then_some(whole))
+    }
+}
+
+impl Change {
+    /// That a relation with these columns has no rows.
+    fn empty(epoch: Epoch, schema: &SchemaRef) -> Self {
+        let rows = RecordBatch::new_empty(schema.clone());
+        Self { epoch, rows, weights: ScalarBuffer::default(), is_snapshot: true }
+    }
+
+    /// All rows of a relation, whose parts have no row in common.
+    pub(super) fn snapshot(epoch: Epoch, parts: &[Part], schema: &SchemaRef) -> Result<Self> {
+        let (rows, weights) = match parts {
+            [] => return Ok(Self::empty(epoch, schema)),
+            [one] => one.clone(),
+            parts => concatenate(parts, schema)?,
+        };
+        Ok(Self { epoch, rows, weights, is_snapshot: true })
     }
 }
 
 /// Rows and weights of one epoch.
-type Part = (RecordBatch, ScalarBuffer<i64>);
+pub(super) type Part = (RecordBatch, ScalarBuffer<i64>);
 
 /// The rows of a change that waited, and their weights.
 fn part(change: TableChange) -> Result<Part> {
@@ -46,17 +93,23 @@ fn part(change: TableChange) -> Result<Part> {
     Ok((rows, weights))
 }
 
-/// The change that parts make together.
-fn merge(epoch: Epoch, parts: &[Part], schema: &SchemaRef) -> Result<Change> {
+/// Parts that have no row in common.
+fn concatenate(parts: &[Part], schema: &SchemaRef) -> Result<Part> {
     let rows = concat_batches(schema, parts.iter().map(|(rows, _)| rows))?;
-    let weights = parts.iter().flat_map(|(_, weights)| weights.iter().copied());
+    let weights = parts.iter().flat_map(|(_, weights)| weights.iter().copied()).collect();
+    Ok((rows, weights))
+}
+
+/// The change that parts make together, with each row in it once.
+fn merge(parts: &[Part], schema: &SchemaRef) -> Result<Part> {
+    let (rows, weights) = concatenate(parts, schema)?;
     let fields = schema.fields().iter().map(|field| SortField::new(field.data_type().clone()));
     let converter = RowConverter::new(fields.collect())?;
     let encoded = converter.convert_columns(rows.columns())?;
     // For each distinct row, where it first occurs and its weight so far.
     let mut places: HashMap<&[u8], usize> = HashMap::with_capacity(rows.num_rows());
     let mut sums: Vec<(u64, i64)> = Vec::with_capacity(rows.num_rows());
-    for (row, weight) in weights.enumerate() {
+    for (row, weight) in weights.iter().copied().enumerate() {
         let place = *places.entry(encoded.row(row).data()).or_insert(sums.len());
         if place == sums.len() {
             sums.push((row as u64, 0));
@@ -69,7 +122,7 @@ fn merge(epoch: Epoch, parts: &[Part], schema: &SchemaRef) -> Result<Change> {
     sums.retain(|(_, weight)| *weight != 0);
     let places = UInt64Array::from_iter_values(sums.iter().map(|(place, _)| *place));
     let weights = sums.iter().map(|(_, weight)| *weight).collect();
-    Ok(Change { epoch, rows: take_record_batch(&rows, &places)?, weights })
+    Ok((take_record_batch(&rows, &places)?, weights))
 }
 
 #[cfg(test)]
@@ -78,10 +131,12 @@ mod tests {
 
     use arrow::array::{ArrayRef, AsArray, Int64Array};
     use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+    use parking_lot::Mutex;
 
+    use super::super::queue::Parts;
     use super::*;
 
-    fn delivery(parts: &[&[(i64, i64)]], first: bool) -> Option<Vec<(i64, i64)>> {
+    fn delivery(parts: &[&[(i64, i64)]], is_snapshot: bool) -> Option<Vec<(i64, i64)>> {
         let part = |rows: &&[(i64, i64)]| {
             let column: ArrayRef =
                 Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
@@ -89,12 +144,16 @@ mod tests {
             let weights = rows.iter().map(|row| row.1).collect();
             TableChange::weighted(&batch, weights).expect("as many weights as rows")
         };
-        let parts: Vec<_> = parts.iter().map(part).collect();
-        let fields = parts.first().map(|_| Field::new("n", DataType::Int64, false));
+        let changes: Vec<_> = parts.iter().map(part).collect();
+        let fields = changes.first().map(|_| Field::new("n", DataType::Int64, false));
         let schema = Arc::new(Schema::new(fields.into_iter().collect::<Vec<_>>()));
-        let change = Delivery { epoch: 3, parts, first }
-            .consolidate(&schema)
-            .expect("rows can be compared")?;
+        let parts = Mutex::new(Parts::new(changes));
+        let delivery = Delivery { epoch: 3, is_snapshot, parts };
+        let change = || delivery.change(&schema).expect("rows can be compared");
+        let (first, again) = (change(), change());
+        assert_eq!(first.is_some(), again.is_some());
+        let (change, again) = (first?, again?);
+        assert_eq!((&change.rows, &change.weights), (&again.rows, &again.weights));
         let rows = change
             .rows
             .columns()
@@ -114,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_change_is_delivered_even_if_it_is_empty() {
+    fn a_snapshot_is_delivered_even_if_it_is_empty() {
         assert_eq!(delivery(&[], true), Some(Vec::new()));
     }
 }

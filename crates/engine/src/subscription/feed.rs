@@ -1,44 +1,93 @@
-//! The queue between the workers and a subscriber.
+//! The queue between the workers and the subscribers of one dataflow.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
 
 use alluvium_dataflow::sink::Sink;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Failure};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Mutex, MutexGuard};
 
-use super::waiting::{Delivery, Waiting};
+use super::PinnedRows;
+use super::options::{Policy, SubscribeOptions};
+use super::queue::{Delivery, Lag, Place, Queue};
 use crate::error::Result;
 use crate::poison::{Poison, Waited};
 use crate::sequencer::Start;
 use crate::transaction::change::TableChange;
 use crate::worker::Progress;
 
-/// How many deliveries may wait before commits are held up.
-const BOUND: usize = 1024;
-
-/// Merges the changes of the workers into deliveries, one per epoch that all of them have passed.
+/// Merges the changes of the workers into deliveries, one per epoch that all of them have passed, and keeps these until all
+/// subscribers have taken them.
 pub(crate) struct Feed {
     state: Mutex<State>,
-    arrived: Condvar,
+    kind: Kind,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
+    /// What progress wakes when epochs become durable.
+    durable: Waker,
 }
+
+/// What a feed is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// All subscribers of a relation, who come while it runs. They read the relation as of an epoch that is complete, so later
+    /// deliveries stay for them.
+    Shared,
+    /// One subscriber.
+    Alone,
+    /// What one subscriber begins with: all rows. It ends with their delivery.
+    Rows,
+}
+
+/// Names a subscriber of a feed.
+pub(crate) type SubscriberId = u64;
 
 struct State {
     /// Per worker, the first epoch that is not complete there; `None` when there will be no more.
     frontiers: Vec<Option<Epoch>>,
-    waiting: Waiting,
-    /// Whether the first delivery, of all rows, is still to be made.
-    first: bool,
-    /// Whether it goes on behind an epoch: then it has no such delivery.
-    goes_on: bool,
-    congested: bool,
+    queue: Queue,
+    /// Deliveries are of later epochs than this one. It is not known before the dataflow is built.
+    begins: Option<Epoch>,
+    /// The epoch of the delivery of all rows, if there is one.
+    snapshot: Option<Epoch>,
+    /// Whether that is still to be made.
+    is_snapshot_due: bool,
+    subscribers: BTreeMap<SubscriberId, Subscriber>,
+    next_subscriber: SubscriberId,
+    /// The smallest lag that is too much for a subscriber.
+    limits: Lag,
+    /// How many subscribers hold up commits.
+    congested: usize,
+    /// The epoch whose durability this will be told of.
+    watched: Option<Epoch>,
     mark: Option<Mark>,
     /// Whether nothing more will be delivered.
-    closed: bool,
+    is_closed: bool,
+    /// Whether there are no subscribers any more, and nothing is kept.
+    is_abandoned: bool,
+}
+
+/// One subscriber.
+struct Subscriber {
+    at: At,
+    /// It has all changes up to this epoch.
+    has: Option<Epoch>,
+    /// What it begins with.
+    pinned: Option<PinnedRows>,
+    options: SubscribeOptions,
+    is_congested: bool,
+    /// Whom to wake when something is there.
+    waker: Option<Waker>,
+}
+
+enum At {
+    Place(Place),
+    /// It was this far behind, and nothing is kept for it any more.
+    Behind(Lag),
 }
 
 /// A request for the place between the deliveries up to an epoch and later ones.
@@ -49,47 +98,129 @@ struct Mark {
     is_passed: bool,
 }
 
-/// What is taken from a feed.
+/// What a subscriber takes.
 pub(super) enum Taken {
-    Delivery(Delivery),
+    Delivery(Arc<Delivery>),
+    /// All rows, which come before the next delivery.
+    Pinned(PinnedRows),
     /// All deliveries up to a marked epoch have been taken.
     Mark(Epoch),
-    /// There is nothing yet, or never will be.
+    /// It was this far behind, so that its changes were dropped. Those behind the complete epoch are kept for it from now on if
+    /// it is to get a new snapshot.
+    Dropped(Lag),
+    /// There is nothing yet.
     Nothing,
+    /// There never will be.
+    End,
 }
 
 impl Feed {
     pub(crate) fn new(
         workers: usize,
+        kind: Kind,
         progress: Arc<Progress>,
         poison: Arc<Poison>,
         context: &StateContext,
     ) -> Arc<Self> {
         let state = State {
             frontiers: vec![Some(0); workers],
-            waiting: Waiting::new(context),
-            first: true,
-            goes_on: false,
-            congested: false,
+            queue: Queue::new(context),
+            begins: None,
+            snapshot: None,
+            is_snapshot_due: false,
+            subscribers: BTreeMap::new(),
+            next_subscriber: 0,
+            limits: NO_LIMITS,
+            congested: 0,
+            watched: None,
             mark: None,
-            closed: false,
+            is_closed: false,
+            is_abandoned: false,
         };
-        let feed =
-            Arc::new(Self { state: Mutex::new(state), arrived: Condvar::new(), progress, poison });
+        let feed = Arc::new_cyclic(|me| {
+            let (state, durable) = (Mutex::new(state), Arc::new(Durable(me.clone())).into());
+            Self { state, kind, progress, poison, durable }
+        });
         feed.poison.register(&feed);
-        let waited: Arc<dyn Waited> = feed.clone();
-        feed.progress.watch(Arc::downgrade(&waited));
         feed
     }
 
-    /// There is no delivery of all rows: the subscriber has these.
-    pub(super) fn go_on(&self) {
+    /// Its dataflow starts so.
+    fn start(&self, Start { as_of, later }: Start) {
         let mut state = self.state.lock();
-        (state.first, state.goes_on) = (false, true);
+        if state.begins.is_none() {
+            state.begins = Some(as_of);
+            (state.snapshot, state.is_snapshot_due) = ((!later).then_some(as_of), !later);
+        }
     }
 
-    pub(super) fn goes_on(&self) -> bool {
-        self.state.lock().goes_on
+    /// Adds a subscriber, who gets all that is kept and what comes later.
+    pub(crate) fn enter(&self, options: SubscribeOptions) -> SubscriberId {
+        let mut state = self.state.lock();
+        let at = At::Place(state.queue.enter());
+        let (has, pinned, is_congested, waker) = (None, None, false, None);
+        let subscriber = Subscriber { at, has, pinned, options, is_congested, waker };
+        let id = state.next_subscriber;
+        state.next_subscriber += 1;
+        state.subscribers.insert(id, subscriber);
+        state.find_limits();
+        id
+    }
+
+    /// A subscriber takes no more. Returns whether it was the last one.
+    pub(crate) fn leave(&self, id: SubscriberId) -> bool {
+        let mut state = self.state.lock();
+        let Some(subscriber) = state.subscribers.remove(&id) else { return false };
+        if let At::Place(place) = subscriber.at {
+            state.queue.leave(place);
+        }
+        if subscriber.is_congested {
+            self.relieve(&mut state);
+        }
+        state.find_limits();
+        if !state.subscribers.is_empty() {
+            self.trim(&mut state);
+            return false;
+        }
+        state.is_abandoned = true;
+        state.queue.clear();
+        true
+    }
+
+    /// The epoch of the delivery of all rows, if a subscriber who has just entered gets one.
+    pub(crate) fn snapshot(&self, id: SubscriberId) -> Option<Epoch> {
+        let state = self.state.lock();
+        let At::Place(place) = state.subscribers.get(&id)?.at else { return None };
+        let is_there = match state.queue.peek(place) {
+            Some(delivery) => delivery.is_snapshot,
+            None => state.is_snapshot_due,
+        };
+        state.snapshot.filter(|_| is_there)
+    }
+
+    /// The epoch behind which there are deliveries, now or later, for a subscriber who has just entered.
+    pub(crate) fn begins(&self) -> Epoch {
+        self.state.lock().begins.unwrap_or_default()
+    }
+
+    /// A subscriber begins with these rows, and gets the changes of later epochs.
+    pub(crate) fn begin(&self, id: SubscriberId, rows: PinnedRows) {
+        let epoch = rows.0;
+        if let Some(subscriber) = self.state.lock().subscribers.get_mut(&id)
+            && let At::Place(_) = subscriber.at
+        {
+            subscriber.pinned = Some(rows);
+        }
+        self.skip(id, epoch);
+    }
+
+    /// A subscriber has all changes up to an epoch from elsewhere.
+    pub(crate) fn skip(&self, id: SubscriberId, epoch: Epoch) {
+        let mut state = self.state.lock();
+        if let Some(subscriber) = state.subscribers.get_mut(&id) {
+            subscriber.has = Some(epoch);
+            self.skip_known(&mut state, id);
+        }
     }
 
     /// Marks the place behind the deliveries up to an epoch. The caller keeps later ones from being committed.
@@ -99,98 +230,285 @@ impl Feed {
 
     /// All workers have put their changes up to the marked epoch.
     pub(crate) fn pass_mark(&self) {
-        if let Some(mark) = &mut self.state.lock().mark {
+        let mut state = self.state.lock();
+        if let Some(mark) = &mut state.mark {
             mark.is_passed = true;
         }
-        self.arrived.notify_all();
+        self.wake_all(state);
     }
 
-    /// The next delivery, or the mark before it. Nothing if there is none yet (or, if it may `wait`, when there will be none).
-    pub(super) fn take(&self, wait: bool) -> Result<Taken> {
+    /// The next delivery, or the mark before it. If there is nothing yet, `waker` is woken once there is something; without
+    /// one, nobody is.
+    pub(super) fn take(&self, id: SubscriberId, waker: Option<&Waker>) -> Result<Taken> {
         let mut state = self.state.lock();
-        loop {
-            self.poison.check()?;
-            let ready = state.waiting.first();
-            if let Some(Mark { epoch, is_passed }) = state.mark
-                && ready.map_or(is_passed || state.closed, |ready| ready > epoch)
-            {
-                state.mark = None;
-                return Ok(Taken::Mark(epoch));
+        self.poison.check()?;
+        self.skip_known(&mut state, id);
+        let State { subscribers, queue, mark, is_closed, .. } = &mut *state;
+        let Some(subscriber) = subscribers.get_mut(&id) else { return Ok(Taken::End) };
+        subscriber.waker = None;
+        let place = match &mut subscriber.at {
+            At::Place(place) => place,
+            At::Behind(lag) => {
+                let lag = *lag;
+                if subscriber.options.policy == Policy::Resync {
+                    (subscriber.at, subscriber.has) = (At::Place(queue.enter()), None);
+                }
+                return Ok(Taken::Dropped(lag));
             }
-            let is_durable = ready.is_some_and(|epoch| self.progress.is_durable(epoch));
-            if is_durable && let Some(delivery) = state.waiting.take() {
-                self.relieve(&mut state);
-                return Ok(Taken::Delivery(delivery));
+        };
+        if let Some(rows) = subscriber.pinned.take() {
+            return Ok(Taken::Pinned(rows));
+        }
+        let ready = queue.peek(*place).map(|delivery| delivery.epoch);
+        if let Some(Mark { epoch, is_passed }) = *mark
+            && ready.map_or(is_passed || *is_closed, |ready| ready > epoch)
+        {
+            *mark = None;
+            return Ok(Taken::Mark(epoch));
+        }
+        let Some(epoch) = ready else {
+            if *is_closed {
+                return Ok(Taken::End);
             }
-            if !wait || state.closed && ready.is_none() {
+            subscriber.waker = waker.cloned();
+            return Ok(Taken::Nothing);
+        };
+        if !self.progress.is_durable(epoch) {
+            subscriber.waker = waker.cloned();
+            if waker.is_none() || !self.watch(&mut state, epoch) {
                 return Ok(Taken::Nothing);
             }
-            self.arrived.wait(&mut state);
+        }
+        let State { subscribers, queue, .. } = &mut *state;
+        let Some(subscriber) = subscribers.get_mut(&id) else { return Ok(Taken::End) };
+        subscriber.waker = None;
+        let At::Place(place) = &mut subscriber.at else { return Ok(Taken::Nothing) };
+        let Some(delivery) = queue.take(place) else { return Ok(Taken::Nothing) };
+        let lag = queue.lag(*place);
+        if subscriber.is_congested && !subscriber.is_behind(lag) {
+            subscriber.is_congested = false;
+            self.relieve(&mut state);
+        }
+        self.trim(&mut state);
+        Ok(Taken::Delivery(delivery))
+    }
+
+    /// Reads rows for a subscriber, as [`Poison::guard`] does.
+    pub(super) fn guard<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.poison.guard(read)
+    }
+
+    /// Nobody waits for a subscriber's next delivery any longer.
+    pub(super) fn give_up(&self, id: SubscriberId) {
+        let mut state = self.state.lock();
+        if let Some(subscriber) = state.subscribers.get_mut(&id) {
+            subscriber.waker = None;
         }
     }
 
-    /// The subscriber has been dropped: nothing more is kept.
-    pub(super) fn close(&self) {
+    /// Adds changes of an epoch that is not delivered yet.
+    pub(super) fn put(&self, epoch: Epoch, change: TableChange) -> Result<()> {
         let mut state = self.state.lock();
-        state.closed = true;
-        state.waiting.clear();
-        self.relieve(&mut state);
-    }
-
-    fn put(&self, epoch: Epoch, change: TableChange) -> Result<()> {
-        let mut state = self.state.lock();
-        match state.closed {
+        match state.is_abandoned || state.is_closed {
             true => Ok(()),
-            false => state.waiting.put(epoch, change),
+            false => state.queue.put(epoch, change),
         }
     }
 
-    /// `worker` has passed all epochs before `frontier`; the view was built as of `as_of`.
-    fn advance(&self, worker: usize, frontier: Option<Epoch>, as_of: Epoch) {
+    /// `worker` has passed all epochs before `frontier`.
+    fn advance(&self, worker: usize, frontier: Option<Epoch>) {
         let mut state = self.state.lock();
         state.frontiers[worker] = frontier;
-        if state.closed {
+        if state.is_abandoned || state.is_closed {
             return;
         }
         let all = state.frontiers.iter().flatten().min().copied();
         let passed = |epoch: Epoch| all.is_none_or(|all| epoch < all);
-        if state.first && passed(as_of) {
-            state.first = false;
-            state.waiting.deliver(as_of, true);
+        if state.is_snapshot_due
+            && let Some(as_of) = state.snapshot
+            && passed(as_of)
+        {
+            state.is_snapshot_due = false;
+            state.queue.deliver(as_of, true);
+            if self.kind == Kind::Rows {
+                state.queue.cut();
+                state.is_closed = true;
+            }
         }
-        while let Some(epoch) = state.waiting.next()
+        while let Some(epoch) = state.queue.pending()
             && passed(epoch)
         {
-            state.waiting.deliver(epoch, false);
+            state.queue.deliver(epoch, false);
         }
-        state.closed = all.is_none();
-        if state.waiting.len() > BOUND && !state.congested {
-            state.congested = true;
-            self.progress.congest();
-        }
-        self.arrived.notify_all();
+        state.is_closed |= all.is_none();
+        self.trim(&mut state);
+        let unread = self.limit(&mut state);
+        self.notify(state);
+        drop(unread);
+    }
+
+    /// All changes have been put: each epoch is delivered.
+    pub(super) fn finish(&self) {
+        let workers = self.state.lock().frontiers.len();
+        (0..workers).for_each(|worker| self.advance(worker, None));
     }
 
     /// The dataflow is about to be removed: epochs that are not complete are never delivered.
     pub(crate) fn cut(&self) {
         let mut state = self.state.lock();
-        state.closed = true;
-        state.waiting.cut();
-        self.arrived.notify_all();
+        state.is_closed = true;
+        state.queue.cut();
+        self.wake_all(state);
     }
 
+    /// Drops what a subscriber has already.
+    fn skip_known(&self, state: &mut State, id: SubscriberId) {
+        let State { subscribers, queue, .. } = state;
+        let Some(Subscriber { at: At::Place(place), has: Some(has), .. }) =
+            subscribers.get_mut(&id)
+        else {
+            return;
+        };
+        while queue.peek(*place).is_some_and(|delivery| delivery.epoch <= *has) {
+            queue.take(place);
+        }
+        self.trim(state);
+    }
+
+    /// Forgets what neither a subscriber will take nor one that comes now.
+    fn trim(&self, state: &mut State) {
+        state.queue.trim(match self.kind {
+            Kind::Shared => self.progress.complete(),
+            Kind::Alone | Kind::Rows => Epoch::MAX,
+        });
+    }
+
+    /// Holds up commits, or drops what waits, where that is too much. Returns versions that nobody will read: to drop them may
+    /// take a while.
+    fn limit(&self, state: &mut State) -> Vec<PinnedRows> {
+        let State { subscribers, queue, limits, congested, .. } = state;
+        let mut unread = Vec::new();
+        if !limits.is_exceeded_by(queue.longest_lag()) {
+            return unread;
+        }
+        let before = *congested;
+        for subscriber in subscribers.values_mut() {
+            let At::Place(place) = subscriber.at else { continue };
+            let lag = queue.lag(place);
+            if !subscriber.is_behind(lag) || subscriber.is_congested {
+                continue;
+            }
+            match subscriber.options.policy {
+                Policy::Block => {
+                    subscriber.is_congested = true;
+                    *congested += 1;
+                }
+                Policy::Disconnect | Policy::Resync => {
+                    queue.leave(place);
+                    subscriber.at = At::Behind(lag);
+                    unread.extend(subscriber.pinned.take());
+                }
+            }
+        }
+        if before == 0 && *congested > 0 {
+            self.progress.congest();
+        }
+        self.trim(state);
+        unread
+    }
+
+    /// A subscriber no longer holds up commits.
     fn relieve(&self, state: &mut State) {
-        if state.congested && state.waiting.len() <= BOUND {
-            state.congested = false;
+        state.congested -= 1;
+        if state.congested == 0 {
             self.progress.decongest();
         }
+    }
+
+    /// Wakes the subscribers for whom something is there that is durable. When more becomes durable, this is called again.
+    fn notify(&self, mut state: MutexGuard<'_, State>) {
+        let mut woken = Vec::new();
+        loop {
+            let durable = self.progress.durable();
+            let State { subscribers, queue, is_closed, .. } = &mut *state;
+            let mut least: Option<Epoch> = None;
+            for Subscriber { at, has, waker, .. } in subscribers.values_mut() {
+                if waker.is_none() {
+                    continue;
+                }
+                let next = match at {
+                    At::Place(place) => queue.peek_behind(*place, *has).map(|next| next.epoch),
+                    At::Behind(_) => Some(0),
+                };
+                match next {
+                    Some(epoch) if epoch <= durable => woken.extend(waker.take()),
+                    Some(epoch) => least = Some(least.map_or(epoch, |least| least.min(epoch))),
+                    None if *is_closed => woken.extend(waker.take()),
+                    None => {}
+                }
+            }
+            match least {
+                Some(epoch) if self.watch(&mut state, epoch) => {}
+                Some(_) | None => break,
+            }
+        }
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Has this told when an epoch is durable. Returns whether it has become so meanwhile.
+    fn watch(&self, state: &mut State, epoch: Epoch) -> bool {
+        let is_watched = |watched: Epoch| watched <= epoch && !self.progress.is_durable(watched);
+        if !state.watched.is_some_and(is_watched) {
+            state.watched = Some(epoch);
+            self.progress.watch(epoch, self.durable.clone());
+        }
+        self.progress.is_durable(epoch)
+    }
+
+    fn wake_all(&self, mut state: MutexGuard<'_, State>) {
+        let wakers =
+            state.subscribers.values_mut().filter_map(|subscriber| subscriber.waker.take());
+        let wakers: Vec<Waker> = wakers.collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// No lag is too much.
+const NO_LIMITS: Lag = Lag { epochs: u64::MAX, bytes: u64::MAX };
+
+impl State {
+    fn find_limits(&mut self) {
+        let options = || self.subscribers.values().map(|subscriber| subscriber.options);
+        let epochs = options().map(|options| options.epochs).min();
+        let bytes = options().map(|options| options.bytes).min();
+        self.limits = epochs.zip(bytes).map_or(NO_LIMITS, |(epochs, bytes)| Lag { epochs, bytes });
+    }
+}
+
+impl Subscriber {
+    /// Whether this is further behind than it may be.
+    fn is_behind(&self, lag: Lag) -> bool {
+        let SubscribeOptions { epochs, bytes, .. } = self.options;
+        Lag { epochs, bytes }.is_exceeded_by(lag)
     }
 }
 
 impl Waited for Feed {
     fn wake(&self) {
-        drop(self.state.lock());
-        self.arrived.notify_all();
+        self.wake_all(self.state.lock());
+    }
+}
+
+/// Tells a feed that epochs have become durable.
+struct Durable(Weak<Feed>);
+
+impl Wake for Durable {
+    fn wake(self: Arc<Self>) {
+        if let Some(feed) = self.0.upgrade() {
+            feed.notify(feed.state.lock());
+        }
     }
 }
 
@@ -202,18 +520,16 @@ pub(crate) struct FeedSink {
 }
 
 impl FeedSink {
-    /// For a view that starts so. If it goes on the feed has only later changes.
-    pub(crate) fn new(feed: Arc<Feed>, worker: usize, Start { as_of, goes_on }: Start) -> Self {
-        if goes_on {
-            feed.go_on();
-        }
-        Self { feed, worker, start: Start { as_of, goes_on } }
+    /// For a dataflow that starts so.
+    pub(crate) fn new(feed: Arc<Feed>, worker: usize, start: Start) -> Self {
+        feed.start(start);
+        Self { feed, worker, start }
     }
 }
 
 impl Sink for FeedSink {
     fn changes(&mut self, epoch: Epoch, rows: RecordBatch, weights: ScalarBuffer<i64>) {
-        if self.start.goes_on && epoch <= self.start.as_of {
+        if self.start.later && epoch <= self.start.as_of {
             return;
         }
         let put =
@@ -222,7 +538,7 @@ impl Sink for FeedSink {
     }
 
     fn frontier(&mut self, frontier: Option<Epoch>) {
-        self.feed.advance(self.worker, frontier, self.start.as_of);
+        self.feed.advance(self.worker, frontier);
     }
 }
 

@@ -1,25 +1,45 @@
 //! Subscriptions: the changes of a view, epoch by epoch.
 //!
-//! A subscription is a dataflow of its own, built over the view as of the last complete epoch. Each worker
-//! puts its changes into one [`Feed`]; an epoch is delivered when all workers have passed it.
+//! All subscribers of a relation share one dataflow, which has the changes behind the epoch it was built as of. Each worker puts
+//! its changes into one [`Feed`]; an epoch is delivered when all workers have passed it. A delivery is kept once, in the
+//! feed's [queue](queue), until all subscribers have taken it; each has its place in the queue. The first to take it
+//! [consolidates](consolidate) it.
+//!
+//! A subscriber begins with the rows of the relation as of an epoch, read from a pinned version, and takes the deliveries of
+//! later epochs. Since the feed keeps those that are later than the complete epoch, it does not matter when it comes. The rows of
+//! a plain view, which nothing keeps, come from a dataflow: from the shared one for who subscribes first, else from one that ends
+//! once it has given them.
+//!
+//! One that waits leaves a waker in the feed, which is woken when a delivery is there and durable; calls that block [park](park)
+//! on the same wakers.
 
+mod beginning;
 mod consolidate;
 pub(crate) mod feed;
-mod waiting;
+mod options;
+mod park;
+mod queue;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
+use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::SchemaRef;
+use futures::Stream;
 
-use alluvium_trace::Epoch;
-
-use self::feed::{Feed, Taken};
-use crate::error::Result;
+use self::feed::{Feed, SubscriberId, Taken};
+use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::worker::DataflowId;
+use crate::worker::{DataflowId, Progress};
+
+pub(crate) use self::beginning::resume;
+pub use self::options::{Policy, SubscribeOptions};
 
 /// The changes of one epoch.
 #[derive(Clone, Debug)]
@@ -31,34 +51,87 @@ pub struct Change {
     /// By how much each row changes: a positive weight adds copies of the row, a negative one takes copies
     /// away; never zero.
     pub weights: ScalarBuffer<i64>,
+    /// Whether this is a snapshot: these are all rows as of the end of the epoch, and replace what the subscriber has.
+    pub is_snapshot: bool,
 }
 
-/// The changes of a view, or of a table: first all that it holds as of the last complete epoch, which may
-/// be nothing, then one [`Change`] for every epoch that changes it, in order. One that [goes on](Self::goes_on) has no
-/// such first change.
+/// The changes of a view, or of a table: first a [snapshot](Change::is_snapshot), all that it holds as of the last complete
+/// epoch, which may be nothing, then one [`Change`] for every epoch that changes it, in order. One that
+/// [goes on behind an epoch](crate::Engine::subscribe_from) has no such first change.
 ///
-/// As an iterator it waits for the next change, and ends when the view is dropped or the engine is closed.
-/// An error is its last item.
+/// As an iterator it waits for the next change, and as a [`Stream`] it wakes the task that waits; no thread waits for it. Both
+/// end when the view is dropped or the engine is closed. An error is the last item, except that of an
+/// [interrupt](crate::Interrupt). A program that uses both traits says which `next` it calls: `StreamExt::next(&mut changes)`.
 ///
-/// Changes that have not been taken are kept, in files where they take much memory, and a subscription that is more than 1,024 changes behind holds up
-/// commits: a thread that both commits and subscribes has to take changes in between. A thread that panics while it owns
-/// a subscription poisons the engine, because changes would be lost.
+/// Changes that have not been taken are kept, once for all subscribers, in files where they take much memory. A subscription that
+/// is more than 1,024 changes behind holds up commits, unless it has another [`Policy`]: a thread that both commits and subscribes
+/// has to take changes in between. A thread that panics while it owns a subscription poisons the engine, because changes would
+/// be lost.
 pub struct Subscription {
     feed: Arc<Feed>,
+    subscriber: SubscriberId,
+    /// What comes before that.
+    beginning: Option<(Arc<Feed>, SubscriberId)>,
+    name: String,
     schema: SchemaRef,
+    /// The dataflow of the feed.
     id: DataflowId,
+    /// The dataflow of the relation, if it keeps rows.
+    relation: Option<DataflowId>,
+    policy: Policy,
+    progress: Arc<Progress>,
     instance: Weak<Instance>,
-    failed: bool,
+    /// Whether a snapshot comes next, which has not been pinned.
+    is_resyncing: bool,
+    is_over: bool,
 }
+
+/// A subscriber of a feed.
+pub(crate) struct Entered {
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) subscriber: SubscriberId,
+    /// The dataflow of the feed.
+    pub(crate) id: DataflowId,
+}
+
+/// A relation as a subscriber sees it.
+pub(crate) struct Subscribed {
+    pub(crate) name: String,
+    pub(crate) schema: SchemaRef,
+    /// Its dataflow, if that keeps its rows.
+    pub(crate) relation: Option<DataflowId>,
+}
+
+/// A version of a relation: an epoch, and a snapshot for each worker.
+pub(crate) type PinnedRows = (Epoch, Vec<Snapshot>);
 
 impl Subscription {
     pub(crate) fn new(
-        feed: Arc<Feed>,
-        schema: SchemaRef,
-        id: DataflowId,
+        Entered { feed, subscriber, id }: Entered,
+        Subscribed { name, schema, relation }: Subscribed,
+        policy: Policy,
+        progress: Arc<Progress>,
         instance: Weak<Instance>,
     ) -> Self {
-        Self { feed, schema, id, instance, failed: false }
+        Self {
+            feed,
+            subscriber,
+            beginning: None,
+            name,
+            schema,
+            id,
+            relation,
+            policy,
+            progress,
+            instance,
+            is_resyncing: false,
+            is_over: false,
+        }
+    }
+
+    /// What this feed still has for a subscriber comes first.
+    pub(crate) fn begin_with(&mut self, beginning: (Arc<Feed>, SubscriberId)) {
+        self.beginning = Some(beginning);
     }
 
     /// Its dataflow.
@@ -76,58 +149,144 @@ impl Subscription {
         &self.schema
     }
 
-    /// Whether it goes on behind the epoch that [`Engine::subscribe_from`](crate::Engine::subscribe_from) was given. Else its
-    /// first change has all rows.
-    pub fn goes_on(&self) -> bool {
-        self.feed.goes_on()
+    /// Whether it has ended: nothing will come any more. It is not known to have ended before that was returned.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The next change if there is one already; does not wait.
     ///
     /// After [`crate::Engine::wait`] for an epoch has returned, all changes up to that epoch are there.
     pub fn try_next(&mut self) -> Result<Option<Change>> {
-        self.take(false)
+        self.change(None).map(|step| match step {
+            Step::Change(change) => Some(change),
+            Step::Mark(_) | Step::Nothing | Step::End => None,
+        })
     }
 
-    fn take(&mut self, wait: bool) -> Result<Option<Change>> {
-        loop {
-            match self.step(wait)? {
-                Step::Change(change) => return Ok(Some(change)),
-                Step::Mark(_) => {}
-                Step::End => return Ok(None),
-            }
-        }
+    /// The next change; waits for it, but not longer than `timeout`. `None` if there was none in that time, or at once if it has
+    /// [ended](Self::is_over).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let db = alluvium::Engine::builder().workers(1).open_in_memory()?;
+    /// db.execute("CREATE TABLE t (a BIGINT)")?;
+    /// let mut changes = db.subscribe("t")?;
+    /// assert!(changes.next_timeout(Duration::from_secs(60))?.is_some_and(|change| change.is_snapshot));
+    /// assert!(changes.next_timeout(Duration::from_millis(1))?.is_none());
+    /// db.execute("INSERT INTO t VALUES (1)")?;
+    /// assert!(changes.next_timeout(Duration::from_secs(60))?.is_some_and(|change| change.epoch == 1));
+    /// # Ok::<(), alluvium::Error>(())
+    /// ```
+    pub fn next_timeout(&mut self, timeout: Duration) -> Result<Option<Change>> {
+        let step = self.wait(Instant::now().checked_add(timeout), Self::change)?;
+        Ok(match step {
+            Some(Step::Change(change)) => Some(change),
+            Some(Step::Mark(_) | Step::Nothing | Step::End) | None => None,
+        })
     }
 
     /// Waits for what comes next.
     pub(crate) fn next_step(&mut self) -> Result<Step> {
-        self.step(true)
+        Ok(self.wait(None, Self::step)?.unwrap_or(Step::End))
     }
 
-    fn step(&mut self, wait: bool) -> Result<Step> {
+    /// Waits until there is something; `None` at the deadline.
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        look: impl Fn(&mut Self, Option<&Waker>) -> Result<Step>,
+    ) -> Result<Option<Step>> {
+        let found = park::until(deadline, |waker| {
+            Ok(match look(self, Some(waker))? {
+                Step::Nothing => Poll::Pending,
+                step => Poll::Ready(step),
+            })
+        });
+        if !matches!(found, Ok(Some(_))) {
+            self.feed.give_up(self.subscriber);
+        }
+        found
+    }
+
+    /// The next change, past marks.
+    fn change(&mut self, waker: Option<&Waker>) -> Result<Step> {
         loop {
-            match self.feed.take(wait)? {
+            match self.step(waker)? {
+                Step::Mark(_) => {}
+                step => return Ok(step),
+            }
+        }
+    }
+
+    /// What comes next. If there is nothing yet `waker` is woken once there is.
+    fn step(&mut self, waker: Option<&Waker>) -> Result<Step> {
+        if self.is_over {
+            return Ok(Step::End);
+        }
+        let step = self.look(waker);
+        self.is_over = match &step {
+            Ok(step) => matches!(step, Step::End),
+            Err(error) => *error != Error::Interrupted,
+        };
+        step
+    }
+
+    fn look(&mut self, waker: Option<&Waker>) -> Result<Step> {
+        loop {
+            if self.is_resyncing && !self.resync()? {
+                return Ok(Step::End);
+            }
+            let (feed, subscriber) = match &self.beginning {
+                Some((feed, subscriber)) => (feed, *subscriber),
+                None => (&self.feed, self.subscriber),
+            };
+            match feed.take(subscriber, waker)? {
                 Taken::Delivery(delivery) => {
-                    if let Some(change) = delivery.consolidate(&self.schema)? {
+                    if let Some(change) = delivery.change(&self.schema)? {
                         return Ok(Step::Change(change));
                     }
                 }
+                Taken::Pinned(rows) => {
+                    let read = || beginning::snapshot(&rows, &self.schema);
+                    return self.feed.guard(read).map(Step::Change);
+                }
                 Taken::Mark(epoch) => return Ok(Step::Mark(epoch)),
-                Taken::Nothing => return Ok(Step::End),
+                Taken::Dropped(_) if self.policy == Policy::Resync => self.is_resyncing = true,
+                Taken::Dropped(lag) => {
+                    let (relation, epochs, bytes) = (self.name.clone(), lag.epochs, lag.bytes);
+                    return Err(Error::Behind { relation, epochs, bytes });
+                }
+                Taken::Nothing => return Ok(Step::Nothing),
+                Taken::End if self.beginning.take().is_some() => {}
+                Taken::End => return Ok(Step::End),
             }
         }
+    }
+
+    /// Begins with a snapshot again, as of the last complete epoch: there is nothing to wait for. Returns false if the relation
+    /// has been dropped.
+    fn resync(&mut self) -> Result<bool> {
+        let complete = self.progress.complete();
+        let pinned = self.relation.map(|relation| self.progress.pin_one(relation, complete));
+        let rows = pinned.transpose()?.flatten();
+        self.is_resyncing = false;
+        if let Some(rows) = rows {
+            self.feed.begin(self.subscriber, rows);
+            return Ok(true);
+        }
+        Ok(false)
     }
 }
 
 /// Who subscribes.
 #[derive(Clone, Copy)]
-pub(crate) enum Subscriber<'a> {
-    /// Somebody who knows nothing yet.
-    New,
-    /// Somebody who has had all changes up to an epoch.
-    After(Epoch),
-    /// An output to a path, which goes on after a restart.
-    Output(&'a str),
+pub(crate) enum Client<'a> {
+    /// A program.
+    Program(SubscribeOptions),
+    /// An output, and its path if it goes on after a restart. It has a dataflow of its own, which ends with it.
+    Output(Option<&'a str>),
 }
 
 /// What comes next in a subscription.
@@ -135,7 +294,9 @@ pub(crate) enum Step {
     Change(Change),
     /// All changes up to an epoch that was marked have come.
     Mark(Epoch),
-    /// There is no change yet, or never will be.
+    /// There is no change yet.
+    Nothing,
+    /// There never will be.
     End,
 }
 
@@ -143,12 +304,24 @@ impl Iterator for Subscription {
     type Item = Result<Change>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
+        match self.wait(None, Self::change) {
+            Ok(Some(Step::Change(change))) => Some(Ok(change)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
         }
-        let change = self.take(true);
-        self.failed = change.is_err();
-        change.transpose()
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Result<Change>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.get_mut().change(Some(context.waker())) {
+            Ok(Step::Change(change)) => Poll::Ready(Some(Ok(change))),
+            Ok(Step::Nothing) => Poll::Pending,
+            Ok(Step::Mark(_) | Step::End) => Poll::Ready(None),
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
     }
 }
 
@@ -160,12 +333,13 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.feed.close();
-        if let Some(instance) = self.instance.upgrade() {
-            if std::thread::panicking() {
-                instance.poison.spread("a subscriber panicked".to_owned());
-            }
-            instance.definitions.unsubscribe(self.id);
+        let Some(instance) = self.instance.upgrade() else {
+            self.feed.leave(self.subscriber);
+            return;
+        };
+        if std::thread::panicking() {
+            instance.poison.spread("a subscriber panicked".to_owned());
         }
+        instance.definitions.unsubscribe(self.id, &self.feed, self.subscriber);
     }
 }

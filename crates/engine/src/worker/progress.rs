@@ -5,6 +5,7 @@ use std::hint;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,8 +83,8 @@ pub(crate) struct Progress {
     changed: Condvar,
     /// What each worker holds.
     metrics: Vec<Arc<Metrics>>,
-    /// What waits for epochs to become durable besides.
-    feeds: Mutex<Vec<Weak<dyn Waited>>>,
+    /// Those who wait for epochs to become durable, whether or not these are complete.
+    durable: Mutex<BTreeMap<Epoch, Vec<Waker>>>,
     /// What reads dataflows again and again.
     readers: Mutex<Vec<(DataflowId, Weak<dyn Reader>)>>,
     poison: Arc<Poison>,
@@ -137,10 +138,18 @@ impl Progress {
         let durable = Epoch::MAX;
         let state = State { workers, complete: start, durable, times, congested: 0 };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let (feeds, readers) = Default::default();
+        let (awaited, readers) = Default::default();
         let complete = AtomicU64::new(start);
-        let progress =
-            Arc::new(Self { state, complete, spin, changed, metrics, feeds, readers, poison });
+        let progress = Arc::new(Self {
+            state,
+            complete,
+            spin,
+            changed,
+            metrics,
+            durable: awaited,
+            readers,
+            poison,
+        });
         progress.poison.register(&progress);
         progress
     }
@@ -209,14 +218,21 @@ impl Progress {
         let mut state = self.state.lock();
         state.durable = state.durable.max(epoch);
         self.advance(state);
-        self.feeds.lock().iter().filter_map(Weak::upgrade).for_each(|feed| feed.wake());
+        let mut waiting = self.durable.lock();
+        let later = waiting.split_off(&epoch.saturating_add(1));
+        let over = std::mem::replace(&mut *waiting, later);
+        drop(waiting);
+        over.into_values().flatten().for_each(Waker::wake);
     }
 
-    /// Wakes this one whenever epochs become durable, until it is dropped.
-    pub(crate) fn watch(&self, feed: Weak<dyn Waited>) {
-        let mut feeds = self.feeds.lock();
-        feeds.retain(|feed| feed.strong_count() > 0);
-        feeds.push(feed);
+    /// Wakes this one once an epoch is durable. The caller looks whether it is so already after this.
+    pub(crate) fn watch(&self, epoch: Epoch, waker: Waker) {
+        self.durable.lock().entry(epoch).or_default().push(waker);
+    }
+
+    /// All epochs up to this one are durable.
+    pub(crate) fn durable(&self) -> Epoch {
+        self.state.lock().durable
     }
 
     /// Whether all epochs up to this one are durable.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::Int64Type;
-use alluvium::{Engine, Subscription};
+use alluvium::{Engine, Error, Subscription};
 use tempfile::TempDir;
 
 use crate::support::query;
@@ -94,8 +94,8 @@ fn commit(engine: &Engine, committer: u64, acknowledged: u64) {
 }
 
 /// Prints the changes of a relation.
-fn follow(subscription: Subscription) {
-    print(if subscription.goes_on() { "on" } else { "anew" });
+fn follow(subscription: Subscription, goes_on: bool) {
+    print(if goes_on { "on" } else { "anew" });
     for change in subscription {
         let change = change.unwrap();
         let mut line = format!("change {}", change.epoch);
@@ -120,10 +120,13 @@ fn the_bank() {
     let variable = |name: &str| std::env::var(name).unwrap();
     let (workers, epoch) = (variable(WORKERS), variable(EPOCH).parse().unwrap());
     let engine = open(variable(DIRECTORY).as_ref(), workers.parse().unwrap());
-    let subscription = engine.subscribe_from("money", epoch).unwrap();
+    let (subscription, goes_on) = match engine.subscribe_from("money", epoch) {
+        Err(Error::Gone { .. }) => (engine.subscribe("money").unwrap(), false),
+        subscription => (subscription.unwrap(), true),
+    };
     let acknowledged = variable(ACKNOWLEDGED);
     thread::scope(|scope| {
-        scope.spawn(|| follow(subscription));
+        scope.spawn(move || follow(subscription, goes_on));
         for (committer, acknowledged) in (0..).zip(acknowledged.split(' ')) {
             let (engine, acknowledged) = (&engine, acknowledged.parse().unwrap());
             scope.spawn(move || commit(engine, committer, acknowledged));

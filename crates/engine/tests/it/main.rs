@@ -42,6 +42,7 @@ mod sql_functions;
 mod state;
 mod state_directory;
 mod streams;
+mod subscribers;
 mod subscriptions;
 mod support;
 mod temporal_filters;

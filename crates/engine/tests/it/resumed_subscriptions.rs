@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use alluvium::{Builder, Engine, Subscription};
+use alluvium::{Builder, Engine, Error, Subscription};
 use tempfile::TempDir;
 
 use crate::support::{batch_lines, query};
@@ -28,25 +28,38 @@ impl Replica {
     /// Takes all changes that are there.
     fn take(&mut self, subscription: &mut Subscription) {
         while let Some(change) = subscription.try_next().unwrap() {
-            assert!(change.epoch > self.epoch || !subscription.goes_on(), "no change comes twice");
+            if change.is_snapshot {
+                self.rows.clear();
+            } else {
+                assert!(change.epoch > self.epoch, "no change comes twice");
+            }
             self.epoch = change.epoch;
             for (row, weight) in batch_lines(&change.rows).into_iter().zip(change.weights.iter()) {
+                assert_ne!(*weight, 0);
                 *self.rows.entry(row).or_default() += weight;
             }
             self.rows.retain(|_, weight| *weight != 0);
         }
     }
 
-    /// Goes on in an engine, or begins anew; says whether it goes on.
+    /// Goes on in an engine, or begins with a snapshot; says whether it goes on.
     fn resume(&mut self, engine: &Engine, name: &str) -> bool {
-        let mut subscription = engine.subscribe_from(name, self.epoch).unwrap();
-        if !subscription.goes_on() {
-            *self = Self::default();
-        }
+        let (mut subscription, goes_on) = match engine.subscribe_from(name, self.epoch) {
+            Ok(subscription) => (subscription, true),
+            Err(Error::Gone { message, oldest }) => {
+                let oldest = oldest.unwrap();
+                assert!(oldest > self.epoch || self.epoch > engine.progress().committed);
+                assert!(
+                    oldest <= self.epoch || message.contains(&format!("behind epoch {oldest}"))
+                );
+                (engine.subscribe(name).unwrap(), false)
+            }
+            Err(error) => panic!("{error}"),
+        };
         engine.wait(engine.progress().committed).unwrap();
         self.take(&mut subscription);
         self.epoch = engine.progress().committed;
-        subscription.goes_on()
+        goes_on
     }
 
     fn lines(&self) -> Vec<String> {
@@ -173,7 +186,11 @@ fn a_subscriber_of_a_relation_that_was_made_again_begins_anew() {
     // Nobody keeps the changes of a plain view, and nobody has had an epoch that has not been.
     engine.execute("CREATE VIEW p AS SELECT * FROM t").unwrap();
     let last = engine.progress().committed;
-    assert!(!engine.subscribe_from("p", last).unwrap().goes_on());
-    assert!(!engine.subscribe_from("m", last + 1).unwrap().goes_on());
-    assert!(engine.subscribe_from("absent", 1).is_err());
+    let gone = |name, epoch| match engine.subscribe_from(name, epoch) {
+        Err(Error::Gone { oldest, .. }) => oldest,
+        other => panic!("{name} goes on behind {epoch}: {other:?}"),
+    };
+    assert_eq!(gone("p", last), None);
+    assert!(gone("m", last + 1).is_some_and(|oldest| oldest <= last));
+    assert!(matches!(engine.subscribe_from("absent", 1), Err(Error::Sql { .. })));
 }

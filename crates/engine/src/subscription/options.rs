@@ -1,0 +1,66 @@
+//! How somebody subscribes.
+
+/// What happens when a subscription is further behind than it may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Commits wait until it is not: no change is lost, and one subscriber that does not read stops all that write.
+    #[default]
+    Block,
+    /// The subscription ends with [`Error::Behind`](crate::Error::Behind), and nobody waits.
+    Disconnect,
+    /// What waits is dropped, and nobody waits. The next item is a [snapshot](crate::Change::is_snapshot), as of when the
+    /// subscriber asks for it. Only of what keeps its rows: a table or a materialized view.
+    Resync,
+}
+
+/// How to [subscribe](crate::Engine::subscribe_with): what happens to a subscriber that falls behind, and where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscribeOptions {
+    pub(crate) policy: Policy,
+    pub(crate) epochs: u64,
+    pub(crate) bytes: u64,
+    pub(crate) after: Option<u64>,
+}
+
+impl Default for SubscribeOptions {
+    fn default() -> Self {
+        Self { policy: Policy::default(), epochs: 1024, bytes: u64::MAX, after: None }
+    }
+}
+
+impl SubscribeOptions {
+    /// Those of [`Engine::subscribe`](crate::Engine::subscribe): a snapshot first; more than 1,024 changes that have not been
+    /// taken hold up commits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Those of a subscriber that may be behind as far as it is.
+    pub(crate) fn unlimited() -> Self {
+        Self { epochs: u64::MAX, ..Self::default() }
+    }
+
+    /// What happens when more changes wait than may.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// How many changes may wait, each of one epoch; by default 1,024.
+    #[must_use]
+    pub fn epochs(self, epochs: u64) -> Self {
+        Self { epochs, ..self }
+    }
+
+    /// How many bytes of rows may wait, in memory or in files; by default any number.
+    #[must_use]
+    pub fn bytes(self, bytes: u64) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Begins behind an epoch, as [`Engine::subscribe_from`](crate::Engine::subscribe_from) does, in place of a snapshot.
+    #[must_use]
+    pub fn after(self, epoch: u64) -> Self {
+        Self { after: Some(epoch), ..self }
+    }
+}
