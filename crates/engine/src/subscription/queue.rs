@@ -299,7 +299,7 @@ mod tests {
     fn a_delivery_is_kept_once_until_the_last_subscriber_has_taken_it() {
         let budget = MemoryBudget::unlimited();
         let mut queue = Queue::new(&StateContext::new(budget.clone(), None));
-        let mut deliver = |queue: &mut Queue, epoch| {
+        let deliver = |queue: &mut Queue, epoch| {
             queue.put(epoch, change(epoch as i64)).unwrap();
             queue.deliver(epoch, false);
         };
