@@ -45,12 +45,12 @@ fn until_opens_a_directory_without_its_last_epochs_and_says_where_they_are() {
     assert!(err(&refused).contains("it ends with epoch 2"), "{}", err(&refused));
     let until = sum(&directory, &["--until", "1"]);
     assert!(until.status.success(), "{}", err(&until));
-    assert_eq!(out(&until), "s\n3\n");
+    assert_eq!(out(&until), "s\r\n3\r\n");
     let aside = directory.join("aside/until-1");
     assert!(err(&until).contains(aside.to_str().unwrap()), "{}", err(&until));
     let again = sum(&directory, &[]);
-    assert_eq!((out(&again).as_str(), err(&again).as_str()), ("s\n3\n", ""));
-    assert_eq!(out(&sum(&aside, &[])), "s\n6\n");
+    assert_eq!((out(&again).as_str(), err(&again).as_str()), ("s\r\n3\r\n", ""));
+    assert_eq!(out(&sum(&aside, &[])), "s\r\n6\r\n");
     let alone = alluvium(&["-c", "SELECT 1", "--until", "1"], &[]);
     assert_eq!(alone.status.code(), Some(2), "{}", err(&alone));
 }
