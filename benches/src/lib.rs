@@ -54,6 +54,14 @@ pub fn run_program(
     })
 }
 
+/// The peak resident memory in bytes that the binary has written to a file of its statistics.
+///
+/// # Errors
+/// If it is not there.
+pub fn peak(stats: &Path) -> Result<u64> {
+    Ok(number(&fs::read_to_string(stats)?, "peak_rss_bytes")? as u64)
+}
+
 /// The time that the process has spent on processors so far, in seconds.
 pub fn processors() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -14,6 +14,7 @@ use crate::catalog::{FunctionInfo, RelationInfo};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
+use crate::query::Rows;
 use crate::session::{Outcome, Session};
 use crate::sink::OutputMode;
 use crate::source::Progress;
@@ -47,7 +48,7 @@ impl Engine {
         Session::new(self.clone())
     }
 
-    /// Executes statements, one after the other, in a session of their own; stops at the first error. A
+    /// Executes statements, one after the other, in a session of their own, as [`Session::execute`] does. A
     /// transaction that they leave open is rolled back.
     pub fn execute(&self, sql: &str) -> Result<Vec<Outcome>> {
         self.session().execute(sql)
@@ -59,19 +60,38 @@ impl Engine {
     }
 
     /// Answers one SELECT. It sees everything that was committed, on any handle, before it began.
+    ///
+    /// All rows are in memory at once, and count as memory that queries take until they are returned:
+    /// [`Engine::query_rows`] computes them as they are pulled.
     pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
         self.query_with(sql, &[])
     }
 
-    /// Answers one SELECT with values for its parameters: the first for `$1`, and so on.
+    /// As [`Engine::query`], with values for its parameters: the first for `$1`, and so on.
     pub fn query_with(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Vec<RecordBatch>> {
+        self.query_rows(sql, parameters)?.into_batches()
+    }
+
+    /// Begins to answer one SELECT with values for its parameters. Its rows are computed as they are pulled, however many there
+    /// are, and are all of the version that the query began with.
+    ///
+    /// ```
+    /// let db = alluvium::Engine::builder().workers(1).open_in_memory()?;
+    /// let mut count = 0;
+    /// for batch in db.query_rows("SELECT * FROM generate_series(1, $1)", &[100_000_i64.into()])? {
+    ///     count += batch?.num_rows();
+    /// }
+    /// assert_eq!(count, 100_000);
+    /// # Ok::<(), alluvium::Error>(())
+    /// ```
+    pub fn query_rows(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Rows> {
         let statements =
             alluvium_sql::statement::parse(sql).collect::<std::result::Result<Vec<_>, _>>()?;
         if let [statement] = &statements[..]
             && matches!(statement.kind, alluvium_sql::statement::StatementKind::Query(_))
-            && let Outcome::Rows { batches, .. } = self.session().run_with(statement, parameters)?
+            && let Outcome::Rows(rows) = self.session().run_with(statement, parameters)?
         {
-            return Ok(batches);
+            return Ok(rows);
         }
         Err(Error::sql("one SELECT is expected here"))
     }

@@ -19,8 +19,10 @@
 //! 5. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, the journal,
 //!    progress, and the queues of subscriptions, which may take the progress's lock.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use alluvium_sql::planner::{Planner, RegisteredFunctions};
 use alluvium_trace::Epoch;
@@ -101,7 +103,9 @@ impl Instance {
         ));
         let catalog = Arc::new(Catalog::default());
         let planner = Arc::new(Planner::new().with_functions(functions));
-        let query = Arc::new(QueryEngine::new(context.budget().policy().queries));
+        let bytes = context.budget().policy().queries;
+        let storage = context.storage().cloned();
+        let query = Arc::new(QueryEngine::new(bytes, storage, processors(), &poison));
         let connectors = Connectors::new(sources, sinks, poison.clone(), context.budget());
         Ok(Arc::new(Self {
             definitions: Definitions::new(
@@ -158,6 +162,11 @@ impl Instance {
             complete: self.reader.progress.complete(),
         }
     }
+}
+
+/// How many queries compute at once.
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 impl Drop for Instance {

@@ -57,7 +57,8 @@ impl Drop for Restored {
     }
 }
 
-fn watching<R>(interrupt: Option<Interrupt>, act: impl FnOnce() -> R) -> R {
+/// Runs `act`, whose calls on this thread end when this is requested.
+pub(crate) fn watching<R>(interrupt: Option<Interrupt>, act: impl FnOnce() -> R) -> R {
     let _restored = Restored(WATCHED.replace(interrupt));
     act()
 }
@@ -67,10 +68,9 @@ pub(crate) fn deferred<R>(act: impl FnOnce() -> R) -> R {
     watching(None, act)
 }
 
-/// What does `act` on another thread, which watches what this one does.
-pub(crate) fn inherited<R>(act: impl FnOnce() -> R) -> impl FnOnce() -> R {
-    let watched = WATCHED.with_borrow(Clone::clone);
-    move || watching(watched, act)
+/// The request that this thread watches.
+pub(crate) fn watched() -> Option<Interrupt> {
+    WATCHED.with_borrow(Clone::clone)
 }
 
 /// Whether this thread should end what it does.

@@ -90,6 +90,7 @@ pub use crate::engine::Engine;
 pub use crate::error::{Error, Result};
 pub use crate::file_access::FileAccess;
 pub use crate::interrupt::Interrupt;
+pub use crate::query::Rows;
 pub use crate::session::{Outcome, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{
@@ -100,7 +101,7 @@ pub use crate::state::State;
 pub use crate::state_directory::StateDirectory;
 pub use crate::subscription::{Change, Policy, SubscribeOptions, Subscription};
 pub use crate::transaction::Transaction;
-pub use crate::view::{View, ViewRows};
+pub use crate::view::View;
 
 /// The README's program, compiled and run.
 #[cfg(doctest)]

@@ -2,26 +2,19 @@
 
 use std::io::Write;
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
-use arrow::json::WriterBuilder;
 use arrow::json::writer::{JsonArray, JsonFormat, LineDelimited};
+use arrow::json::{Writer, WriterBuilder};
 
-/// Writes one array with one object per row, and a newline.
-pub(crate) fn write_array(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
-    write::<JsonArray>(to, batches)?;
-    Ok(writeln!(to)?)
+/// Writes one array with one object per row.
+pub(super) fn array<W: Write>(to: W) -> Writer<W, JsonArray> {
+    writer(to)
 }
 
 /// Writes one object per line.
-pub(crate) fn write_lines(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
-    write::<LineDelimited>(to, batches)
+pub(super) fn lines<W: Write>(to: W) -> Writer<W, LineDelimited> {
+    writer(to)
 }
 
-fn write<F: JsonFormat>(to: &mut impl Write, batches: &[RecordBatch]) -> Result<(), ArrowError> {
-    let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, F>(to);
-    for batch in batches {
-        writer.write(batch)?;
-    }
-    writer.finish()
+fn writer<W: Write, F: JsonFormat>(to: W) -> Writer<W, F> {
+    WriterBuilder::new().with_explicit_nulls(true).build::<_, F>(to)
 }

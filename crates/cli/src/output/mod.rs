@@ -3,6 +3,7 @@
 mod json;
 mod table;
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::slice;
@@ -26,6 +27,9 @@ pub(crate) enum Format {
     /// One object per line.
     Jsonl,
 }
+
+/// How many rows say how wide the columns of a table are.
+const FIRST_ROWS: usize = 1000;
 
 /// The output for results.
 pub(crate) struct Output<W> {
@@ -74,24 +78,66 @@ impl<W: Write> Output<W> {
         self.widths = widths;
     }
 
-    /// Writes the rows of a query and flushes them.
-    pub(crate) fn rows(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
+    /// Writes the rows of a query as they come, and flushes them.
+    pub(crate) fn rows<E>(
+        &mut self,
+        schema: &SchemaRef,
+        batches: impl IntoIterator<Item = Result<RecordBatch, E>>,
+    ) -> Result<(), Unwritten<E>> {
         let csv = self.csv();
         let (to, null) = (&mut self.to, self.null.as_deref());
-        let written = match self.format {
+        let mut batches = batches.into_iter().map(|rows| rows.map_err(Unwritten::Read));
+        match self.format {
             Format::Table => {
-                table::write(to, schema, batches, (null.unwrap_or("NULL"), &self.widths))
+                let mut table =
+                    table::Table::new(schema.clone(), null.unwrap_or("NULL"), &self.widths);
+                let mut first = Vec::new();
+                let mut count = 0;
+                while count < FIRST_ROWS
+                    && let Some(rows) = batches.next().transpose()?
+                {
+                    count += rows.num_rows();
+                    first.push(rows);
+                }
+                table.write(to, &first)?;
+                drop(first);
+                for rows in batches {
+                    table.write(to, &[rows?])?;
+                }
+                table.finish(to)?;
             }
             Format::Csv => {
                 csv.write_header(schema, to)?;
-                batches.iter().try_for_each(|rows| csv.write_rows(rows, to))?;
-                Ok(())
+                for rows in batches {
+                    csv.write_rows(&rows?, to)?;
+                }
             }
-            Format::Json => json::write_array(to, batches),
-            Format::Jsonl => json::write_lines(to, batches),
-        };
-        written.map_err(unwrap)?;
-        self.to.flush()
+            Format::Json => {
+                let mut json = json::array(&mut *to);
+                for rows in batches {
+                    json.write(&rows?)?;
+                }
+                json.finish()?;
+                writeln!(to)?;
+            }
+            Format::Jsonl => {
+                let mut json = json::lines(&mut *to);
+                for rows in batches {
+                    json.write(&rows?)?;
+                }
+                json.finish()?;
+            }
+        }
+        Ok(self.to.flush()?)
+    }
+
+    /// Writes rows that are there, and flushes them.
+    fn all(&mut self, schema: &SchemaRef, batches: &[RecordBatch]) -> io::Result<()> {
+        let batches = batches.iter().map(|rows| Ok::<_, Infallible>(rows.clone()));
+        self.rows(schema, batches).map_err(|unwritten| match unwritten {
+            Unwritten::Read(never) => match never {},
+            Unwritten::Write(error) => error,
+        })
     }
 
     /// Writes a part of a result; the first part includes the header.
@@ -105,7 +151,7 @@ impl<W: Write> Output<W> {
             self.csv().write_rows(rows, &mut self.to)?;
             return self.to.flush();
         }
-        self.rows(schema, slice::from_ref(rows))
+        self.all(schema, slice::from_ref(rows))
     }
 
     fn csv(&self) -> CsvText {
@@ -122,7 +168,7 @@ impl<W: Write> Output<W> {
         if self.format == Format::Table {
             writeln!(self.to, "{}", escaped(name, &[]))?;
         }
-        self.rows(schema, batches)
+        self.all(schema, batches)
     }
 
     /// Sets the format of subsequent results.
@@ -137,11 +183,26 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// The failure to write that arrow's writers wrap.
-fn unwrap(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, error) => error,
-        other => io::Error::other(other),
+/// Why rows are not written.
+#[derive(Debug)]
+pub(crate) enum Unwritten<E> {
+    /// They cannot be read.
+    Read(E),
+    Write(io::Error),
+}
+
+impl<E> From<io::Error> for Unwritten<E> {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl<E> From<ArrowError> for Unwritten<E> {
+    fn from(error: ArrowError) -> Self {
+        Self::Write(match error {
+            ArrowError::IoError(_, error) => error,
+            other => io::Error::other(other),
+        })
     }
 }
 
@@ -164,7 +225,7 @@ mod tests {
         .unwrap();
         let mut bytes = Vec::new();
         let mut output = Output::new(&mut bytes, format, null.map(str::to_string));
-        output.rows(&batch.schema(), &[batch.slice(0, 1), batch.slice(1, 3)]).unwrap();
+        output.all(&batch.schema(), &[batch.slice(0, 1), batch.slice(1, 3)]).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 
@@ -225,13 +286,52 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_written_as_rows_come_and_get_wider_where_they_must() {
+        let batch = |texts: Vec<&str>| {
+            let text = Arc::new(StringArray::from(texts)) as _;
+            RecordBatch::try_from_iter([("text", text)]).unwrap()
+        };
+        let first = batch(vec!["first"; FIRST_ROWS]);
+        let rows =
+            [first.clone(), batch(vec!["a", "b\nc"]), batch(vec!["wider"]), batch(vec!["widest"])];
+        let mut bytes = Vec::new();
+        let mut output = Output::new(&mut bytes, Format::Table, None);
+        output.rows(&first.schema(), rows.map(Ok::<_, Infallible>)).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..4], ["+-------+", "| text  |", "+-------+", "| first |"]);
+        assert_eq!(
+            lines[FIRST_ROWS + 3..],
+            ["| a     |", "| b     |", "| c     |", "| wider |", "| widest |", "+--------+"]
+        );
+    }
+
+    #[test]
+    fn rows_before_an_error_are_written() {
+        let batch = RecordBatch::try_from_iter([("a", Arc::new(Int32Array::from(vec![1])) as _)]);
+        let batch = batch.unwrap();
+        for (format, expected) in [
+            (Format::Table, ""),
+            (Format::Csv, "a\r\n1\r\n"),
+            (Format::Json, "[{\"a\":1}"),
+            (Format::Jsonl, "{\"a\":1}\n"),
+        ] {
+            let mut bytes = Vec::new();
+            let mut output = Output::new(&mut bytes, format, None);
+            let written = output.rows(&batch.schema(), [Ok(batch.clone()), Err("broken")]);
+            assert!(matches!(written, Err(Unwritten::Read("broken"))), "{format:?}");
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+        }
+    }
+
+    #[test]
     fn a_result_without_rows_still_has_its_columns() {
         let schema = RecordBatch::try_from_iter([("a", Arc::new(Int32Array::from(vec![0])) as _)])
             .unwrap()
             .schema();
         let empty = |format| {
             let mut bytes = Vec::new();
-            Output::new(&mut bytes, format, None).rows(&schema, &[]).unwrap();
+            Output::new(&mut bytes, format, None).all(&schema, &[]).unwrap();
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(empty(Format::Table), "+---+\n| a |\n+---+\n+---+\n");

@@ -112,7 +112,7 @@ impl<W: Write> Shell<W> {
         let sql = format!("{statement} {table} FROM '{}'", path.replace('\'', "''"));
         self.session.set_base("");
         for outcome in self.session.execute(&sql).map_err(message)? {
-            self.show(outcome).map_err(Ok)?;
+            self.show(outcome).map_err(Ok)?.map_err(message)?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use crate::args::{Origin, ShellArgs};
 use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{Output, Unwritten};
 use crate::program::{Filled, Piece, PieceKind, Position, Program, Variables, offset};
 use crate::progress::ProgressLine;
 use crate::prompt::Prompt;
@@ -318,11 +318,12 @@ impl<W: Write> Shell<W> {
                 around.after(&statement, &outcome)?;
                 Ok(outcome)
             });
-            match outcome {
+            let shown = match outcome {
                 Ok(outcome) => self.show(outcome)?,
-                Err(error) => {
-                    return Err(self.report_statement(program, piece, at(&error), &error));
-                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = shown {
+                return Err(self.report_statement(program, piece, at(&error), &error));
             }
             if self.variables.is_none() {
                 // In a program later statements do not wait for this one.
@@ -372,14 +373,19 @@ impl<W: Write> Shell<W> {
         Ok(all)
     }
 
-    /// Writes the result of a statement; at a prompt, also a confirmation of statements without one.
-    fn show(&mut self, outcome: Outcome) -> Result<(), Stop> {
+    /// Writes the result of a statement; at a prompt, also a confirmation of statements without one. The rows of a query are
+    /// computed meanwhile: an error of these is returned as the statement's.
+    fn show(&mut self, outcome: Outcome) -> Result<alluvium::Result<()>, Stop> {
         let confirmation = match outcome {
-            Outcome::Rows { schema, batches } => {
-                return self.output.rows(&schema, &batches).map_err(unwritten);
+            Outcome::Rows(rows) => {
+                return match self.output.rows(&rows.schema().clone(), rows) {
+                    Ok(()) => Ok(Ok(())),
+                    Err(Unwritten::Read(error)) => Ok(Err(error)),
+                    Err(Unwritten::Write(error)) => Err(unwritten(error)),
+                };
             }
-            Outcome::Text(text) => return self.output.text(&text).map_err(unwritten),
-            Outcome::Subscribed(subscription) => return self.follow(subscription),
+            Outcome::Text(text) => return self.output.text(&text).map(Ok).map_err(unwritten),
+            Outcome::Subscribed(subscription) => return self.follow(subscription).map(Ok),
             Outcome::Changed { rows, .. } => format!("{rows} rows changed"),
             Outcome::Copied { rows, refused, messages, .. } => {
                 self.copied.0 += rows;
@@ -390,8 +396,8 @@ impl<W: Write> Shell<W> {
             Outcome::Done => "done".to_string(),
         };
         match self.is_prompt {
-            true => self.output.text(&confirmation).map_err(unwritten),
-            false => Ok(()),
+            true => self.output.text(&confirmation).map(Ok).map_err(unwritten),
+            false => Ok(Ok(())),
         }
     }
 

@@ -66,11 +66,11 @@ fn compare(data: &str, workers: usize) -> Comparison {
 }
 
 fn compare_relation(session: &mut Session, sqlite: &Sqlite, relation: &str) {
-    let outcomes = session.execute(&format!("SELECT * FROM {relation}")).unwrap();
-    let [Outcome::Rows { batches, .. }] = &outcomes[..] else {
-        panic!("a query returns rows, not {outcomes:?}");
+    let outcome = session.execute(&format!("SELECT * FROM {relation}")).unwrap().remove(0);
+    let Outcome::Rows(rows) = outcome else {
+        panic!("a query returns rows, not {outcome:?}");
     };
-    let (ours, theirs) = (sqlite::rows(batches), sqlite.rows(relation));
+    let (ours, theirs) = (sqlite::rows(&rows.into_batches().unwrap()), sqlite.rows(relation));
     assert_eq!(ours.len(), theirs.len(), "rows of {relation}");
     for (ours, theirs) in ours.iter().zip(&theirs) {
         assert!(sqlite::same(ours, theirs), "{relation}: {ours:?} instead of {theirs:?}");

@@ -72,7 +72,7 @@ impl Workspace {
     /// The answer to a query as sorted lines, with `|` between values.
     pub fn query(&mut self, sql: &str) -> Vec<String> {
         match self.run(sql) {
-            Outcome::Rows { batches, .. } => lines(&batches),
+            Outcome::Rows(rows) => lines(&rows.into_batches().unwrap()),
             other => panic!("no rows: {other:?}"),
         }
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_sql::statement::{Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewKind};
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
 use super::{Definitions, lateness, relations};
@@ -218,7 +218,8 @@ fn rewritten(
     let added = added.map(|column| Entry::of_table(column, id));
     let defaults = added.as_ref().map(|column| writer.defaults(column, now));
     let mut staging = Staging::of_new(&altered, &writer.context);
-    let mut stage = |rows: RecordBatch| {
+    let mut before = reader.contents(&entry.name)?;
+    while let Some(rows) = before.pull()? {
         interrupt::check()?;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(altered.schema.fields().len());
         for field in altered.schema.fields() {
@@ -228,9 +229,8 @@ fn rewritten(
             let first = UInt32Array::from(vec![0; rows.num_rows()]);
             columns.push(take(default(defaults, &entry.name)?, &first, None)?);
         }
-        staging.insert(&columns).map(drop)
-    };
-    reader.each_row(&entry.name, &mut stage)?;
+        staging.insert(&columns)?;
+    }
     staging.into_insertions(writer.context.budget())
 }
 

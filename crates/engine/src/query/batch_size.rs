@@ -14,14 +14,18 @@ use super::table::RelationTable;
 /// The largest number of rows of a batch: that of a delta, so that what a scan reads is not cut.
 pub(super) const MOST: usize = DELTA_ROWS;
 
-/// The bytes of the longest batches, about.
+/// The bytes of the longest batches, about, where memory is plentiful.
 const BYTES: usize = 32 << 20;
+
+/// The part of the memory of queries that a batch may take: a sort merges many at once.
+const PART: usize = 32;
 
 /// Literals of fewer bytes may as well be in lists.
 const LONG: usize = 1 << 10;
 
-/// The number of rows of the batches of a plan, by its long literals and by the mean size of the rows it scans.
-pub(super) fn of(plan: &LogicalPlan) -> Result<usize> {
+/// The number of rows of the batches of a plan, by its long literals and by the mean size of the rows it scans, if queries have
+/// so much memory.
+pub(super) fn of(plan: &LogicalPlan, memory: usize) -> Result<usize> {
     let mut row = 0;
     plan.apply_with_subqueries(|node| {
         match node {
@@ -47,5 +51,5 @@ pub(super) fn of(plan: &LogicalPlan) -> Result<usize> {
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok((BYTES / row.max(1)).clamp(1, MOST))
+    Ok((BYTES.min(memory / PART) / row.max(1)).clamp(1, MOST))
 }

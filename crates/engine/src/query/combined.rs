@@ -46,9 +46,12 @@ pub(super) struct Combined {
 }
 
 impl Combined {
-    /// Adds a batch; those before it as one, if they are too many to wait for more.
+    /// Adds a batch. Returns those before it as one, or the batch alone, if they are too many to wait for more.
     pub(super) fn add(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>, ArrowError> {
         let (rows, bytes) = (batch.num_rows(), bytes_of(&batch));
+        if self.waiting.is_empty() && (rows > ROWS || bytes > BYTES) {
+            return Ok(Some(batch));
+        }
         let is_full =
             self.rows + rows > ROWS || self.bytes + bytes > BYTES || self.waiting.len() == BATCHES;
         let full = if is_full { self.finish()? } else { None };

@@ -7,61 +7,104 @@ use alluvium_sql::planner::{
     BoundedSimplifier, CrossJoinElimination, DisjointLists, EquijoinExtraction, ExactNumbers,
     FilterPushDown, IntervalsByLength, Microseconds, OneNan, TextToInterval,
 };
+use alluvium_storage::Storage;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::error::DataFusionError;
-use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{
-    GreedyMemoryPool, MemoryConsumer, MemoryPool, MemoryReservation,
-};
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::{displayable, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
-use futures::StreamExt;
-use tokio::runtime::{Builder, Handle};
-use tokio::task::unconstrained;
 
 use super::checked::CheckedArithmetic;
-use super::combined::Combined;
 use super::conditions::ConditionsInTurn;
 use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
 use super::key_order::KeyOrder;
+use super::memory::QueryMemory;
+use super::merge_joins::{self, MergeJoins};
+use super::running::{Again, Running, wait};
 use super::sequence::Sequences;
+use super::slots::{Slots, Turns};
+use super::spill::Spills;
 use super::{Answer, Plan, batch_size, simple, windows};
-use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::error::Result;
+use crate::poison::Poison;
 use crate::transaction::bytes_of;
 
 /// Optimises and runs plans whose scans can be read.
 pub(crate) struct QueryEngine {
-    /// The memory for rows that all queries hold together.
-    memory: Arc<dyn MemoryPool>,
+    memory: Arc<QueryMemory>,
+    slots: Arc<Slots>,
+    /// For rows that there is no memory for.
+    storage: Option<Arc<dyn Storage>>,
     /// Made when first needed: a program without queries starts without it.
     usual: OnceLock<Planning>,
     /// For [simple](simple::is_simple) plans.
     simple: OnceLock<Planning>,
+    /// For plans that have run out of memory.
+    merging: OnceLock<Planning>,
 }
+
+/// What a sort sets aside for its merges at most, in bytes.
+const SORT_RESERVATION: usize = 10 << 20;
+
+/// How many sorted files are merged at once, at most.
+const MERGED: usize = 128;
 
 /// The rules, functions and options for a plan, and what it runs in.
 #[derive(Clone)]
 struct Planning {
     state: SessionState,
     task: Arc<TaskContext>,
+    /// Whether operators may hold rows.
+    holds: bool,
 }
 
 impl Planning {
-    fn new(state: SessionState) -> Self {
-        Self { task: Arc::new(TaskContext::from(&state)), state }
+    fn new(state: SessionState, holds: bool) -> Self {
+        Self { task: Arc::new(TaskContext::from(&state)), state, holds }
+    }
+
+    fn physical(&self, plan: &Plan) -> Result<Arc<dyn ExecutionPlan>> {
+        let (state, logical) = (&self.state, &plan.logical);
+        Ok(wait(async {
+            match plan.is_optimized {
+                true => state.query_planner().create_physical_plan(logical, state).await,
+                false => state.create_physical_plan(logical).await,
+            }
+        })??)
+    }
+
+    /// What a plan runs in, with an account of its own if it needs one.
+    fn task(&self, memory: &Arc<QueryMemory>) -> Arc<TaskContext> {
+        if !self.holds {
+            return self.task.clone();
+        }
+        let runtime = self.task.runtime_env();
+        let runtime = RuntimeEnv { memory_pool: memory.account(), ..(*runtime).clone() };
+        let (session, config) = (self.task.session_id(), self.task.session_config().clone());
+        // Plans have their functions.
+        let task = TaskContext::new(
+            None,
+            session,
+            config,
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Arc::new(runtime),
+        );
+        Arc::new(task)
     }
 }
 
@@ -71,6 +114,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    pub(super) fn new(memory: &Arc<dyn MemoryPool>) -> Self {
+        Self { memory: MemoryConsumer::new("result").register(memory) }
+    }
+
     /// Counts these rows. Fails if there is no room for them.
     pub(crate) fn add(&self, rows: &RecordBatch) -> Result<()> {
         Ok(self.memory.try_grow(bytes_of(rows))?)
@@ -78,72 +125,83 @@ impl Held {
 }
 
 impl QueryEngine {
-    /// An engine whose queries hold at most `bytes` of rows together.
-    pub(crate) fn new(bytes: usize) -> Self {
-        let memory = Arc::new(GreedyMemoryPool::new(bytes));
-        Self { memory, usual: OnceLock::new(), simple: OnceLock::new() }
+    /// An engine whose queries share memory of so many bytes and then `storage`, and of which `slots` compute at once.
+    pub(crate) fn new(
+        bytes: usize,
+        storage: Option<Arc<dyn Storage>>,
+        slots: usize,
+        poison: &Arc<Poison>,
+    ) -> Self {
+        Self {
+            memory: QueryMemory::new(bytes),
+            slots: Slots::new(slots, poison.clone()),
+            storage,
+            usual: OnceLock::new(),
+            simple: OnceLock::new(),
+            merging: OnceLock::new(),
+        }
     }
 
     /// Runs a plan. Its result counts among the rows that queries hold, until it is returned.
-    pub(crate) fn run(&self, plan: Plan) -> Result<Answer> {
-        let held = self.hold();
-        self.collect(plan, |rows| held.add(rows))
+    pub(crate) fn run(self: &Arc<Self>, plan: Plan) -> Result<Answer> {
+        let running = self.start(plan)?;
+        let held = Held::new(running.memory());
+        collect(running, |rows| held.add(rows))
     }
 
     /// Runs a plan whose result the engine itself needs, however large.
-    pub(crate) fn run_all(&self, plan: Plan) -> Result<Answer> {
-        self.collect(plan, |_| Ok(()))
+    pub(crate) fn run_all(self: &Arc<Self>, plan: Plan) -> Result<Answer> {
+        collect(self.start(plan)?, |_| Ok(()))
     }
 
-    fn collect(
-        &self,
-        plan: Plan,
-        mut hold: impl FnMut(&RecordBatch) -> Result<()> + Send,
-    ) -> Result<Answer> {
-        let (mut batches, mut combined) = (Vec::new(), Combined::default());
-        let mut keep = |rows: Option<RecordBatch>| {
-            rows.iter().try_for_each(&mut hold)?;
-            batches.extend(rows);
-            Ok(())
+    /// Begins to run a plan, whose rows are computed as they are pulled.
+    pub(crate) fn start(self: &Arc<Self>, plan: Plan) -> Result<Running> {
+        self.start_with(plan, None)
+    }
+
+    /// As [`QueryEngine::start`]; the plan computes in its turns, unless it is of a point read.
+    pub(crate) fn start_in_turns(self: &Arc<Self>, plan: Plan) -> Result<Running> {
+        let turns = (!plan.is_optimized).then(|| self.slots.turns());
+        self.start_with(plan, turns)
+    }
+
+    fn start_with(self: &Arc<Self>, plan: Plan, turns: Option<Arc<Turns>>) -> Result<Running> {
+        let planning = self.planning(&plan.logical)?;
+        let planned = planning.physical(&plan)?;
+        let again = match merge_joins::has_mergeable(&planned)? {
+            true => Some(Again { engine: self.clone(), plan }),
+            false => None,
         };
-        let schema = self.run_each(plan, &mut |rows| keep(combined.add(rows)?))?;
-        keep(combined.finish()?)?;
-        Ok(Answer { schema, batches })
+        let task = planning.task(&self.memory);
+        let rows = execute(planned, &task, turns.clone())?;
+        Ok(Running::new(rows, task.memory_pool().clone(), turns, again))
     }
 
-    /// Passes the result of a plan to `take`, batch by batch; ends at its first error. Returns the columns of the result.
-    pub(super) fn run_each(
+    /// As [`QueryEngine::start`], for a plan that has run out of memory: with joins that need less.
+    pub(super) fn start_merging(
         &self,
-        plan: Plan,
-        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
-    ) -> Result<SchemaRef> {
-        let Planning { state, task } = &*self.planning(&plan.logical)?;
-        block_on(async {
-            let planned = match plan.is_optimized {
-                true => state.query_planner().create_physical_plan(&plan.logical, state).await,
-                false => state.create_physical_plan(&plan.logical).await,
-            };
-            let plan = windows::counted(interruptible(planned?)?)?;
-            let schema = plan.schema();
-            let mut batches = execute_stream(plan, Arc::clone(task))?;
-            while let Some(rows) = batches.next().await {
-                if let Err(error) = take(rows?) {
-                    return Ok(Err(error));
-                }
-            }
-            Ok(Ok(schema))
-        })?
+        plan: &Plan,
+        turns: Option<Arc<Turns>>,
+    ) -> Result<SendableRecordBatchStream> {
+        let merging = self.merging.get_or_init(|| self.make(MergeJoins::all()));
+        let planning = self.sized(merging, &plan.logical)?;
+        execute(planning.physical(plan)?, &planning.task(&self.memory), turns)
     }
 
     /// The columns of the result of a plan.
     pub(super) fn columns(&self, plan: LogicalPlan) -> Result<SchemaRef> {
-        let Planning { state, .. } = &*self.planning(&plan)?;
-        block_on(async { Ok(state.create_physical_plan(&plan).await?.schema()) })
+        Ok(self.planning(&plan)?.physical(&plan.into())?.schema())
     }
 
     /// Counts rows among those that queries hold.
     pub(super) fn hold(&self) -> Held {
-        Held { memory: MemoryConsumer::new("result").register(&self.memory) }
+        let memory: Arc<dyn MemoryPool> = self.memory.account();
+        Held::new(&memory)
+    }
+
+    /// The memory of one more query.
+    pub(crate) fn memory(&self) -> Arc<dyn MemoryPool> {
+        self.memory.account()
     }
 
     /// The optimised plan, if the plan is [simple](simple::is_simple).
@@ -155,11 +213,8 @@ impl QueryEngine {
     }
 
     pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {
-        let Planning { state, .. } = &*self.planning(&plan)?;
-        block_on(async {
-            let plan = state.create_physical_plan(&plan).await?;
-            Ok(displayable(plan.as_ref()).indent(false).to_string())
-        })
+        let plan = self.planning(&plan)?.physical(&plan.into())?;
+        Ok(displayable(plan.as_ref()).indent(false).to_string())
     }
 
     /// The rules, functions and options for a plan.
@@ -168,52 +223,87 @@ impl QueryEngine {
             true => self.simple(),
             false => self.usual(),
         };
-        let rows = batch_size::of(plan)?;
+        self.sized(planning, plan)
+    }
+
+    /// The same with the size of batches that a plan needs.
+    fn sized<'a>(&self, planning: &'a Planning, plan: &LogicalPlan) -> Result<Cow<'a, Planning>> {
+        let rows = batch_size::of(plan, self.memory.bytes())?;
         if rows == batch_size::MOST {
             return Ok(Cow::Borrowed(planning));
         }
         let config = planning.state.config().clone().with_batch_size(rows);
         let state = SessionStateBuilder::new_from_existing(planning.state.clone());
-        Ok(Cow::Owned(Planning::new(state.with_config(config).build())))
+        Ok(Cow::Owned(Planning::new(state.with_config(config).build(), planning.holds)))
     }
 
     fn simple(&self) -> &Planning {
-        self.simple.get_or_init(|| Planning::new(simple::state(&self.usual().state)))
+        self.simple.get_or_init(|| Planning::new(simple::state(&self.usual().state), false))
     }
 
     fn usual(&self) -> &Planning {
-        self.usual.get_or_init(|| {
-            // The plan runs on one thread: partitions would only cost.
-            let config = SessionConfig::new().with_target_partitions(1);
-            let mut config = config.with_batch_size(batch_size::MOST);
-            config.options_mut().sql_parser.map_string_types_to_utf8view = false;
-            // DataFusion's logical and physical plans disagree on whether `x IS TRUE` can be NULL.
-            config.options_mut().execution.skip_physical_aggregate_schema_check = true;
-            let runtime = RuntimeEnvBuilder::new()
-                .with_memory_pool(Arc::clone(&self.memory))
-                .with_disk_manager_builder(
-                    DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-                )
-                .build_arc();
-            let state = SessionStateBuilder::new()
-                .with_config(config)
-                .with_runtime_env(runtime.expect("a runtime without files needs nothing"))
-                .with_default_features()
-                .with_optimizer_rules(rules())
-                .with_physical_optimizer_rules(physical_rules())
-                .with_analyzer_rule(Arc::new(ExactNumbers))
-                .with_analyzer_rule(Arc::new(Microseconds))
-                .with_analyzer_rule(Arc::new(TextToInterval))
-                .with_analyzer_rule(Arc::new(IntervalsByLength))
-                .with_analyzer_rule(Arc::new(DisjointLists))
-                .with_analyzer_rule(Arc::new(CheckedArithmetic))
-                .with_analyzer_rule(Arc::new(DistinctRows))
-                .with_analyzer_rule(Arc::new(OneNan))
-                .with_analyzer_rule(Arc::new(DeepExpressions))
-                .build();
-            Planning::new(state)
-        })
+        self.usual.get_or_init(|| self.make(MergeJoins::above(self.memory.clone())))
     }
+
+    fn make(&self, joins: MergeJoins) -> Planning {
+        // The plan runs on one thread: partitions would only cost.
+        let config = SessionConfig::new().with_target_partitions(1);
+        let mut config = config.with_batch_size(batch_size::MOST);
+        config.options_mut().sql_parser.map_string_types_to_utf8view = false;
+        // DataFusion's logical and physical plans disagree on whether `x IS TRUE` can be NULL.
+        config.options_mut().execution.skip_physical_aggregate_schema_check = true;
+        // A sort sets it aside for its merges, and has to leave memory for rows.
+        config.options_mut().execution.sort_spill_reservation_bytes =
+            (self.memory.bytes() / 16).min(SORT_RESERVATION);
+        let files = match &self.storage {
+            Some(storage) => DiskManagerMode::Custom(Arc::new(Spills::new(storage.clone()))),
+            None => DiskManagerMode::Disabled,
+        };
+        let files = DiskManagerBuilder::default().with_mode(files);
+        let memory: Arc<dyn MemoryPool> = self.memory.account();
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(memory)
+            .with_disk_manager_builder(files.with_max_spill_merge_fan_in(MERGED))
+            .build_arc();
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime.expect("a runtime without files needs nothing"))
+            .with_default_features()
+            .with_optimizer_rules(rules())
+            .with_physical_optimizer_rules(physical_rules(joins))
+            .with_analyzer_rule(Arc::new(ExactNumbers))
+            .with_analyzer_rule(Arc::new(Microseconds))
+            .with_analyzer_rule(Arc::new(TextToInterval))
+            .with_analyzer_rule(Arc::new(IntervalsByLength))
+            .with_analyzer_rule(Arc::new(DisjointLists))
+            .with_analyzer_rule(Arc::new(CheckedArithmetic))
+            .with_analyzer_rule(Arc::new(DistinctRows))
+            .with_analyzer_rule(Arc::new(OneNan))
+            .with_analyzer_rule(Arc::new(DeepExpressions))
+            .build();
+        Planning::new(state, true)
+    }
+}
+
+fn execute(
+    plan: Arc<dyn ExecutionPlan>,
+    task: &Arc<TaskContext>,
+    turns: Option<Arc<Turns>>,
+) -> Result<SendableRecordBatchStream> {
+    let plan = windows::counted(interruptible(plan, turns)?)?;
+    Ok(execute_stream(plan, task.clone())?)
+}
+
+fn collect(
+    mut running: Running,
+    mut hold: impl FnMut(&RecordBatch) -> Result<()>,
+) -> Result<Answer> {
+    let mut batches = Vec::new();
+    while let Some(rows) = running.pull_combined()? {
+        hold(&rows)?;
+        batches.push(rows);
+    }
+    Ok(Answer { schema: running.schema().clone(), batches })
 }
 
 /// DataFusion's own rules, with joins and filters as views have them, and rules that correct its errors.
@@ -235,32 +325,15 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.chain(last).collect()
 }
 
-/// DataFusion's own rules behind [`Sequences`] and [`KeyOrder`], but those that push filters further than [`FilterPushDown`] lets
+/// DataFusion's own rules behind [`Sequences`] and [`KeyOrder`], with [`MergeJoins`] once joins have their sides, but those that push filters further than [`FilterPushDown`] lets
 /// them pass: into sources, which here take none, and below outer joins where they do not stay above.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn physical_rules(joins: MergeJoins) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let first: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
         [Arc::new(Sequences), Arc::new(KeyOrder)];
     let rules = PhysicalOptimizer::new().rules.into_iter();
     let rules = rules.filter(|rule| !rule.name().starts_with("FilterPushdown"));
-    first.into_iter().chain(rules).collect()
-}
-
-/// Runs to the end on a runtime of its own; from inside another runtime on a thread of its own, because
-/// runtimes do not nest.
-fn block_on<R: Send>(
-    future: impl Future<Output = std::result::Result<R, DataFusionError>> + Send,
-) -> Result<R> {
-    let future = unconstrained(interrupt::until_requested(future));
-    let run = || -> Result<R> {
-        let runtime = Builder::new_current_thread().build();
-        let runtime =
-            runtime.map_err(|error| Error::data(format!("the query cannot be run: {error}")))?;
-        Ok(runtime.block_on(future)??)
-    };
-    if Handle::try_current().is_err() {
-        return run();
-    }
-    let run = interrupt::inherited(run);
-    let ran = std::thread::scope(|scope| scope.spawn(run).join());
-    ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    let mut rules: Vec<_> = first.into_iter().chain(rules).collect();
+    let sides = rules.iter().position(|rule| rule.name() == "join_selection");
+    rules.insert(sides.map_or(rules.len(), |sides| sides + 1), Arc::new(joins));
+    rules
 }

@@ -1,6 +1,6 @@
 //! Queries that an interrupt ends.
 //!
-//! A query is [interrupted](interrupt) where a scan or a join emits rows. A join whose condition holds for hardly any pair
+//! A query is [interrupted](interrupt), and lets others [compute](super::slots), where a scan or a join emits rows. A join whose condition holds for hardly any pair
 //! emits nothing for a long time; it is interrupted where it evaluates the condition.
 //!
 //! These fail rather than yield to the runtime. What yields does so for want of tokio's budget, of which every operator on
@@ -20,16 +20,21 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
-    CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
+    CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec,
+    NestedLoopJoinExecBuilder, SortMergeJoinExec,
 };
 use futures::StreamExt;
 
 use super::combined::combined;
+use super::slots::Turns;
 use super::wrapped::{Around, Rows, wrapped};
 use crate::interrupt;
 
 /// The plan with scans, joins and conditions of joins that fail once they are interrupted.
-pub(super) fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(super) fn interruptible(
+    plan: Arc<dyn ExecutionPlan>,
+    turns: Option<Arc<Turns>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let interruptible = plan.transform_up(|node| {
         if node.children().len() == 1 {
             return Ok(Transformed::no(node));
@@ -41,10 +46,22 @@ pub(super) fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exec
             } else if let Some(join) = node.downcast_ref::<HashJoinExec>() {
                 let condition = join.filter().map(watched);
                 Arc::new(HashJoinExecBuilder::from(join).with_filter(condition).build()?)
+            } else if let Some(join) = node.downcast_ref::<SortMergeJoinExec>()
+                && let Some(condition) = join.filter()
+            {
+                Arc::new(SortMergeJoinExec::try_new(
+                    join.left().clone(),
+                    join.right().clone(),
+                    join.on().to_vec(),
+                    Some(watched(condition)),
+                    join.join_type(),
+                    join.sort_options().to_vec(),
+                    join.null_equality(),
+                )?)
             } else {
                 node
             };
-        Ok(Transformed::yes(wrapped(Interruptible, node)))
+        Ok(Transformed::yes(wrapped(Interruptible { turns: turns.clone() }, node)))
     })?;
     Ok(interruptible.data)
 }
@@ -53,9 +70,17 @@ fn check() -> Result<()> {
     interrupt::check().map_err(|interrupted| DataFusionError::External(interrupted.into()))
 }
 
+fn pause(turns: &Option<Arc<Turns>>) -> Result<()> {
+    let paused = turns.as_ref().map_or(Ok(()), |turns| turns.pause());
+    paused.map_err(|interrupted| DataFusionError::External(interrupted.into()))
+}
+
 /// A scan or join that fails once the query is interrupted.
 #[derive(Clone, Debug)]
-struct Interruptible;
+struct Interruptible {
+    /// If it computes in turns.
+    turns: Option<Arc<Turns>>,
+}
 
 impl Around for Interruptible {
     const NAME: &'static str = "Interruptible";
@@ -71,7 +96,8 @@ impl Around for Interruptible {
             true => Box::pin(combined(rows)),
             false => rows,
         };
-        Ok(rows.map(|rows| check().and(rows)).boxed())
+        let turns = self.turns.clone();
+        Ok(rows.map(move |rows| check().and_then(|()| pause(&turns)).and(rows)).boxed())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Ad-hoc queries: DataFusion over the relations as of one epoch.
 //!
 //! A planned query scans relations by name. The [`Reader`] pins them all as of one epoch ([`providers`]), replaces each
-//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and runs the plan
-//! on the caller's thread. Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
-//! the time of the epoch that is read or, inside a transaction, the transaction's. The plans of statements by key are
+//! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and begins to run the
+//! plan, which computes rows as they are [pulled](Rows), on the thread that pulls them ([running]). Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
+//! the time of the epoch that is read or, inside a transaction, the transaction's. Queries compute in [slots], share [memory], and move
+//! rows that do not fit to files ([spill], [merge_joins]). The plans of statements by key are
 //! [kept](mod@prepared).
 
 mod access_path;
@@ -23,15 +24,21 @@ mod information_schema;
 mod interruptible;
 mod kept;
 mod key_order;
+mod memory;
+mod merge_joins;
 mod plans;
 mod prepared;
 mod providers;
 mod reader;
+mod rows;
+mod running;
 mod scan;
 mod seek;
 mod sequence;
 mod series;
 mod simple;
+mod slots;
+mod spill;
 mod strict;
 mod table;
 mod tables;
@@ -44,3 +51,5 @@ pub(crate) use file::{File, Files};
 pub(crate) use plans::Plans;
 pub(crate) use prepared::Plan;
 pub(crate) use reader::{Answer, Reader, Reading, relations};
+pub use rows::Rows;
+pub(crate) use running::Running;

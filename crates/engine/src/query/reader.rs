@@ -13,7 +13,7 @@ use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
-use super::{Files, Held, Plan, Plans, QueryEngine, series};
+use super::{Files, Held, Plan, Plans, QueryEngine, Running, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
@@ -68,9 +68,23 @@ impl Reader {
         &self,
         plan: Plan,
         reading: Reading<'_>,
-        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
+        take: &mut dyn FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        self.query.run_each(self.pinned(plan, reading)?, take).map(drop)
+        let mut running = self.start(plan, reading)?;
+        while let Some(rows) = running.pull()? {
+            take(rows)?;
+        }
+        Ok(())
+    }
+
+    /// Begins to run a planned query, whose rows are computed as they are pulled.
+    pub(crate) fn start(&self, plan: Plan, reading: Reading<'_>) -> Result<Running> {
+        let plan = self.pinned(plan, reading)?;
+        match reading.files.is_empty() {
+            true => self.query.start_in_turns(plan),
+            // It may wait for who writes them.
+            false => self.query.start(plan),
+        }
     }
 
     /// The columns of the result of a planned query.
@@ -88,19 +102,9 @@ impl Reader {
         self.query.explain(self.attach(plan, reading)?)
     }
 
-    /// All rows of a table or a materialized view.
-    pub(crate) fn contents(&self, name: &str) -> Result<Answer> {
-        self.select(&format!("SELECT * FROM {}", name::written(name)))
-    }
-
-    /// Passes all rows of a table or a materialized view to `take`, batch by batch. Ends at the first error of either.
-    pub(crate) fn each_row(
-        &self,
-        name: &str,
-        take: &mut (dyn FnMut(RecordBatch) -> Result<()> + Send),
-    ) -> Result<()> {
-        let plan = self.planned(&format!("SELECT * FROM {}", name::written(name)))?;
-        self.query.run_each(plan, take).map(drop)
+    /// All rows of a table or a materialized view, read as they are pulled.
+    pub(crate) fn contents(&self, name: &str) -> Result<Running> {
+        self.query.start(self.planned(&format!("SELECT * FROM {}", name::written(name)))?)
     }
 
     /// The result of a query of the engine's own as of the last committed epoch.

@@ -90,13 +90,14 @@ impl Session {
             .map_err(|error| at(error, format))?;
         let options = connectors::checked(&options, |name, value| sink.check(name, value))?;
         let answer = self.answer(statement, query, &[])?;
-        let visibility = Visibility::WhenFinished;
-        let request = SinkRequest { path, options, schema: answer.schema, visibility, start: None };
+        let (visibility, schema) = (Visibility::WhenFinished, answer.schema().clone());
+        let request = SinkRequest { path, options, schema, visibility, start: None };
         let mut writer = self.instance().connectors.formats.create(&*sink, &request)?;
         let mut rows = 0;
-        for batch in &answer.batches {
+        for batch in answer {
             interrupt::check()?;
-            writer.write(batch)?;
+            let batch = batch?;
+            writer.write(&batch)?;
             rows += batch.num_rows() as u64;
         }
         writer.finish()?;

@@ -11,6 +11,7 @@ use datafusion::scalar::ScalarValue;
 use super::{Outcome, Rights};
 use crate::catalog::{Definition, Entries, Entry};
 use crate::error::{Error, Result};
+use crate::query::Rows;
 
 /// The names of tables and views, in order: those that may be read.
 pub(super) fn show_tables(entries: &Entries, rights: Option<&Rights>) -> Result<Outcome> {
@@ -81,5 +82,5 @@ pub(super) fn rows(columns: Vec<(&str, Vec<Option<String>>)>) -> Result<Outcome>
         columns.map(|(_, texts)| Arc::new(StringArray::from(texts)) as ArrayRef).collect();
     let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
         .map_err(|error| Error::sql(error.to_string()))?;
-    Ok(Outcome::Rows { schema, batches: vec![batch] })
+    Ok(Outcome::Rows(Rows::new(schema, vec![batch])))
 }

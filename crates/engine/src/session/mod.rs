@@ -24,7 +24,6 @@ use alluvium_sql::stack;
 use alluvium_sql::statement::{
     self, ConnectorDefinition, Statement, StatementKind, TableDefinition, TransactionModes, files,
 };
-use arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
@@ -33,7 +32,7 @@ pub(crate) use describe::written;
 pub use outcome::Outcome;
 pub(crate) use rights::Rights;
 
-use crate::catalog::{Entries, FileScope};
+use crate::catalog::{Catalog, Entries, FileScope};
 use crate::definitions::Definitions;
 use crate::definitions::alter::Parts;
 use crate::engine::Engine;
@@ -41,7 +40,7 @@ use crate::error::{Error, Result};
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
-use crate::query::{Answer, File, Files, Reading, relations};
+use crate::query::{File, Files, Reading, Rows, Running, relations};
 use crate::transaction::Transaction;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
@@ -120,9 +119,11 @@ impl Session {
         self.transaction.is_some()
     }
 
-    /// Executes statements, one after the other; stops at the first error.
+    /// Executes statements, one after the other; stops at the first error. The rows of each are computed before the next one
+    /// runs, and count meanwhile as memory that queries take; [`Session::run`] leaves them to be pulled.
     pub fn execute(&mut self, sql: &str) -> Result<Vec<Outcome>> {
-        alluvium_sql::statement::parse(sql).map(|statement| self.run(&statement?)).collect()
+        let statements = alluvium_sql::statement::parse(sql);
+        statements.map(|statement| self.run(&statement?)?.complete()).collect()
     }
 
     /// Executes one statement with values for its parameters: the first for `$1`, and so on, each of a type
@@ -170,7 +171,7 @@ impl Session {
         let poison = self.instance().poison.clone();
         poison.check()?;
         let catalog = &self.instance().definitions.catalog;
-        let depth = catalog.with_functions(statement.depth) + catalog.deepest();
+        let depth = depth(catalog, statement);
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
                 check_parameters(&statement.kind, parameters)?;
@@ -312,8 +313,7 @@ impl Session {
             StatementKind::Commit => self.commit(),
             StatementKind::Rollback => self.rollback(),
             StatementKind::Query(query) => {
-                let Answer { schema, batches } = self.answer(statement, query, parameters)?;
-                Ok(Outcome::Rows { schema, batches })
+                Ok(Outcome::Rows(self.answer(statement, query, parameters)?))
             }
             StatementKind::ShowTables => {
                 describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())
@@ -352,27 +352,8 @@ impl Session {
 
     /// The error, at the expression that it is about if that can be known before the statement runs.
     fn located(&self, error: Error, statement: &Statement, parameters: &[ScalarValue]) -> Error {
-        let (Error::Sql { message, position: None } | Error::Data { message, position: None }) =
-            &error
-        else {
-            return error;
-        };
-        let Definitions { catalog, planner, .. } = &self.instance().definitions;
-        let entries = catalog.entries();
-        let reader = &self.instance().reader;
-        let files = match &statement.kind {
-            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => self.files(query),
-            StatementKind::Insert(insert) => self.files(insert),
-            _ => Ok(Files::new()),
-        };
-        let Ok(files) = files else { return error };
-        let scope = FileScope { entries: &entries, files: &files };
-        let reading = self.reading_of_query(&entries, &files);
-        let check = |plan| reader.failure(plan, parameters, reading);
-        match planner.culprit(&statement.kind, &scope, message, &check) {
-            Some(culprit) => error.at(culprit),
-            None => error,
-        }
+        let reading = (self.transaction.as_ref(), self.rights.as_deref());
+        located(self.instance(), self.paths(), reading, (statement, parameters), error)
     }
 
     fn begin(&mut self, modes: TransactionModes) -> Result<Outcome> {
@@ -426,13 +407,13 @@ impl Session {
         self.instance().reader.explain(plan, self.reading(&entries, &files))
     }
 
-    /// The result of a query, once inputs have started or, if the session awaits them, come to their ends.
+    /// The rows of a query, once inputs have started or, if the session awaits them, come to their ends.
     fn answer(
         &self,
         statement: &Statement,
         query: &ast::Query,
         parameters: &[ScalarValue],
-    ) -> Result<Answer> {
+    ) -> Result<Rows> {
         let Instance { definitions: Definitions { catalog, planner, .. }, reader, .. } =
             self.instance();
         let entries = catalog.entries();
@@ -440,7 +421,8 @@ impl Session {
             self.before_reading(prepared.reads())?;
             let files = Files::new();
             let reading = self.reading_of_query(&entries, &files);
-            return as_written(reader.evaluate(prepared.bind(parameters)?, reading)?);
+            let running = reader.start(prepared.bind(parameters)?, reading)?;
+            return self.rows(running, statement, parameters);
         }
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
@@ -449,7 +431,31 @@ impl Session {
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
         let reading = self.reading_of_query(&entries, &files);
         let plan = reader.plan(statement, plan, None, parameters, reading)?;
-        as_written(reader.evaluate(plan, reading)?)
+        self.rows(reader.start(plan, reading)?, statement, parameters)
+    }
+
+    /// The rows of a query that runs. The first ones are computed here; errors of the others have positions as those of the
+    /// statement have.
+    fn rows(
+        &self,
+        running: Running,
+        statement: &Statement,
+        parameters: &[ScalarValue],
+    ) -> Result<Rows> {
+        let Instance { definitions, poison, .. } = self.instance();
+        let depth = depth(&definitions.catalog, statement);
+        let rows = Rows::of(running, poison, depth)?.as_written();
+        Ok(rows.located(|| {
+            let (engine, base) = (self.engine.clone(), self.base.clone());
+            let access = self.file_access.clone();
+            let (statement, parameters) = (statement.clone(), parameters.to_vec());
+            move |error| {
+                let paths = Paths { base: &base, access: &access };
+                let ran = (&statement, &parameters[..]);
+                let error = located(&engine.instance, paths, (None, None), ran, error);
+                access.worded(error, &base).at(statement.position)
+            }
+        }))
     }
 
     /// As [`Session::reading`], for a query, which may read an older epoch.
@@ -463,23 +469,16 @@ impl Session {
 
     /// The files that a part of a statement reads, with their columns.
     fn files(&self, statement: &impl Visit) -> Result<Files> {
-        let file = |name: String| {
-            let path = self.file(&name, Purpose::Read)?;
-            let name = name::qualified(None, &name);
-            let source = self.instance().connectors.formats.source(None, &path)?;
-            let inferred = self.instance().connectors.formats.infer(&*source, &path, &[])?;
-            let schema = TableDefinition::columns(&inferred.schema)?;
-            let settings = &self.instance().settings;
-            Ok((name, File::new(source, path, schema, inferred, settings)))
-        };
-        files(statement).into_iter().map(file).collect()
+        self.paths().files(self.instance(), statement)
     }
 
     /// The path of a file that a statement names, if the session may use it.
     fn file(&self, written: &str, purpose: Purpose) -> Result<PathBuf> {
-        let path = self.base.join(written);
-        self.file_access.check(written, &path, purpose)?;
-        Ok(path)
+        self.paths().file(written, purpose)
+    }
+
+    fn paths(&self) -> Paths<'_> {
+        Paths { base: &self.base, access: &self.file_access }
     }
 
     /// Fails if the session may not use the file of a connector. What was done before is done again wherever that is.
@@ -518,16 +517,70 @@ impl Session {
     }
 }
 
-/// The result with the names that its columns were given.
-fn as_written(answer: Answer) -> Result<Answer> {
-    let Some(schema) = alluvium_sql::planner::as_written(&answer.schema) else { return Ok(answer) };
-    let renamed = answer.batches.into_iter().map(|rows| {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let columns = rows.columns().to_vec();
-        RecordBatch::try_new_with_options(schema.clone(), columns, &options)
-    });
-    let batches = renamed.collect::<std::result::Result<_, _>>()?;
-    Ok(Answer { schema, batches })
+/// The levels of the trees that are made of a statement.
+fn depth(catalog: &Catalog, statement: &Statement) -> usize {
+    catalog.with_functions(statement.depth) + catalog.deepest()
+}
+
+/// Where the files are that statements name, and which of them may be used.
+#[derive(Clone, Copy)]
+struct Paths<'a> {
+    base: &'a Path,
+    access: &'a FileAccess,
+}
+
+impl Paths<'_> {
+    /// The path of a file that a statement names, if it may be used.
+    fn file(&self, written: &str, purpose: Purpose) -> Result<PathBuf> {
+        let path = self.base.join(written);
+        self.access.check(written, &path, purpose)?;
+        Ok(path)
+    }
+
+    /// The files that a part of a statement reads, with their columns.
+    fn files(&self, instance: &Instance, statement: &impl Visit) -> Result<Files> {
+        let file = |name: String| {
+            let path = self.file(&name, Purpose::Read)?;
+            let name = name::qualified(None, &name);
+            let source = instance.connectors.formats.source(None, &path)?;
+            let inferred = instance.connectors.formats.infer(&*source, &path, &[])?;
+            let schema = TableDefinition::columns(&inferred.schema)?;
+            Ok((name, File::new(source, path, schema, inferred, &instance.settings)))
+        };
+        files(statement).into_iter().map(file).collect()
+    }
+}
+
+/// The error of a statement, at the expression that it is about if that can be known before the statement runs.
+fn located(
+    instance: &Instance,
+    paths: Paths<'_>,
+    (transaction, rights): (Option<&Transaction>, Option<&Rights>),
+    (statement, parameters): (&Statement, &[ScalarValue]),
+    error: Error,
+) -> Error {
+    let (Error::Sql { message, position: None } | Error::Data { message, position: None }) = &error
+    else {
+        return error;
+    };
+    let Definitions { catalog, planner, .. } = &instance.definitions;
+    let entries = catalog.entries();
+    let files = match &statement.kind {
+        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+            paths.files(instance, query)
+        }
+        StatementKind::Insert(insert) => paths.files(instance, insert),
+        _ => Ok(Files::new()),
+    };
+    let Ok(files) = files else { return error };
+    let scope = FileScope { entries: &entries, files: &files };
+    // Which rows there are does not matter.
+    let reading = Reading { entries: &entries, files: &files, at_least: 0, transaction, rights };
+    let check = |plan| instance.reader.failure(plan, parameters, reading);
+    match planner.culprit(&statement.kind, &scope, message, &check) {
+        Some(culprit) => error.at(culprit),
+        None => error,
+    }
 }
 
 fn no_transaction(statement: &str) -> Error {

@@ -1,8 +1,7 @@
 //! The outcome of a statement.
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-
+use crate::error::Result;
+use crate::query::Rows;
 use crate::source::Refusal;
 use crate::subscription::Subscription;
 
@@ -20,12 +19,7 @@ pub enum Outcome {
         epoch: Option<u64>,
     },
     /// The answer to a query, or what RETURNING says of the rows that were changed.
-    Rows {
-        /// Its columns.
-        schema: SchemaRef,
-        /// Its rows.
-        batches: Vec<RecordBatch>,
-    },
+    Rows(Rows),
     /// The contents and then the changes of a relation: the answer to a SUBSCRIBE.
     Subscribed(Subscription),
     /// The answer to an EXPLAIN.
@@ -41,4 +35,17 @@ pub enum Outcome {
         /// As of `Changed`.
         epoch: Option<u64>,
     },
+}
+
+impl Outcome {
+    /// The same outcome, with all of its rows computed.
+    pub(super) fn complete(self) -> Result<Self> {
+        match self {
+            Self::Rows(rows) => {
+                let schema = rows.schema().clone();
+                Ok(Self::Rows(Rows::new(schema, rows.into_batches()?)))
+            }
+            outcome => Ok(outcome),
+        }
+    }
 }

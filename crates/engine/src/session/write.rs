@@ -12,7 +12,7 @@ use super::conflicts::Conflicts;
 use super::{Outcome, Session};
 use crate::catalog::{Entries, FileScope, Scope};
 use crate::error::Result;
-use crate::query::{Answer, Files, Held, Reader, Reading};
+use crate::query::{Answer, Files, Held, Reader, Reading, Rows};
 use crate::transaction::{Staging, Transaction};
 
 /// Stages the rows of a plan. Returns those of the table that RETURNING shows.
@@ -132,7 +132,7 @@ impl Session {
             Ok((count, answer))
         })?;
         Ok(match returned {
-            Some(Answer { schema, batches }) => Outcome::Rows { schema, batches },
+            Some(Answer { schema, batches }) => Outcome::Rows(Rows::new(schema, batches)),
             None => Outcome::Changed { rows, epoch },
         })
     }

@@ -25,6 +25,7 @@ use crate::durable::checkpoint::OutputName;
 use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt;
 use crate::source::OutputWriter;
 use crate::subscription::Client;
 
@@ -310,16 +311,19 @@ impl Instance {
     }
 
     fn write_contents(&self, relation: &str, output: &Output) -> Result<()> {
-        let answer = self.reader.contents(relation)?;
+        let mut contents = self.reader.contents(relation)?;
         let request = SinkRequest {
             path: output.path.clone(),
             options: output.options.clone(),
-            schema: answer.schema,
+            schema: contents.schema().clone(),
             visibility: Visibility::WhenFinished,
             start: None,
         };
         let mut writer = self.connectors.formats.create(&*output.sink, &request)?;
-        answer.batches.iter().try_for_each(|rows| writer.write(rows))?;
+        while let Some(rows) = contents.pull_combined()? {
+            interrupt::check()?;
+            writer.write(&rows)?;
+        }
         writer.finish()
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
-use alluvium_dataflow::snapshot::{self, Rows, Snapshot};
+use alluvium_dataflow::snapshot::{self, Snapshot};
 use alluvium_sql::catalog::KEEPING;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -25,7 +25,7 @@ use self::lookups::Lookups;
 use crate::catalog::{Definition, Entry, RelationKind, Table};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::poison::Poison;
+use crate::query::Rows;
 use crate::worker::{DataflowId, Reader};
 
 /// A table or a materialized view, to be read by key from any thread.
@@ -147,19 +147,17 @@ impl View {
     /// All batches are of one epoch. The version they are read from takes memory, or room on the disk, until this is dropped.
     ///
     /// Fails as [`View::get`] does.
-    pub fn range(
-        &self,
-        low: Bound<&[ScalarValue]>,
-        high: Bound<&[ScalarValue]>,
-    ) -> Result<ViewRows> {
+    pub fn range(&self, low: Bound<&[ScalarValue]>, high: Bound<&[ScalarValue]>) -> Result<Rows> {
         self.guard(|| {
             let ranges = self.inner.key.between(low, high)?;
-            let rows = Some(self.rows(&ranges)?);
-            Ok(ViewRows { rows, poison: self.inner.engine.instance.poison.clone() })
+            let Inner { engine, schema, .. } = &*self.inner;
+            let memory = engine.instance.reader.query.memory();
+            let rows = self.rows(&ranges)?;
+            Ok(Rows::read(schema.clone(), rows, memory, &engine.instance.poison))
         })
     }
 
-    fn rows(&self, ranges: &KeyRanges) -> Result<Rows> {
+    fn rows(&self, ranges: &KeyRanges) -> Result<snapshot::Rows> {
         let Pinned { epoch, snapshots } = self.pin(self.at_least()?)?;
         let rows = Snapshot::read_ranges(&snapshots, epoch, &self.inner.columns, ranges);
         rows.ok_or_else(|| dropped(&self.inner.name))
@@ -199,30 +197,5 @@ fn dropped(name: &str) -> Error {
 impl fmt::Debug for View {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("View").field("name", &self.inner.name).finish_non_exhaustive()
-    }
-}
-
-/// The rows of a [range](View::range), batch by batch. Ends at the first error.
-pub struct ViewRows {
-    rows: Option<Rows>,
-    poison: Arc<Poison>,
-}
-
-impl Iterator for ViewRows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let rows = self.rows.as_mut()?;
-        let next = self.poison.guard(|| Ok(rows.next())).transpose();
-        if next.as_ref().is_none_or(Result::is_err) {
-            self.rows = None;
-        }
-        next
-    }
-}
-
-impl fmt::Debug for ViewRows {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ViewRows").finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! The values of columns that a write leaves out. Here alone they are filled in.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::at;
 use arrow::array::{Array, ArrayRef, RecordBatch, Scalar, UInt32Array, new_null_array};
@@ -21,7 +21,7 @@ use crate::source::Absent;
 pub(crate) struct Defaults<'a> {
     table: &'a Entry,
     time: Moment,
-    query: &'a QueryEngine,
+    query: &'a Arc<QueryEngine>,
     /// Evaluated when it is first needed.
     row: OnceLock<RecordBatch>,
 }

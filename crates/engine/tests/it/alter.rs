@@ -28,7 +28,9 @@ fn failure(engine: &Engine, sql: &str) -> String {
 /// The columns of a relation with their types, NULL, key and default.
 fn described(engine: &Engine, name: &str) -> Vec<String> {
     match engine.execute(&format!("DESCRIBE {name}")).unwrap().pop() {
-        Some(alluvium::Outcome::Rows { batches, .. }) => crate::support::batch_lines(&batches[0]),
+        Some(alluvium::Outcome::Rows(rows)) => {
+            crate::support::batch_lines(&rows.into_batches().unwrap()[0])
+        }
         other => panic!("DESCRIBE has rows, not {other:?}"),
     }
 }

@@ -72,7 +72,7 @@ fn denied(session: &mut Session, sql: &str) -> String {
 
 fn rows(session: &mut Session, sql: &str) -> Vec<String> {
     match session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).pop() {
-        Some(Outcome::Rows { batches, .. }) => lines(&batches),
+        Some(Outcome::Rows(rows)) => lines(&rows.into_batches().unwrap()),
         other => panic!("rows are expected, not {other:?}"),
     }
 }

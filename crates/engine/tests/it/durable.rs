@@ -63,9 +63,10 @@ fn rows_of_statements_that_read_other_rows_are_there_again() {
         .unwrap();
     let returned = session
         .execute("DELETE FROM accounts USING names AS n WHERE n.id = accounts.id AND balance = 6 RETURNING accounts.name")
-        .unwrap();
-    let [Outcome::Rows { batches, .. }] = &returned[..] else { panic!("rows: {returned:?}") };
-    assert_eq!(lines(batches), ["BOB"]);
+        .unwrap()
+        .remove(0);
+    let Outcome::Rows(rows) = returned else { panic!("rows: {returned:?}") };
+    assert_eq!(lines(&rows.into_batches().unwrap()), ["BOB"]);
     session.execute("COMMIT").unwrap();
     drop(session);
     let all = ["accounts", "names", "totals"].map(|name| format!("SELECT * FROM {name}"));
@@ -367,7 +368,8 @@ fn a_commit_is_visible_once_it_is_durable() {
     let mut session = engine.session();
     session.set_reads_stale(true);
     let outcome = session.execute("SELECT * FROM t").unwrap().remove(0);
-    assert!(matches!(outcome, Outcome::Rows { batches, .. } if lines(&batches).is_empty()));
+    let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
+    assert!(lines(&rows.into_batches().unwrap()).is_empty());
     assert!(subscription.try_next().unwrap().is_none(), "nothing is delivered either");
     journal.open(true);
     commits.into_iter().for_each(|commit| commit.join().unwrap().unwrap());

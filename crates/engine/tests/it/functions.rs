@@ -350,10 +350,12 @@ fn all_kinds_of_statements_call_them() {
         .unwrap();
     engine.execute("UPDATE t SET k = slug(upper(k)) || '!', n = n + liar(name)").unwrap();
     assert_eq!(query(&engine, "SELECT * FROM t"), ["1 a-b! x 3", "4 c! x 2"]);
-    let deleted =
-        engine.execute("DELETE FROM t WHERE slug(k) = 'c!' RETURNING slug(name)").unwrap();
-    let [Outcome::Rows { batches, .. }] = &deleted[..] else { panic!("{deleted:?}") };
-    assert_eq!(lines(batches), ["x"]);
+    let deleted = engine
+        .execute("DELETE FROM t WHERE slug(k) = 'c!' RETURNING slug(name)")
+        .unwrap()
+        .remove(0);
+    let Outcome::Rows(rows) = deleted else { panic!("{deleted:?}") };
+    assert_eq!(lines(&rows.into_batches().unwrap()), ["x"]);
     let rows = engine.query_with("SELECT moody(slug($1))", &["Q R".into()]).unwrap();
     assert_eq!(lines(&rows), ["q-r"]);
     let explained = engine.execute("EXPLAIN SELECT longest(slug(k)) FROM t").unwrap();

@@ -168,8 +168,8 @@ fn a_transaction_sees_its_own_writes_through_an_index() {
             )
             .unwrap();
         let mut seen = |sql: &str| match session.execute(sql).unwrap().pop() {
-            Some(Outcome::Rows { batches, .. }) => {
-                let mut lines: Vec<_> = batches.iter().flat_map(batch_lines).collect();
+            Some(Outcome::Rows(rows)) => {
+                let mut lines: Vec<_> = rows.flat_map(|rows| batch_lines(&rows.unwrap())).collect();
                 lines.sort();
                 lines
             }

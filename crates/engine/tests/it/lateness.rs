@@ -292,7 +292,8 @@ fn lateness_is_described() {
                WATERMARK FOR b AS b - INTERVAL '1' DAY)";
     execute(&engine, sql);
     let outcome = engine.execute("DESCRIBE t").unwrap().remove(0);
-    let alluvium::Outcome::Rows { batches, .. } = outcome else { panic!("rows") };
+    let alluvium::Outcome::Rows(rows) = outcome else { panic!("rows") };
+    let batches = rows.into_batches().unwrap();
     let lines = crate::support::batch_lines(&batches[0]);
     let extra: Vec<&str> =
         lines.iter().map(|line| line.split("NULL NULL ").nth(1).unwrap()).collect();
@@ -301,7 +302,8 @@ fn lateness_is_described() {
     assert_eq!(extra, expected);
     execute(&engine, "CREATE VIEW v AS SELECT c + 1 AS d FROM t; LATENESS v.d 3");
     let outcome = engine.execute("DESCRIBE v").unwrap().remove(0);
-    let alluvium::Outcome::Rows { batches, .. } = outcome else { panic!("rows") };
+    let alluvium::Outcome::Rows(rows) = outcome else { panic!("rows") };
+    let batches = rows.into_batches().unwrap();
     let line = crate::support::batch_lines(&batches[0]).remove(0);
     assert!(line.ends_with(" LATENESS 3"), "{line}");
 }

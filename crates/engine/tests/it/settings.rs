@@ -11,7 +11,7 @@ use crate::support::{batch_lines, engine, engine_with};
 /// The rows of the last of some statements, in order.
 fn rows(session: &mut Session, sql: &str) -> Vec<String> {
     match session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).pop() {
-        Some(Outcome::Rows { batches, .. }) => batches.iter().flat_map(batch_lines).collect(),
+        Some(Outcome::Rows(rows)) => rows.flat_map(|rows| batch_lines(&rows.unwrap())).collect(),
         other => panic!("rows are expected, not {other:?}"),
     }
 }

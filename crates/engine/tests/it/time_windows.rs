@@ -102,8 +102,8 @@ fn a_query_has_the_same_columns_with_and_without_rows() {
     );
     let answer = |query: String| {
         let outcome = engine.session().execute(&query).expect("a query").pop();
-        let Some(Outcome::Rows { schema, batches }) = outcome else { panic!("{query}") };
-        (schema.fields().clone(), batches)
+        let Some(Outcome::Rows(rows)) = outcome else { panic!("{query}") };
+        (rows.schema().fields().clone(), rows.into_batches().expect("its rows"))
     };
     for relation in ["t", "tumbling", "hopping", "sessions", "other"] {
         let (fields, batches) = answer(format!("SELECT * FROM {relation}"));

@@ -13,7 +13,10 @@ pub(crate) fn contents(
     let sql = format!("SELECT * FROM {}", written(relation));
     let outcomes = engine.execute(&sql).map_err(|error| error.to_string())?;
     match outcomes.into_iter().next() {
-        Some(Outcome::Rows { schema, batches }) => Ok((schema, batches)),
+        Some(Outcome::Rows(rows)) => {
+            let schema = rows.schema().clone();
+            Ok((schema, rows.into_batches().map_err(|error| error.to_string())?))
+        }
         other => Err(format!("{sql} returned {other:?} instead of rows")),
     }
 }

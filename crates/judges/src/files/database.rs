@@ -123,7 +123,7 @@ impl DB for Client {
                 trial.follow(&statement);
                 trial.judge();
             }
-            output = rendered(outcome);
+            output = rendered(outcome)?;
         }
         Ok(output)
     }
@@ -133,9 +133,13 @@ impl DB for Client {
     }
 }
 
-fn rendered(outcome: Outcome) -> DBOutput<Letter> {
-    match outcome {
-        Outcome::Rows { schema, batches } => table(&schema, &batches),
+fn rendered(outcome: Outcome) -> Result<DBOutput<Letter>, Failure> {
+    Ok(match outcome {
+        Outcome::Rows(rows) => {
+            let schema = rows.schema().clone();
+            let batches = rows.into_batches().map_err(|error| Failure(error.to_string()))?;
+            table(&schema, &batches)
+        }
         Outcome::Text(text) => DBOutput::Rows {
             types: vec![Letter::Text],
             rows: text.lines().map(|line| vec![line.to_owned()]).collect(),
@@ -144,7 +148,7 @@ fn rendered(outcome: Outcome) -> DBOutput<Letter> {
             DBOutput::StatementComplete(rows)
         }
         _ => DBOutput::StatementComplete(0),
-    }
+    })
 }
 
 fn table(schema: &SchemaRef, batches: &[RecordBatch]) -> DBOutput<Letter> {

@@ -234,7 +234,7 @@ impl Trial {
             .and_then(|_| open.session.execute("SELECT * FROM known_sums ORDER BY part"));
         let expected = format!("[a, 2, 4] [b, {}, {}]", open.added + 1, 2 + 10 * open.added);
         let found = match asked {
-            Ok(outcomes) => table(&outcomes),
+            Ok(outcomes) => table(outcomes),
             Err(error) => error.to_string(),
         };
         if found != expected {
@@ -244,7 +244,7 @@ impl Trial {
             ));
         }
         let errors = open.session.execute("SELECT * FROM alluvium.errors");
-        let messages = errors.map(|outcomes| cells(&outcomes)).unwrap_or_default();
+        let messages = errors.map(|outcomes| cells(outcomes)).unwrap_or_default();
         verdict.findings.extend(messages.iter().filter_map(|message| of_message(message)));
     }
 
@@ -279,16 +279,17 @@ fn interrupted_after<R>(
     })
 }
 
-fn cells(outcomes: &[Outcome]) -> Vec<String> {
-    let batches = outcomes.iter().flat_map(|outcome| match outcome {
-        Outcome::Rows { batches, .. } => &batches[..],
-        _ => &[],
+fn cells(outcomes: Vec<Outcome>) -> Vec<String> {
+    let answers = outcomes.into_iter().filter_map(|outcome| match outcome {
+        Outcome::Rows(rows) => Some(rows),
+        _ => None,
     });
-    let batches: Vec<_> = batches.cloned().collect();
+    // They are there.
+    let batches: Vec<_> = answers.flatten().filter_map(Result::ok).collect();
     rows(&batches).iter().flat_map(|row| row.iter().map(ToString::to_string)).collect()
 }
 
-fn table(outcomes: &[Outcome]) -> String {
+fn table(outcomes: Vec<Outcome>) -> String {
     let rows: Vec<String> =
         cells(outcomes).chunks(3).map(|row| format!("[{}]", row.join(", "))).collect();
     rows.join(" ")

@@ -20,7 +20,7 @@
 //! | [`portion`](MemoryPolicy::portion) | 1/16 | 256 KiB to 16 MiB | rows that a source reads at a time, for all views they enter ([`portion_for`](MemoryPolicy::portion_for)) |
 //! | [`refused`](MemoryPolicy::refused) | 1/16 | 64 KiB to 16 MiB | refused rows that are kept to be queried |
 //! | [`group`](MemoryPolicy::group) | 1/8 | 4 MiB more, at most 1 GiB | the rows of a group that is recomputed as a whole |
-//! | [`queries`](MemoryPolicy::queries) | 1/4 | at least 32 MiB | rows that ad-hoc queries hold, their results included; beyond the limit itself, because queries are rare and short |
+//! | [`queries`](MemoryPolicy::queries) | 1/4 | at least 32 MiB | rows that ad-hoc queries hold, before they move them to files; beyond the limit itself |
 //! | [`prefetch`](MemoryPolicy::prefetch) | 1/16 | at most 8 MiB | the most that one prefetch asks a file for |
 //! | [`scan_windows`](MemoryPolicy::scan_windows) | 1/32 | | read-ahead of all files that are scanned together |
 //! | [`retained_buffer`](MemoryPolicy::retained_buffer) | 1/64 | | the most that an emptied buffer keeps allocated |

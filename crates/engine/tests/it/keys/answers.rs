@@ -24,7 +24,7 @@ impl Random {
 /// The answer to a query, in order.
 fn ordered(session: &mut Session, sql: &str) -> Vec<String> {
     match session.execute(sql).map(|mut outcomes| outcomes.remove(0)) {
-        Ok(Outcome::Rows { batches, .. }) => batches.iter().flat_map(batch_lines).collect(),
+        Ok(Outcome::Rows(rows)) => rows.flat_map(|rows| batch_lines(&rows.unwrap())).collect(),
         other => panic!("{sql}: {other:?}"),
     }
 }

@@ -111,9 +111,10 @@ fn a_transaction_that_has_written_seeks_too() {
     assert!(plan.contains("seek=[id], ranges=1"), "{plan}");
     for (id, expected) in [(1, "10"), (2, "21"), (9, "90")] {
         let sql = format!("SELECT v FROM t WHERE id = {id}");
-        let Outcome::Rows { batches, .. } = session.execute(&sql).expect("rows").remove(0) else {
+        let Outcome::Rows(rows) = session.execute(&sql).expect("rows").remove(0) else {
             panic!("a query has rows");
         };
+        let batches = rows.into_batches().expect("rows");
         assert_eq!(crate::support::lines(&batches), [expected], "{sql}");
     }
 }

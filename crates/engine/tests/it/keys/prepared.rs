@@ -8,9 +8,13 @@ use crate::support::{engine_with, lines};
 /// What a statement returns: its rows, how many it changed, or its error with the position.
 fn run(session: &mut Session, sql: &str, values: &[ScalarValue]) -> String {
     match session.execute_with(sql, values) {
-        Ok(Outcome::Rows { schema, batches }) => {
-            let types = schema.fields().iter().map(|field| format!("{} ", field.data_type()));
-            format!("{}{:?}", types.collect::<String>(), lines(&batches))
+        Ok(Outcome::Rows(rows)) => {
+            let fields = rows.schema().fields().iter();
+            let types: String = fields.map(|field| format!("{} ", field.data_type())).collect();
+            match rows.into_batches() {
+                Ok(batches) => format!("{types}{:?}", lines(&batches)),
+                Err(error) => format!("{:?}: {error}", error.position()),
+            }
         }
         Ok(Outcome::Changed { rows, .. }) => format!("{rows} rows"),
         Ok(other) => format!("{other:?}"),

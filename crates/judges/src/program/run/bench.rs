@@ -387,7 +387,9 @@ impl<'a> Bench<'a> {
         let sql = format!("SELECT * FROM {relation}");
         let outcomes = self.engine.session().execute(&sql).map_err(text)?;
         match outcomes.into_iter().next() {
-            Some(alluvium::Outcome::Rows { schema, batches }) => Ok((schema, batches)),
+            Some(alluvium::Outcome::Rows(rows)) => {
+                Ok((rows.schema().clone(), rows.into_batches().map_err(text)?))
+            }
             _ => Err(format!("{sql} returns no rows")),
         }
     }
