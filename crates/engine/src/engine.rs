@@ -291,7 +291,7 @@ impl Engine {
 
     /// A request that ends calls on this engine before they are done.
     pub fn interrupt(&self) -> Interrupt {
-        Interrupt::new(self.instance.poison.clone())
+        Interrupt::default()
     }
 
     /// Removes the temporary files of all engines of this process, which cannot write state any more. For a process that

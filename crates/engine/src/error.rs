@@ -79,6 +79,9 @@ pub enum Error {
     /// The call was ended by an [`Interrupt`](crate::Interrupt).
     #[error("interrupted")]
     Interrupted,
+    /// The call took longer than it may.
+    #[error("the statement took longer than its timeout allows, and was ended")]
+    TimedOut,
     /// A state directory could not be checked, listed or copied.
     #[error("{message}")]
     State {

@@ -1,94 +1,154 @@
 //! Ending calls before they are done.
+//!
+//! Each call has [`Limits`]: a request that ends it, and a deadline. They are set for a call by [`Interrupt::watch`] and
+//! [`limited`], and reach all that the call does: waits ([`crate::wait`]), queries, and reading and writing files. Work
+//! that moves to another thread takes them along.
 
 use std::cell::RefCell;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::poison::Poison;
+use crate::wait::WaitList;
 
-/// A request to end what a thread does in an engine. Clones are the same request.
+/// A request to end calls of an engine. Clones are the same request.
 ///
-/// Calls that the thread makes inside of [`Interrupt::watch`] fail with [`Error::Interrupted`] soon after
+/// Calls inside of [`Interrupt::watch`] fail with [`Error::Interrupted`] soon after
 /// [`Interrupt::request`], while they wait, answer a query, or read or write a file. They leave nothing behind: what was
 /// staged is not committed, and what was created is gone. A call that has nothing to wait for, or that could not be undone,
 /// is completed.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Interrupt {
-    requested: Arc<AtomicBool>,
-    poison: Arc<Poison>,
+    shared: Arc<Shared>,
 }
 
-thread_local! {
-    /// The request that this thread watches.
-    static WATCHED: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+#[derive(Default)]
+struct Shared {
+    is_requested: AtomicBool,
+    /// Those who wait for something else, and look at this first.
+    waits: WaitList<()>,
 }
 
 impl Interrupt {
-    pub(crate) fn new(poison: Arc<Poison>) -> Self {
-        Self { requested: Arc::default(), poison }
-    }
-
-    /// Ends calls of the threads that watch this, now and until it is cleared.
+    /// Ends calls that watch this, now and until it is cleared.
     pub fn request(&self) {
-        self.requested.store(true, Ordering::SeqCst);
-        self.poison.wake();
+        self.shared.is_requested.store(true, Ordering::SeqCst);
+        self.shared.waits.wake_all();
     }
 
     /// Withdraws the request.
     pub fn clear(&self) {
-        self.requested.store(false, Ordering::SeqCst);
+        self.shared.is_requested.store(false, Ordering::SeqCst);
     }
 
     /// Runs `act`, whose calls on this thread end when this is requested.
     pub fn watch<R>(&self, act: impl FnOnce() -> R) -> R {
-        watching(Some(self.clone()), act)
+        Limits { interrupt: Some(self.clone()), ..Limits::current() }.scope(act)
+    }
+
+    fn is_requested(&self) -> bool {
+        self.shared.is_requested.load(Ordering::SeqCst)
     }
 }
 
-/// The request that this thread watches before something else does, put back when this is dropped.
-struct Restored(Option<Interrupt>);
+/// What ends a call before it is done.
+#[derive(Clone, Default)]
+pub(crate) struct Limits {
+    interrupt: Option<Interrupt>,
+    deadline: Option<Instant>,
+}
+
+thread_local! {
+    /// Those of the call that this thread is in.
+    static CURRENT: RefCell<Limits> = const { RefCell::new(Limits { interrupt: None, deadline: None }) };
+}
+
+/// The limits that were current before, put back when this is dropped.
+struct Restored(Limits);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        WATCHED.set(self.0.take());
+        CURRENT.set(std::mem::take(&mut self.0));
     }
 }
 
-/// Runs `act`, whose calls on this thread end when this is requested.
-pub(crate) fn watching<R>(interrupt: Option<Interrupt>, act: impl FnOnce() -> R) -> R {
-    let _restored = Restored(WATCHED.replace(interrupt));
-    act()
+impl Limits {
+    /// Those of the call that this thread is in.
+    pub(crate) fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// These limits and those of another call: its request counts if these have none, and the earlier deadline.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let deadline = [self.deadline, other.deadline].into_iter().flatten().min();
+        Self { interrupt: self.interrupt.or(other.interrupt), deadline }
+    }
+
+    /// Runs `act` with these limits.
+    pub(crate) fn scope<R>(self, act: impl FnOnce() -> R) -> R {
+        let _restored = Restored(CURRENT.replace(self));
+        act()
+    }
+
+    /// Why the call should end, if it should.
+    pub(crate) fn reached(&self) -> Option<Error> {
+        if self.interrupt.as_ref().is_some_and(Interrupt::is_requested) {
+            return Some(Error::Interrupted);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Some(Error::TimedOut),
+            _ => None,
+        }
+    }
+
+    /// Fails if the call should end.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.reached().map_or(Ok(()), Err)
+    }
+
+    /// Parks this thread until `waker`, which is its own, is woken; at most until the limits are reached, and then fails.
+    pub(crate) fn park(&self, waker: &Waker) -> Result<()> {
+        let _entered =
+            self.interrupt.as_ref().map(|interrupt| interrupt.shared.waits.enter((), waker));
+        // A request that came before would not wake it.
+        self.check()?;
+        match self.deadline {
+            None => thread::park(),
+            Some(deadline) => {
+                thread::park_timeout(deadline.saturating_duration_since(Instant::now()));
+            }
+        }
+        self.check()
+    }
+}
+
+/// Runs `act`, whose calls fail with [`Error::TimedOut`] at the deadline, or at that of the call around it if that is earlier.
+pub(crate) fn limited<R>(deadline: Option<Instant>, act: impl FnOnce() -> R) -> R {
+    Limits::current().or(Limits { interrupt: None, deadline }).scope(act)
 }
 
 /// Runs `act` to its end: it must not stop halfway.
 pub(crate) fn deferred<R>(act: impl FnOnce() -> R) -> R {
-    watching(None, act)
+    Limits::default().scope(act)
 }
 
-/// The request that this thread watches.
-pub(crate) fn watched() -> Option<Interrupt> {
-    WATCHED.with_borrow(Clone::clone)
 }
 
-/// Whether this thread should end what it does.
-pub(crate) fn is_requested() -> bool {
-    WATCHED.with_borrow(|watched| {
-        watched.as_ref().is_some_and(|interrupt| interrupt.requested.load(Ordering::SeqCst))
-    })
+/// Why the call that this thread is in should end, if it should.
+pub(crate) fn reached() -> Option<Error> {
+    CURRENT.with_borrow(Limits::reached)
 }
 
-/// Fails if this thread should end what it does.
+/// Fails if the call that this thread is in should end.
 pub(crate) fn check() -> Result<()> {
-    match is_requested() {
-        true => Err(Error::Interrupted),
-        false => Ok(()),
-    }
+    reached().map_or(Ok(()), Err)
 }
 
-/// Runs a future until it is done or this thread should end, which is looked at whenever the future yields.
+/// Runs a future until it is done or this call should end, which is looked at whenever the future yields.
 pub(crate) async fn until_requested<R>(future: impl Future<Output = R>) -> Result<R> {
     let mut future = pin!(future);
     std::future::poll_fn(|context| match check() {

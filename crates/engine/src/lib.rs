@@ -70,6 +70,7 @@ pub mod state_directory;
 mod subscription;
 mod transaction;
 mod view;
+mod wait;
 mod worker;
 mod writer;
 

@@ -56,6 +56,8 @@ pub struct ViewDefinition {
     pub emit_final: Option<EmitFinal>,
     /// The last round of its recursions.
     pub recursion_limit: u64,
+    /// Whether the statement waits until the view is full.
+    pub waits: bool,
     /// How late its changes may come, as other statements say.
     pub lateness: Vec<ViewLateness>,
     /// The connectors that its rows go to.
@@ -69,6 +71,20 @@ const EMIT_FINAL: &str = "emit_final";
 
 /// The option that says at which round a recursion ends that does not end by itself.
 const RECURSION_LIMIT: &str = "recursion_limit";
+
+/// The option that says whether the statement waits until the view is full.
+const WAIT: &str = "wait";
+
+/// Whether an option says so.
+fn is_true(Setting { name, value, position }: &Setting) -> Result<bool> {
+    match () {
+        () if value.eq_ignore_ascii_case("true") => Ok(true),
+        () if value.eq_ignore_ascii_case("false") => Ok(false),
+        () => {
+            Err(Error::new(format!("'{name}' is 'true' or 'false', and not '{value}'"), *position))
+        }
+    }
+}
 
 /// The number of rounds that an option says.
 fn recursion_limit(Setting { value, position, .. }: &Setting) -> Result<u64> {
@@ -92,10 +108,11 @@ impl ViewDefinition {
             _ => &Vec::new(),
         };
         let Options { own, connectors } =
-            Options::read(options, &[EMIT_FINAL, RECURSION_LIMIT], position)?;
-        let (limits, finals): (Vec<Setting>, Vec<Setting>) =
-            own.into_iter().partition(|setting| setting.name == RECURSION_LIMIT);
-        let limit = limits.last().map(recursion_limit).transpose()?;
+            Options::read(options, &[EMIT_FINAL, RECURSION_LIMIT, WAIT], position)?;
+        let named = |name: &str| own.iter().filter(move |setting| setting.name == name);
+        let limit = named(RECURSION_LIMIT).last().map(recursion_limit).transpose()?;
+        let waits = named(WAIT).last().map(is_true).transpose()?;
+        let finals: Vec<Setting> = named(EMIT_FINAL).cloned().collect();
         let by = finals
             .into_iter()
             .map(|Setting { value, position, .. }| EmitFinal::By { column: value, position });
@@ -116,6 +133,7 @@ impl ViewDefinition {
             query: create.query,
             emit_final: first,
             recursion_limit: limit.unwrap_or(planner::RECURSION_LIMIT),
+            waits: waits.unwrap_or(true),
             lateness: Vec::new(),
             connectors,
             text: text.to_string(),

@@ -11,16 +11,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_sql::statement::{Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewKind};
+use alluvium_sql::statement::{
+    Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewDefinition, ViewKind,
+};
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
+use super::relations::Start;
 use super::{Definitions, lateness, relations};
-use crate::catalog::{Entry, RelationKind, View};
+use crate::catalog::{Entry, RelationKind, Scope, View};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
+use crate::durable::restore::RestoredDataflow;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::query::Reader;
@@ -50,6 +54,9 @@ enum Contents {
 impl Definitions {
     /// Alters a table or view once no transaction writes.
     pub(crate) fn alter(&self, alter: &Alter, parts: Parts<'_>) -> Result<()> {
+        if let Ok(entry) = self.catalog.get(&alter.name) {
+            self.wait_if_filling(&entry)?;
+        }
         let writing = parts.writer.lock()?;
         let lock = self.lock();
         if alter.if_exists && !self.catalog.contains(&alter.name) {
@@ -101,6 +108,7 @@ impl Definitions {
                 Contents::Rows(rows) => (Role::Kept(key), rows),
             };
             let id = self.install_table(&definition.name, &compiled, table.kept, record, role)?;
+            self.progress.wait_filled(id)?;
             if !rows.is_empty() {
                 self.sequencer.fill(id, rows, now)?;
             }
@@ -152,12 +160,32 @@ impl Definitions {
                     view.id.map(|id| self.sequencer.kept(id)).transpose()?
                 }
             };
-            let before = (Some(entry.clone()), kept);
-            let record = record.as_ref();
-            self.build_view(&definition, before, record, parts.writer, parts.connectors)?;
+            self.move_view(entry, &definition, kept, record.as_ref(), parts)?;
             self.forget_announced(to);
             Ok(())
         })
+    }
+
+    /// Puts a view of another name into the place of one, with what that keeps.
+    fn move_view(
+        &self,
+        entry: &Arc<Entry>,
+        definition: &ViewDefinition,
+        kept: Option<RestoredDataflow>,
+        record: Option<&Recorded>,
+        Parts { writer, connectors, .. }: Parts<'_>,
+    ) -> Result<()> {
+        let planned = self.planner.view(definition, &Scope(&self.catalog.entries()))?;
+        let start = match kept {
+            Some(kept) => Start::With(kept, record),
+            None => Start::Empty(record),
+        };
+        let moved = self.install_view(definition, planned, None, start, writer)?;
+        // It starts with what the other one keeps, and so is full.
+        moved.dataflow().map_or(Ok(()), |id| self.progress.wait_filled(id))?;
+        let removed = self.remove(entry, connectors);
+        self.catalog.insert(moved);
+        removed
     }
 
     /// Fails if something reads a relation that is to change, or if another one has the name that it is to have.
@@ -195,12 +223,12 @@ impl Definitions {
         parts: Parts<'_>,
         now: Moment,
     ) -> Result<Option<Recorded>> {
-        let recorded = self.recorded(entry.kind(), name, || {
+        let recorded = self.recorded(name, || {
             let definition = Record::definition(&alter.text, parts.base, now)?;
             Ok((definition, Record::definition(whole, parts.base, now)?))
         })?;
         let before = Some(entry.name.clone());
-        Ok(recorded.map(|recorded| Recorded { before, undo: None, ..recorded }))
+        Ok(recorded.map(|recorded| Recorded { before, ..recorded }))
     }
 }
 

@@ -13,24 +13,44 @@ use super::Definitions;
 use crate::catalog::{Definition, Entry, NamedIndex, Uses, named_index};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::worker::DataflowId;
 use crate::writer::Writer;
 
 impl Definitions {
-    /// Creates an index, durably; does nothing if it may be there and is.
+    /// Creates an index, durably; does nothing if it may be there and is. If the caller `waits` it is full then.
     pub(crate) fn create_index(
         &self,
         definition: &IndexDefinition,
         base: &Path,
         writer: &Writer,
+        waits: bool,
     ) -> Result<()> {
-        let lock = self.lock();
         let (name, at) = (&definition.name, definition.position);
-        self.check_schema(name).map_err(|error| error.at(definition.relation_position))?;
-        if definition.if_not_exists && named_index::find(&self.catalog.entries(), name).is_some() {
-            return Ok(());
+        let id = {
+            let _lock = self.lock();
+            self.check_schema(name).map_err(|error| error.at(definition.relation_position))?;
+            if definition.if_not_exists
+                && named_index::find(&self.catalog.entries(), name).is_some()
+            {
+                return Ok(());
+            }
+            self.taken(name, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(at))?;
+            self.begin_index(definition, base, writer)?
+        };
+        if waits {
+            self.progress.wait_filled(id).inspect_err(|_| self.undo_index(name, id))?;
         }
-        self.taken(name, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(at))?;
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Orders the dataflow of an index, and adds it to the catalog. The caller holds the definitions' lock.
+    fn begin_index(
+        &self,
+        definition: &IndexDefinition,
+        base: &Path,
+        writer: &Writer,
+    ) -> Result<DataflowId> {
+        let name = &definition.name;
         let of_relation = |error: Error| error.at(definition.relation_position);
         let entry = self.catalog.get(&definition.relation).map_err(of_relation)?;
         check_kept(&entry).map_err(of_relation)?;
@@ -52,8 +72,19 @@ impl Definitions {
         let (name, text) = (name.clone(), definition.text.clone());
         let index = NamedIndex { name, columns, id, uses, text };
         self.catalog.insert_index(&entry, index);
-        drop(lock);
-        self.sequencer.durable().sync_all()
+        Ok(id)
+    }
+
+    /// Drops an index whose creation was given up.
+    fn undo_index(&self, name: &str, id: DataflowId) {
+        let _lock = self.lock();
+        let entries = self.catalog.entries();
+        if let Some((entry, found)) =
+            named_index::find(&entries, name).filter(|(_, found)| found.id == id)
+        {
+            // If this fails the engine has stopped.
+            let _ = self.forget_index(entry, found);
+        }
     }
 
     /// Drops an index. Views that share its rows keep them.
@@ -70,14 +101,16 @@ impl Definitions {
                 None => Err(Error::sql(format!("there is no index \"{name}\""))),
             };
         };
-        interrupt::deferred(|| -> Result<()> {
-            self.sequencer.record_drop(&Record::dropped_index(name), [&**name])?;
-            self.catalog.remove_index(entry, name);
-            self.release(&found.uses);
-            Ok(())
-        })?;
+        self.forget_index(entry, found)?;
         drop(lock);
         self.sequencer.durable().sync_all()
+    }
+
+    fn forget_index(&self, entry: &Entry, index: &NamedIndex) -> Result<()> {
+        self.sequencer.record_drop(&Record::dropped_index(&index.name), [&*index.name])?;
+        self.catalog.remove_index(entry, &index.name);
+        self.release(&index.uses);
+        Ok(())
     }
 
     /// Removes the indexes of a relation that goes.

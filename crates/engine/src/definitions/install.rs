@@ -1,24 +1,23 @@
 //! Dataflows of plans, over the indexes they share.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::physical::{Compiled, CompiledIndex, PhysicalPlan};
-use alluvium_sql::plan::Fingerprint;
+use alluvium_sql::planner::CLOCK;
 
 use super::Definitions;
-use crate::catalog::Uses;
+use crate::catalog::{Entries, Uses};
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::Recorded;
 use crate::error::Result;
 use crate::sequencer::{Role, Start, Stream};
-use crate::worker::{Dataflow, DataflowId};
+use crate::worker::{Dataflow, DataflowId, Reads};
 
 /// A plan as one worker runs it.
 pub(super) struct View<'a> {
     pub(super) plan: &'a Arc<PhysicalPlan>,
-    /// The dataflows of the indexes it reads.
-    pub(super) indexes: &'a Arc<BTreeMap<Fingerprint, DataflowId>>,
+    /// The dataflows it reads.
+    pub(super) reads: &'a Arc<Reads>,
     pub(super) worker: usize,
     pub(super) id: DataflowId,
     pub(super) start: Start,
@@ -37,9 +36,9 @@ impl Definitions {
         let mut uses = Uses::default();
         let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
         let installed = used.and_then(|()| {
-            let (plan, indexes) = (&compiled.plan, Arc::new(uses.all.clone()));
+            let (plan, reads) = (&compiled.plan, self.reads(&compiled.plan, &uses));
             self.sequencer.install(&self.streams(plan), definition, role, |worker, id, start| {
-                dataflow(View { plan, indexes: &indexes, worker, id, start })
+                dataflow(View { plan, reads: &reads, worker, id, start })
             })
         });
         match installed {
@@ -57,11 +56,11 @@ impl Definitions {
         let id = match self.indexes.acquire(index.fingerprint) {
             Some(id) => id,
             None => {
-                let indexes = Arc::new(uses.all.clone());
+                let reads = self.reads(&index.plan, uses);
                 let streams = self.streams(&index.plan);
                 let role = Role::Kept(DataflowKey::index(index.fingerprint));
                 let id = self.sequencer.install(&streams, None, role, |_, _, _| {
-                    Dataflow::Index { plan: index.plan.clone(), indexes: indexes.clone() }
+                    Dataflow::Index { plan: index.plan.clone(), reads: reads.clone() }
                 })?;
                 self.indexes.insert(id, index);
                 id
@@ -76,6 +75,26 @@ impl Definitions {
         for gone in self.indexes.release(uses) {
             self.sequencer.remove(gone);
         }
+    }
+
+    /// The dataflows that a plan over these indexes reads.
+    fn reads(&self, plan: &PhysicalPlan, uses: &Uses) -> Arc<Reads> {
+        let entries = self.catalog.entries();
+        let names = plan.relations().iter().chain(plan.streams());
+        let relations = names.filter_map(|name| {
+            let id = match &**name == CLOCK {
+                true => self.sequencer.clock(),
+                false => entries.get(name)?.dataflow(),
+            };
+            Some((name.clone(), id?))
+        });
+        Arc::new(Reads { relations: relations.collect(), indexes: uses.all.clone() })
+    }
+
+    /// A dataflow that is filled and belongs to one of these relations.
+    pub(super) fn filling_of(&self, entries: &Entries, names: &[String]) -> Option<DataflowId> {
+        let ids = names.iter().filter_map(|name| entries.get(name)?.dataflow());
+        ids.into_iter().find(|id| self.progress.is_filling(*id))
     }
 
     /// The tables that a plan reads and that do not keep their rows.

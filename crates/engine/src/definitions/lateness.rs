@@ -10,7 +10,8 @@ use std::path::Path;
 use alluvium_sql::statement::{self, StatementKind, ViewDefinition, ViewLateness};
 
 use super::Definitions;
-use crate::catalog::{Definition, Entry, RelationKind, View};
+use super::relations::{Begun, Built};
+use crate::catalog::{Definition, Entry, View};
 use crate::connectors::Connectors;
 use crate::durable::record::Record;
 use crate::error::{Error, Result};
@@ -26,7 +27,10 @@ impl Definitions {
         writer: &Writer,
         connectors: &Connectors,
     ) -> Result<()> {
-        interrupt::deferred(|| self.add_lateness(declared, base, writer, connectors))?;
+        interrupt::deferred(|| match self.add_lateness(declared, base, writer, connectors)? {
+            Some(begun) => self.finish_view(begun, connectors),
+            None => Ok(()),
+        })?;
         self.sequencer.durable().sync_all()
     }
 
@@ -36,10 +40,13 @@ impl Definitions {
         base: &Path,
         writer: &Writer,
         connectors: &Connectors,
-    ) -> Result<()> {
-        let _lock = self.lock();
-        let Ok(entry) = self.catalog.get(&declared.view) else {
-            return self.announce(declared, base, writer);
+    ) -> Result<Option<Begun>> {
+        let (_lock, entry) = match self.catalog.contains(&declared.view) {
+            true => self.lock_filled(&declared.view)?,
+            false => {
+                let _lock = self.lock();
+                return self.announce(declared, base, writer).map(|()| None);
+            }
         };
         if let Definition::Declared(_) | Definition::View(View { recursion: Some(_), .. }) =
             &entry.definition
@@ -59,13 +66,18 @@ impl Definitions {
         self.check_unread(&entry, connectors)?;
         let mut definition = defined(view)?;
         definition.lateness.push(declared.clone());
-        let record = self.recorded(entry.kind(), &entry.name, || {
+        let record = self.recorded(&entry.name, || {
             let now = writer.now()?;
             let said = Record::definition(&declared.text, base, now)?;
             Ok((said, Record::definition(&whole(&definition), base, now)?))
         })?;
-        let before = (Some(entry.clone()), None);
-        self.build_view(&definition, before, record.as_ref(), writer, connectors)
+        match self.build_view(&definition, Some(entry.clone()), record, writer)? {
+            Built::Begun(begun) => Ok(Some(begun)),
+            // What a view reads was full before the view was.
+            Built::Waits(_) => {
+                Err(Error::sql("the view reads one that is filled; run the statement again"))
+            }
+        }
     }
 
     /// Waits for a view.
@@ -77,7 +89,7 @@ impl Definitions {
             return Ok(());
         }
         waiting.push(declared.clone());
-        let record = self.recorded(RelationKind::View, &declared.view, || {
+        let record = self.recorded(&declared.view, || {
             let now = writer.now()?;
             let said = Record::definition(&declared.text, base, now)?;
             Ok((said, Record::definition(&texts(&waiting), base, now)?))

@@ -87,6 +87,27 @@ impl Definitions {
         self.lock.lock()
     }
 
+    /// As [`Definitions::lock`], once the relation of this name is full, which is returned as well.
+    pub(super) fn lock_filled(&self, name: &str) -> Result<(MutexGuard<'_, ()>, Arc<Entry>)> {
+        loop {
+            let lock = self.lock();
+            let entry = self.catalog.get(name)?;
+            match entry.dataflow().filter(|id| self.progress.is_filling(*id)) {
+                None => return Ok((lock, entry)),
+                Some(id) => {
+                    drop(lock);
+                    self.progress.wait_filled(id)?;
+                }
+            }
+        }
+    }
+
+    /// Waits until a relation is full.
+    pub(super) fn wait_if_filling(&self, entry: &Entry) -> Result<()> {
+        let id = entry.dataflow().filter(|id| self.progress.is_filling(*id));
+        id.map_or(Ok(()), |id| self.progress.wait_filled(id))
+    }
+
     /// Takes the checkpoints of this engine.
     pub(crate) fn checkpointer(
         &self,

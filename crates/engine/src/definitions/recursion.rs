@@ -16,11 +16,12 @@ use arrow::datatypes::SchemaRef;
 
 use super::Definitions;
 use super::lateness::defined;
-use super::relations::output_of;
-use crate::catalog::{Declared, Definition, Entries, Entry, RelationKind, Scope, Waiting};
+use super::relations::{Start, output_of};
+use crate::catalog::{Declared, Definition, Entries, Entry, Scope, Waiting};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::worker::DataflowId;
 use crate::writer::Writer;
 
 /// The declared views that are created and wait for others, by name.
@@ -67,7 +68,7 @@ impl Definitions {
                 format!("\"{name}\" has a LATENESS, which a view that recurs cannot have");
             return Err(Error::sql(message));
         }
-        let record = self.recorded(RelationKind::DeclaredView, name, || {
+        let record = self.recorded(name, || {
             let declared = Record::definition(text, base, writer.now()?)?;
             Ok((declared.clone(), declared))
         })?;
@@ -86,14 +87,15 @@ impl Definitions {
         self.is_announced(name) || self.is_only_declared(name)
     }
 
-    /// Creates a declared view. The caller holds the definitions' lock.
+    /// Creates a declared view. Returns the dataflows that are filled for it and for others, with their names. The caller holds the
+    /// definitions' lock.
     pub(super) fn add_recursive(
         &self,
         definition: &ViewDefinition,
         planned: PlannedView,
         record: Option<&Recorded>,
         writer: &Writer,
-    ) -> Result<()> {
+    ) -> Result<Vec<(String, DataflowId)>> {
         // What cannot be kept is refused before the others are there.
         compile(&planned.plan, output_of(definition.kind), &|_| false)?;
         let name = definition.name.clone();
@@ -110,15 +112,15 @@ impl Definitions {
             record.map(|record| self.sequencer.record(record)).transpose()?;
             let schema = self.catalog.get(&name)?.schema.clone();
             self.catalog.insert(declared_entry(&name, schema, Some(waiting)));
-            return Ok(());
+            return Ok(Vec::new());
         };
-        self.complete(&members, &views, Some((&name, record)), writer)?;
+        let mut filled = self.complete(&members, &views, Some((&name, record)), writer)?;
         // Others may have waited for these.
         loop {
             let views = waiting_views(&self.catalog.entries());
             let complete = views.keys().filter_map(|name| recurring_with(name, &views));
-            let Some(members) = complete.min_by_key(BTreeSet::len) else { return Ok(()) };
-            self.complete(&members, &views, None, writer)?;
+            let Some(members) = complete.min_by_key(BTreeSet::len) else { return Ok(filled) };
+            filled.extend(self.complete(&members, &views, None, writer)?);
         }
     }
 
@@ -129,7 +131,7 @@ impl Definitions {
         views: &WaitingViews,
         recorded: Option<(&String, Option<&Recorded>)>,
         writer: &Writer,
-    ) -> Result<()> {
+    ) -> Result<Vec<(String, DataflowId)>> {
         let of: Vec<&Arc<Waiting>> = members.iter().filter_map(|name| views.get(name)).collect();
         let recursion = Arc::new(recursion(&of)?);
         let planned = of.iter().map(|waiting| {
@@ -141,14 +143,17 @@ impl Definitions {
         let mut planned = planned.collect::<Result<Vec<_>>>()?;
         let is_recorded = |name: &String| recorded.is_some_and(|(recorded, _)| recorded == name);
         planned.sort_by_key(|(definition, _)| !is_recorded(&definition.name));
+        let mut filled = Vec::with_capacity(planned.len());
         for (definition, planned) in planned {
             let record = recorded.filter(|_| is_recorded(&definition.name));
             let record = record.and_then(|(_, record)| record);
             let recursion = Some(recursion.clone());
-            let entry = self.install_view(definition, planned, recursion, None, record, writer)?;
+            let start = Start::Empty(record);
+            let entry = self.install_view(definition, planned, recursion, start, writer)?;
+            filled.extend(entry.dataflow().map(|id| (entry.name.clone(), id)));
             self.catalog.insert(entry);
         }
-        self.plan_again(members)
+        self.plan_again(members).map(|()| filled)
     }
 
     /// Plans the local and the declared views again that read views which are there now.

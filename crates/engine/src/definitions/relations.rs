@@ -10,7 +10,7 @@ use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, Vi
 use arrow::datatypes::SchemaRef;
 
 use super::{Definitions, lateness, recursion};
-use crate::catalog::{Definition, Entries, Entry, RelationKind, Scope, Uses, View};
+use crate::catalog::{Definition, Entries, Entry, Scope, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
@@ -31,6 +31,48 @@ pub(crate) enum Taken {
     Replace(Arc<Entry>),
 }
 
+/// How the dataflow of a view starts.
+pub(super) enum Start<'a> {
+    /// Empty, to be filled; with its record.
+    Empty(Option<&'a Recorded>),
+    /// Empty, to be filled and then to replace another one, when it is recorded.
+    Candidate,
+    /// With what another one keeps, whose place it takes; with its record.
+    With(RestoredDataflow, Option<&'a Recorded>),
+}
+
+impl<'a> Start<'a> {
+    fn record(&self) -> Option<&'a Recorded> {
+        match self {
+            Self::Empty(record) | Self::With(_, record) => *record,
+            Self::Candidate => None,
+        }
+    }
+}
+
+/// What became of a view that was to be built.
+pub(super) enum Built {
+    /// Its dataflow is filled.
+    Begun(Begun),
+    /// Not yet: it reads a relation whose dataflow is filled.
+    Waits(DataflowId),
+}
+
+/// Views whose dataflows are filled.
+pub(super) struct Begun {
+    /// The dataflows, with the names of their views.
+    filled: Vec<(String, DataflowId)>,
+    /// What happens when they are full.
+    replacement: Option<Box<Replacement>>,
+}
+
+/// A view that replaces another one when it is full.
+struct Replacement {
+    before: Arc<Entry>,
+    entry: Entry,
+    record: Option<Recorded>,
+}
+
 /// What the dataflow of a view of this kind makes.
 pub(super) fn output_of(kind: ViewKind) -> Output {
     match kind {
@@ -49,7 +91,7 @@ impl Definitions {
         connectors: &Connectors,
     ) -> Result<()> {
         let name = &definition.name;
-        let record = self.recorded(RelationKind::Table, name, || {
+        let record = self.recorded(name, || {
             let record = match &*definition.text {
                 // The columns of a file or a query, whose rows it is created with.
                 "" => Record::incomplete(name, &definition.schema),
@@ -62,24 +104,25 @@ impl Definitions {
             IfTaken::Replace => Some(writer.lock()?),
             IfTaken::Fail | IfTaken::Keep => None,
         };
-        interrupt::deferred(|| self.add_table(definition, base, record.as_ref(), connectors))?;
+        interrupt::deferred(|| {
+            let added = self.add_table(definition, base, record.as_ref(), connectors)?;
+            added.map_or(Ok(()), |id| self.progress.wait_filled(id))
+        })?;
         self.sequencer.durable().sync_all()
     }
 
     /// The record of a statement about a relation, and of all that has been said of it; `None` without a journal.
     pub(super) fn recorded(
         &self,
-        kind: RelationKind,
         name: &str,
         record: impl FnOnce() -> Result<(Record, Record)>,
     ) -> Result<Option<Recorded>> {
         if !self.is_durable() {
             return Ok(None);
         }
-        let undo = Some(Record::dropped(kind, name, false));
         let (definition, whole) = record()?;
         let (name, before, adds) = (name.to_owned(), None, false);
-        Ok(Some(Recorded { name, before, definition, whole, undo, adds }))
+        Ok(Some(Recorded { name, before, definition, whole, adds }))
     }
 
     fn add_table(
@@ -88,7 +131,7 @@ impl Definitions {
         base: &Path,
         record: Option<&Recorded>,
         connectors: &Connectors,
-    ) -> Result<()> {
+    ) -> Result<Option<DataflowId>> {
         let _lock = self.lock();
         let kept = definition.is_kept();
         let table = Arc::new(table_of(definition)?);
@@ -102,7 +145,7 @@ impl Definitions {
             .map_err(|error| error.at(definition.position))?;
         let removed = match taken {
             Taken::Free => Ok(()),
-            Taken::Keep => return Ok(()),
+            Taken::Keep => return Ok(None),
             Taken::Replace(before) => self.remove(&before, connectors),
         };
         let role = Role::Kept(DataflowKey::relation(&name, table.fingerprint()));
@@ -112,7 +155,7 @@ impl Definitions {
         self.forget_announced(&entry.name);
         self.catalog.insert(entry);
         connectors.inputs.add(inputs);
-        removed
+        removed.map(|()| Some(id))
     }
 
     /// All relations but this one.
@@ -137,15 +180,21 @@ impl Definitions {
         })
     }
 
-    /// Creates a view, without outputs, durably. Returns false, and does nothing, if there is one that stays.
+    /// Creates a view, without outputs, durably. If the caller `waits`, or if the view replaces another one, it is full then.
+    /// Returns false, and does nothing, if there is one that stays.
     pub(crate) fn create_view(
         &self,
         definition: &ViewDefinition,
         base: &Path,
         writer: &Writer,
         connectors: &Connectors,
+        waits: bool,
     ) -> Result<bool> {
-        let create = || self.add_view(definition, base, writer, connectors);
+        let create = || match self.begin_view(definition, base, writer)? {
+            Some(Begun { replacement: None, .. }) if !waits => Ok(true),
+            Some(begun) => self.finish_view(begun, connectors).map(|()| true),
+            None => Ok(false),
+        };
         // What has been said of the view goes when its record is written: the two are not interrupted. Neither are views that
         // recur, as one creates others.
         let created = match self.is_said(&definition.name) {
@@ -171,84 +220,160 @@ impl Definitions {
         Ok(Some(self.planner.view(definition, &Scope(&entries))?.schema))
     }
 
-    fn add_view(
+    /// Orders the dataflow of a view; `None` if there is a view that stays.
+    fn begin_view(
         &self,
         definition: &ViewDefinition,
         base: &Path,
         writer: &Writer,
-        connectors: &Connectors,
-    ) -> Result<bool> {
-        let _lock = self.lock();
-        let definition = &self.with_announced(definition);
-        let (name, kind) = (&definition.name, definition.kind);
-        let mut record = self.recorded(kind.into(), name, || {
-            let now = writer.now()?;
-            let created = Record::definition(&definition.text, base, now)?;
-            Ok((created, Record::definition(&lateness::whole(definition), base, now)?))
-        })?;
-        let is_declared = self.is_only_declared(name);
-        if let Some(record) = &mut record {
-            record.adds = is_declared;
+    ) -> Result<Option<Begun>> {
+        loop {
+            let _lock = self.lock();
+            let definition = &self.with_announced(definition);
+            let name = &definition.name;
+            let mut record = self.recorded(name, || {
+                let now = writer.now()?;
+                let created = Record::definition(&definition.text, base, now)?;
+                Ok((created, Record::definition(&lateness::whole(definition), base, now)?))
+            })?;
+            let is_declared = self.is_only_declared(name);
+            if let Some(record) = &mut record {
+                record.adds = is_declared;
+            }
+            let taken = match is_declared {
+                true => Taken::Free,
+                false => self
+                    .taken(name, definition.if_taken, |entry| !entry.is_table())
+                    .map_err(|error| error.at(definition.position))?,
+            };
+            let before = match taken {
+                Taken::Free => None,
+                Taken::Keep => return Ok(None),
+                Taken::Replace(before) => Some(before),
+            };
+            match self.build_view(definition, before, record, writer)? {
+                Built::Begun(begun) => {
+                    self.forget_announced(&definition.name);
+                    return Ok(Some(begun));
+                }
+                Built::Waits(id) => {
+                    drop(_lock);
+                    self.progress.wait_filled(id)?;
+                }
+            }
         }
-        let taken = match is_declared {
-            true => Taken::Free,
-            false => self
-                .taken(name, definition.if_taken, |entry| !entry.is_table())
-                .map_err(|error| error.at(definition.position))?,
-        };
-        let before = match taken {
-            Taken::Free => None,
-            Taken::Keep => return Ok(false),
-            Taken::Replace(before) => Some(before),
-        };
-        let record = record.as_ref();
-        let is_replaced = before.is_some();
-        let build = || self.build_view(definition, (before, None), record, writer, connectors);
-        // The view that is replaced could not come back.
-        match is_replaced {
-            true => interrupt::deferred(build)?,
-            false => build()?,
-        }
-        self.forget_announced(&definition.name);
-        Ok(true)
     }
 
-    /// Installs a view, which replaces another and may start with what that keeps. The caller holds the definitions' lock.
+    /// Orders the dataflow of a view, which replaces another. The caller holds the definitions' lock.
     pub(super) fn build_view(
         &self,
         definition: &ViewDefinition,
-        (before, kept): (Option<Arc<Entry>>, Option<RestoredDataflow>),
-        record: Option<&Recorded>,
+        before: Option<Arc<Entry>>,
+        record: Option<Recorded>,
         writer: &Writer,
-        connectors: &Connectors,
-    ) -> Result<()> {
+    ) -> Result<Built> {
         // A view cannot read the one it replaces.
         let entries = match &before {
             Some(before) => self.entries_without(before),
             None => self.catalog.entries(),
         };
         let planned = self.planner.view(definition, &Scope(&entries))?;
+        if let Some(id) = self.filling_of(&entries, &planned.depends) {
+            return Ok(Built::Waits(id));
+        }
         if planned.declared.is_some() {
-            return self.add_recursive(definition, planned, record, writer);
+            let filled = self.add_recursive(definition, planned, record.as_ref(), writer)?;
+            return Ok(Built::Begun(Begun { filled, replacement: None }));
         }
         recursion::check_awaited(definition, &planned)?;
-        let entry = self.install_view(definition, planned, None, kept, record, writer)?;
-        let removed = before.map_or(Ok(()), |before| self.remove(&before, connectors));
+        let start = match before {
+            Some(_) => Start::Candidate,
+            None => Start::Empty(record.as_ref()),
+        };
+        let entry = self.install_view(definition, planned, None, start, writer)?;
+        let filled = entry.dataflow().into_iter().map(|id| (entry.name.clone(), id)).collect();
         // The catalog copies entries that somebody still reads.
         drop(entries);
-        self.catalog.insert(entry);
+        let replacement = match before {
+            Some(before) => Some(Box::new(Replacement { before, entry, record })),
+            None => {
+                self.catalog.insert(entry);
+                None
+            }
+        };
+        Ok(Built::Begun(Begun { filled, replacement }))
+    }
+
+    /// Waits until a view is full that was begun, and puts it into the place of the one that it replaces. If that fails, or is
+    /// given up, it leaves nothing.
+    pub(super) fn finish_view(&self, begun: Begun, connectors: &Connectors) -> Result<()> {
+        let Begun { filled, replacement } = begun;
+        let full = filled.iter().try_for_each(|(_, id)| self.progress.wait_filled(*id));
+        let _lock = self.lock();
+        let Some(replacement) = replacement else {
+            return full.or_else(|error| self.give_up(&filled, error, connectors));
+        };
+        full.and_then(|()| self.replace(&replacement, connectors)).inspect_err(|_| {
+            filled.iter().for_each(|(_, id)| self.sequencer.remove(*id));
+            if let Ok(view) = replacement.entry.as_view() {
+                self.release(&view.uses);
+            }
+        })
+    }
+
+    /// Drops the views whose creation was given up, unless they are full by now. The caller holds the definitions' lock.
+    fn give_up(
+        &self,
+        views: &[(String, DataflowId)],
+        error: Error,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        if views.iter().all(|(_, id)| self.progress.is_filled(*id)) {
+            return Ok(());
+        }
+        for (name, id) in views {
+            // Somebody else may have dropped it.
+            if let Ok(entry) = self.catalog.get(name)
+                && entry.dataflow() == Some(*id)
+            {
+                self.drop_relation(&entry, true, connectors)?;
+            }
+        }
+        Err(error)
+    }
+
+    /// Has a view that is full take the place of another one. The caller holds the definitions' lock.
+    fn replace(&self, replacement: &Replacement, connectors: &Connectors) -> Result<()> {
+        let Replacement { before, entry, record } = replacement;
+        let name = &entry.name;
+        let is_current = self.catalog.get(name).is_ok_and(|current| Arc::ptr_eq(&current, before));
+        let entries = self.catalog.entries();
+        let is_there = |read: &String| entries.contains_key(read) || read == CLOCK;
+        if !is_current || !entry.depends.iter().all(is_there) {
+            return Err(Error::sql(format!(
+                "\"{name}\", or what it reads, has been altered or dropped while the view that replaces it was filled; run the \
+                 statement again"
+            )));
+        }
+        self.catalog.check_unused(name)?;
+        let removed = self.remove(before, connectors);
+        if let Some(id) = entry.dataflow() {
+            self.sequencer.promote(id, record.as_ref())?;
+        } else if let Some(record) = record {
+            self.sequencer.record(record)?;
+        }
+        self.catalog.insert(entry.clone());
         removed
     }
 
-    /// Installs a view that is planned, which is part of a recursion if there is one, and may start with what another one keeps.
-    /// The caller holds the definitions' lock.
+    /// Orders the dataflow of a view that is planned, which is part of a recursion if there is one. The caller holds the
+    /// definitions' lock.
     pub(super) fn install_view(
         &self,
         definition: &ViewDefinition,
         planned: PlannedView,
         recursion: Option<Arc<DeclaredRecursion>>,
-        kept: Option<RestoredDataflow>,
-        record: Option<&Recorded>,
+        start: Start<'_>,
         writer: &Writer,
     ) -> Result<Entry> {
         let (name, kind) = (&definition.name, definition.kind);
@@ -261,23 +386,31 @@ impl Definitions {
         let (id, uses) = match kind {
             // It is part of the views that name it.
             ViewKind::Local => {
-                record.map(|record| self.sequencer.record(record)).transpose()?;
+                start.record().map(|record| self.sequencer.record(record)).transpose()?;
                 (None, Uses::default())
             }
             ViewKind::Plain | ViewKind::Materialized => {
                 let key = DataflowKey::relation(name, compiled.plan.fingerprint());
-                if kept.as_ref().is_some_and(|kept| !kept.is_of(&key.fingerprint)) {
-                    return Err(Error::sql(format!(
-                        "\"{name}\" would be computed in another way than before: create another view and drop this one"
-                    )));
-                }
-                let role = Role::of(key, kept);
+                let record = start.record();
+                let role = match start {
+                    Start::Empty(_) => Role::Kept(key),
+                    Start::Candidate => Role::Candidate(key),
+                    Start::With(kept, _) if kept.is_of(&key.fingerprint) => {
+                        Role::of(key, Some(kept))
+                    }
+                    Start::With(..) => {
+                        return Err(Error::sql(format!(
+                            "\"{name}\" would be computed in another way than before: create another view and drop this one"
+                        )));
+                    }
+                };
                 let (id, uses) =
                     self.install_plan(&compiled, record, role, |view| Dataflow::View {
                         name: name.clone(),
                         plan: view.plan.clone(),
-                        indexes: view.indexes.clone(),
+                        reads: view.reads.clone(),
                         sink: None,
+                        counts: false,
                     })?;
                 (Some(id), uses)
             }

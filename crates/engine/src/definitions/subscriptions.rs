@@ -64,14 +64,17 @@ impl Definitions {
         let options = match client {
             Client::Program(options) => options,
             Client::Output(path) => {
-                let _lock = self.lock();
-                let entry = self.catalog.get(name)?;
+                let (lock, entry) = self.lock_filled(name)?;
                 let feeding = match path {
                     Some(path) => Feeding::Output(path),
                     None => Feeding::Alone(SubscribeOptions::new()),
                 };
                 let entered = self.install_feed(&entry, feeding)?;
-                return Ok(self.subscription(&entry, entered, Policy::Block, instance));
+                drop(lock);
+                let id = entered.id;
+                let subscription = self.subscription(&entry, entered, Policy::Block, instance);
+                self.progress.wait_filled(id)?;
+                return Ok(subscription);
             }
         };
         loop {
@@ -80,6 +83,7 @@ impl Definitions {
                 let _lock = self.lock();
                 self.catalog.get(name)
             })?;
+            self.wait_if_filling(&entry)?;
             if let Some(subscription) = self.subscribe_to(&entry, options, instance)? {
                 return Ok(subscription);
             }
@@ -130,9 +134,10 @@ impl Definitions {
             }
         };
         let Some(entered) = entered else { return Ok(None) };
-        let (feed, subscriber) = (entered.feed.clone(), entered.subscriber);
+        let (feed, subscriber, id) = (entered.feed.clone(), entered.subscriber, entered.id);
         // From now on nothing that comes later is lost, and everything goes with the subscription if this fails.
         let mut subscription = self.subscription(entry, entered, options.policy, instance);
+        self.progress.wait_filled(id)?;
         match (relation, options.after) {
             (Some(relation), after) => {
                 self.sequencer.sync(last)?;
@@ -216,11 +221,14 @@ impl Definitions {
 
     /// All rows of a plain view, and the epoch as of which they are. The dataflow that makes them is gone when this returns.
     fn rows_of(&self, entry: &Entry) -> Result<((Arc<Feed>, SubscriberId), Epoch)> {
-        let _lock = self.lock();
-        let Entered { feed, subscriber, id } = self.install_feed(entry, Feeding::Rows)?;
+        let Entered { feed, subscriber, id } = {
+            let _lock = self.lock();
+            self.install_feed(entry, Feeding::Rows)?
+        };
+        let filled = self.progress.wait_filled(id);
         let epoch = feed.snapshot(subscriber).unwrap_or_default();
         self.cut(id);
-        Ok(((feed, subscriber), epoch))
+        filled.map(|()| ((feed, subscriber), epoch))
     }
 
     fn feed(&self, workers: usize, kind: Kind) -> Arc<Feed> {
@@ -233,7 +241,7 @@ impl Definitions {
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes, &|index| {
             self.indexes.is_there(index)
         })?;
-        let later = entry.keeps_rows();
+        let (later, is_output) = (entry.keeps_rows(), matches!(feeding, Feeding::Output(_)));
         let (kind, options, role) = match feeding {
             Feeding::Shared(options) => (Kind::Shared, options, Role::Subscription { later }),
             Feeding::Alone(options) => (Kind::Alone, options, Role::Subscription { later: false }),
@@ -251,7 +259,9 @@ impl Definitions {
         let (id, uses) = self.install_plan(&compiled, None, role, |view| Dataflow::View {
             name: format!("subscription {} to {name}", view.id.0),
             plan: view.plan.clone(),
-            indexes: view.indexes.clone(),
+            reads: view.reads.clone(),
+            // A checkpoint says how much an output has written.
+            counts: is_output,
             sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.start))),
         })?;
         let installed = Installed { relation: name.clone(), uses, feed: feed.clone() };

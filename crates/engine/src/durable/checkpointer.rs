@@ -22,7 +22,9 @@ use alluvium_trace::{Batch, BlobRange, Epoch, Pack};
 use parking_lot::Mutex;
 
 use super::Durable;
-use super::checkpoint::{Checkpoint, SavedBatch, SavedDataflow, SavedShard, SavedState};
+use super::checkpoint::{
+    Checkpoint, DataflowName, SavedBatch, SavedDataflow, SavedShard, SavedState,
+};
 use super::persisted::ConnectorFacts;
 use crate::error::{Error, Result};
 use crate::sequencer::{Kept, Pin, Sequencer};
@@ -241,6 +243,11 @@ fn checkpoint(
     let mut blobs = Blobs::default();
     let mut dataflows = Vec::with_capacity(pin.kept.len());
     for (id, Kept { key, since, built_for }) in pin.kept {
+        // A view or an index that is being filled is filled again after a restart.
+        let is_full = shards.iter().all(|shard| shard.contains_key(&id));
+        if !is_full && !matches!(key.name, DataflowName::Output(_)) {
+            continue;
+        }
         let mut saved = Vec::with_capacity(shards.len());
         for shard in shards {
             let Some(shard) = shard.get(&id) else {

@@ -136,7 +136,7 @@ pub(crate) struct ChangedTable {
     pub(crate) rows: Vec<u8>,
 }
 
-/// A definition, and what undoes it if it fails after it was recorded.
+/// A definition, as it is recorded.
 pub(crate) struct Recorded {
     /// The name of the relation.
     pub(crate) name: String,
@@ -146,8 +146,6 @@ pub(crate) struct Recorded {
     pub(crate) definition: Record,
     /// All that has been said of the relation, which checkpoints have.
     pub(crate) whole: Record,
-    /// `None` for a definition that takes the place of another one: only a stopped engine fails then, and replays it.
-    pub(crate) undo: Option<Record>,
     /// Whether what has been said of the relation before holds as well, and stands before this.
     pub(crate) adds: bool,
 }
@@ -156,7 +154,7 @@ impl Recorded {
     /// A statement that says all that there is to say, and after which nothing can fail.
     pub(crate) fn new(name: String, statement: Record) -> Self {
         let whole = statement.clone();
-        Self { name, before: None, definition: statement, whole, undo: None, adds: false }
+        Self { name, before: None, definition: statement, whole, adds: false }
     }
 }
 

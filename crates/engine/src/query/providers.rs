@@ -50,23 +50,29 @@ impl Reader {
             let indexes = entry.as_view().into_iter().flat_map(|view| &view.uses.reported);
             reporters.extend(own.chain(indexes.copied()).map(|id| (entry, id)));
         }
-        let ids: Vec<DataflowId> = kept
-            .iter()
-            .filter_map(|entry| entry.dataflow())
-            .chain(reporters.iter().map(|(_, id)| *id))
-            .collect();
+        let kept_ids: Vec<DataflowId> = kept.iter().filter_map(|entry| entry.dataflow()).collect();
+        reporters.retain(|(_, id)| !self.progress.is_filling(*id));
+        let reporter_ids = reporters.iter().map(|(_, id)| *id);
+        let ids: Vec<DataflowId> = kept_ids.into_iter().chain(reporter_ids).collect();
         // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
         let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
-        if !is_of_files || reading.transaction.is_none() {
-            self.sequencer.wait(reading.at_least)?;
-        }
-        let indexes: Vec<DataflowId> =
-            kept.iter().flat_map(|entry| &entry.indexes).map(|index| index.id).collect();
-        let with_indexes = self.progress.pin(&[&ids[..], &indexes].concat())?;
-        // Without an index that is dropped meanwhile the rows are the same.
+        let at_least = match !is_of_files || reading.transaction.is_none() {
+            true => {
+                self.sequencer.sync(reading.at_least)?;
+                reading.at_least
+            }
+            false => 0,
+        };
+        let indexes = kept.iter().flat_map(|entry| &entry.indexes).map(|index| index.id);
+        let indexes: Vec<DataflowId> = indexes.collect();
+        let with_indexes = match indexes.iter().any(|id| self.progress.is_filling(*id)) {
+            true => None,
+            false => self.progress.pin(&[&ids[..], &indexes].concat(), at_least)?,
+        };
+        // Without an index that is filled, or dropped meanwhile, the rows are the same.
         let pinned = match with_indexes {
             Some(pinned) => Some(pinned),
-            None => self.progress.pin(&ids)?,
+            None => self.progress.pin(&ids, at_least)?,
         };
         let Some(mut pinned) = pinned else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));

@@ -167,13 +167,12 @@ impl Reader {
         Ok(info)
     }
 
-    /// How many updates the errors of all views have, as of the last complete epoch. Does not block.
+    /// How many updates the errors of all views have, as they were last published. Does not block.
     pub(crate) fn error_updates(&self) -> Result<u64> {
         let entries = self.catalog.entries();
         let views = entries.values().filter(|entry| !entry.is_table());
         let ids: Vec<_> = views.filter_map(|view| view.dataflow()).collect();
-        let pinned = self.progress.pin(&ids)?;
-        let parts = pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten();
+        let parts = self.progress.published(&ids)?.into_iter();
         Ok(parts.filter_map(|part| part.errors).map(|errors| errors.updates() as u64).sum())
     }
 

@@ -13,7 +13,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use super::engine::Held;
 use super::running::Running;
 use crate::error::{Error, Result};
-use crate::interrupt::{self, Interrupt};
+use crate::interrupt::{self, Limits};
 use crate::poison::Poison;
 
 /// The answer to a query: its columns, and its rows, batch by batch, which are computed as they are pulled.
@@ -22,7 +22,7 @@ use crate::poison::Poison;
 /// is dropped, that version takes memory, or room on the disk, and so do rows that the query has to keep, as a sort does; an
 /// answer of few rows is there from the beginning and holds nothing else. A query computes only while it is pulled.
 ///
-/// An [`Interrupt`] that the call watched that has begun the query also ends a pull, on any thread. The first error ends the
+/// An [`Interrupt`](crate::Interrupt) that the call watched that has begun the query also ends a pull, on any thread. The first error ends the
 /// rows. Unfinished, this is a handle of its engine.
 pub struct Rows {
     schema: SchemaRef,
@@ -41,7 +41,8 @@ struct Pulled {
     /// `None` once they have ended.
     source: Option<Source>,
     poison: Arc<Poison>,
-    watched: Option<Interrupt>,
+    /// Those of the call that has begun the query.
+    limits: Limits,
     /// The levels of the statement.
     depth: usize,
     located: Option<Box<dyn Fn(Error) -> Error + Send>>,
@@ -169,21 +170,22 @@ impl fmt::Debug for Rows {
 impl Pulled {
     fn new(source: Source, poison: &Arc<Poison>, depth: usize) -> Box<Self> {
         let (source, poison) = (Some(source), poison.clone());
-        Box::new(Self { source, poison, watched: interrupt::watched(), depth, located: None })
+        Box::new(Self { source, poison, limits: Limits::current(), depth, located: None })
     }
 
     fn pull(&mut self) -> Result<Option<RecordBatch>> {
         let Some(source) = &mut self.source else { return Ok(None) };
         self.poison.check()?;
-        let watched = self.watched.clone().or_else(interrupt::watched);
+        let limits = self.limits.clone().or(Limits::current());
         let (poison, depth, located) = (&self.poison, self.depth, &self.located);
-        let pulled = interrupt::watching(watched, || {
+        let pulled = limits.scope(|| {
             let pulled = poison.guard(|| stack::with_room(depth, || source.pull()));
             pulled.map_err(|error| match error {
                 Error::Poisoned { .. } => error,
-                // Whatever the interrupted part of it made of that.
-                _ if interrupt::is_requested() => Error::Interrupted,
-                _ => located.iter().fold(error, |error, located| located(error)),
+                // Whatever the part of it that was ended made of that.
+                _ => interrupt::reached().unwrap_or_else(|| {
+                    located.iter().fold(error, |error, located| located(error))
+                }),
             })
         });
         if !matches!(pulled, Ok(Some(_))) {

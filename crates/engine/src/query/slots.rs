@@ -9,13 +9,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::interrupt;
 use crate::poison::{Poison, Waited};
+use crate::wait::{self, Look};
 
 /// For how long a query computes while others wait.
 const TURN: Duration = Duration::from_millis(10);
@@ -38,7 +39,15 @@ struct State {
 struct Waiting {
     /// Changed under the lock of the queue.
     has_slot: AtomicBool,
-    changed: Condvar,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Waiting {
+    fn wake(&self) {
+        if let Some(waker) = self.waker.lock().take() {
+            waker.wake();
+        }
+    }
 }
 
 impl Slots {
@@ -64,15 +73,28 @@ impl Slots {
         let waiting = Arc::new(Waiting::default());
         state.queue.push_back(waiting.clone());
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        while !waiting.has_slot.load(Ordering::Relaxed) {
-            if let Err(error) = self.poison.check().and_then(|()| interrupt::check()) {
-                state.queue.retain(|other| !Arc::ptr_eq(other, &waiting));
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
-                return Err(error);
+        drop(state);
+        let taken = wait::until(|waker| {
+            let _state = self.state.lock();
+            self.poison.check()?;
+            if waiting.has_slot.load(Ordering::Relaxed) {
+                return Ok(Look::Found(()));
             }
-            waiting.changed.wait(&mut state);
+            *waiting.waker.lock() = Some(waker.clone());
+            Ok(Look::Waits(()))
+        });
+        taken.inspect_err(|_| self.leave(&waiting))
+    }
+
+    /// One that waits has given up, though it may have been given a slot meanwhile.
+    fn leave(&self, waiting: &Arc<Waiting>) {
+        let mut state = self.state.lock();
+        if waiting.has_slot.load(Ordering::Relaxed) {
+            drop(state);
+            return self.give();
         }
-        Ok(())
+        state.queue.retain(|other| !Arc::ptr_eq(other, waiting));
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Gives a slot to the first that waits.
@@ -83,7 +105,7 @@ impl Slots {
             Some(first) => {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 first.has_slot.store(true, Ordering::Relaxed);
-                first.changed.notify_one();
+                first.wake();
             }
         }
     }
@@ -92,9 +114,7 @@ impl Slots {
 impl Waited for Slots {
     fn wake(&self) {
         let state = self.state.lock();
-        for waiting in &state.queue {
-            waiting.changed.notify_one();
-        }
+        state.queue.iter().for_each(|waiting| waiting.wake());
     }
 }
 
@@ -213,9 +233,8 @@ mod tests {
 
     #[test]
     fn who_is_interrupted_stops_waiting() {
-        let poison: Arc<Poison> = Arc::default();
-        let slots = Slots::new(1, poison.clone());
-        let interrupt = Interrupt::new(poison);
+        let slots = Slots::new(1, Arc::default());
+        let interrupt = Interrupt::default();
         thread::scope(|scope| {
             slots.turns().compute(|| {
                 let (turns, watched) = (slots.turns(), interrupt.clone());

@@ -65,8 +65,7 @@ impl Reader {
     pub(super) fn counts(&self, entry: &Entry) -> Result<Counts> {
         let mut counts = Counts::default();
         let Some(id) = entry.dataflow() else { return Ok(counts) };
-        let pinned = self.progress.pin(&[id])?;
-        for part in pinned.into_iter().flat_map(|pinned| pinned.dataflows).flatten() {
+        for part in self.progress.published(&[id])? {
             counts.refused += part.refused();
             counts.late += part.late();
         }
@@ -82,7 +81,7 @@ impl Reader {
             return Ok(waterlines.map_or_else(Vec::new, |known| known.columns().collect()));
         };
         let ids: Vec<_> = view.id.into_iter().collect();
-        let Some(pinned) = self.progress.pin(&ids)? else { return Ok(Vec::new()) };
+        let Some(pinned) = self.progress.pin(&ids, 0)? else { return Ok(Vec::new()) };
         let parts: Vec<_> = pinned.dataflows.into_iter().flatten().collect();
         let waterline = |column: usize| {
             let column = TimeColumn { table: entry.name.clone(), column };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use alluvium_sql::catalog::KEEPING;
 use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
-use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 
 use super::facts::RunningClock;
@@ -24,6 +23,8 @@ pub(crate) enum Role {
     Kept(DataflowKey),
     /// As `Kept`, and it starts with the state of another dataflow, whose place it takes.
     Moved(DataflowKey, Box<RestoredDataflow>),
+    /// As `Kept`, and it replaces a relation of the same name once it is full. Until then it is not part of checkpoints.
+    Candidate(DataflowKey),
     /// Its changes are for subscribers: of what it reads only those behind the epoch that it is built as of, if it is for
     /// `later` ones.
     Subscription { later: bool },
@@ -86,14 +87,21 @@ impl Sequencer {
             self.durable.sync_epoch(epoch, record)?;
             id
         };
-        self.progress.wait_ready(id)
+        self.progress.wait_filled(id)
     }
 
-    /// Builds a dataflow as of the last committed epoch, and waits until it has caught up with it.
-    /// `dataflow` makes each worker's part. `definition` is recorded in its place among the epochs.
+    /// The dataflow of the clock, if it is a relation.
+    pub(crate) fn clock(&self) -> Option<DataflowId> {
+        self.state.lock().clock.running.as_ref().map(|clock| clock.id)
+    }
+
+    /// Orders a dataflow to be built as of the last committed epoch. `dataflow` makes each worker's part. `definition` is recorded
+    /// in its place among the epochs.
+    ///
+    /// Nobody waits for anything: epochs that are in flight go on, and the dataflow is filled while others follow. It can be read
+    /// once it [has caught up](crate::worker::Progress::wait_filled).
     ///
     /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
-    /// Commits wait until the epochs in flight are complete, but not until the dataflow has caught up.
     pub(crate) fn install(
         &self,
         streams: &[Stream],
@@ -101,23 +109,12 @@ impl Sequencer {
         role: Role,
         dataflow: impl FnMut(usize, DataflowId, Start) -> Dataflow,
     ) -> Result<DataflowId> {
-        let id = {
-            let mut state = self.state.lock();
-            let id = self.install_now(&mut state, streams, role, dataflow)?;
-            if let Some(recorded) = definition {
-                self.durable.append(&recorded.definition)?;
-                state.define(recorded);
-            }
-            id
-        };
-        // It is of no use to a caller that no longer waits for it.
-        self.progress.wait_ready(id).inspect_err(|_| {
-            self.remove(id);
-            if let Some(Recorded { name, undo: Some(undo), .. }) = definition {
-                // If this fails the engine has stopped.
-                let _ = self.record_drop(undo, [&**name]);
-            }
-        })?;
+        let mut state = self.state.lock();
+        let id = self.install_now(&mut state, streams, role, dataflow)?;
+        if let Some(recorded) = definition {
+            self.durable.append(&recorded.definition)?;
+            state.define(recorded);
+        }
         Ok(id)
     }
 
@@ -131,7 +128,7 @@ impl Sequencer {
         let (saved, role) = match role {
             Role::Kept(key) => (state.saved(&key), Role::Kept(key)),
             Role::Moved(key, before) => (Some(*before), Role::Kept(key)),
-            Role::Subscription { .. } => (None, role),
+            Role::Candidate(_) | Role::Subscription { .. } => (None, role),
         };
         if saved.is_none()
             && let Some(Stream { name, .. }) =
@@ -142,15 +139,13 @@ impl Sequencer {
                  read it: {KEEPING}"
             )));
         }
+        self.poison.check()?;
         let last = self.last();
-        if !self.progress.is_durable(last) {
-            self.durable.sync_epoch(last, self.durable.end().0.checked_sub(1).map(Position))?;
-        }
-        self.progress.wait(last)?;
         let id = DataflowId(state.next_dataflow);
         state.next_dataflow += 1;
         let later = matches!(role, Role::Subscription { later: true });
         let start = Start { as_of: last, later };
+        let is_subscription = matches!(role, Role::Subscription { .. });
         let mut resumed = match role {
             Role::Kept(key) | Role::Moved(key, _) => {
                 let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
@@ -160,15 +155,21 @@ impl Sequencer {
                 state.kept.insert(id, Kept { key, since, built_for });
                 resumed
             }
+            Role::Candidate(key) => {
+                let since = state.since.max(last + 1);
+                state.candidates.insert(id, Kept { key, since, built_for: None });
+                None
+            }
             Role::Subscription { later: true } => Some(vec![Resumed::behind(last); self.workers()]),
             Role::Subscription { .. } => None,
         };
-        let (waterlines, is_kept) = (&mut state.waterlines, state.kept.contains_key(&id));
+        let waterlines = &mut state.waterlines;
+        self.progress.expect_filled(id);
         self.pool.broadcast(|worker| {
             let dataflow = dataflow(worker, id, start);
             // Subscriptions are not recorded, and have the bounds of what they read.
             if worker == 0
-                && is_kept
+                && !is_subscription
                 && let Dataflow::View { plan, .. } | Dataflow::Index { plan, .. } = &dataflow
             {
                 waterlines.add_leasts(id, plan.leasts());
@@ -177,6 +178,18 @@ impl Sequencer {
             Command::Install { id, as_of: start.as_of, dataflow, resumed }
         });
         Ok(id)
+    }
+
+    /// A candidate takes the place of the relation that it was built to replace, whose dataflow is gone; this is recorded.
+    pub(crate) fn promote(&self, id: DataflowId, definition: Option<&Recorded>) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(recorded) = definition {
+            self.durable.append(&recorded.definition)?;
+            state.define(recorded);
+        }
+        let candidate = state.candidates.remove(&id);
+        state.kept.extend(candidate.map(|kept| (id, kept)));
+        Ok(())
     }
 
     /// The first epoch behind which all changes of a relation are kept as of `epoch`; `None` if it keeps none.
@@ -191,6 +204,8 @@ impl Sequencer {
             return;
         }
         let mut state = self.state.lock();
+        self.progress.give_up_filling(id);
+        state.candidates.remove(&id);
         state.changed.remove(id);
         state.waterlines.remove(id);
         if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)

@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) next_dataflow: u64,
     /// The dataflows, apart from those of subscriptions.
     pub(super) kept: BTreeMap<DataflowId, Kept>,
+    /// Those that are filled to replace others.
+    pub(super) candidates: BTreeMap<DataflowId, Kept>,
     /// Nothing before this epoch is known of dataflows that are not restored: it is that of the checkpoint.
     pub(super) since: Epoch,
     /// What the dataflows of a checkpoint start with, until all of them are there again.

@@ -6,14 +6,18 @@ use alluvium_sql::statement::ViewDefinition;
 
 use super::Session;
 use crate::error::{Error, Result};
+use crate::instance::Instance;
 
 impl Session {
     /// Creates a view and its outputs. If an output cannot be opened the view is not created, and another one not replaced.
     pub(super) fn create_view(&self, definition: &ViewDefinition) -> Result<()> {
         let instance = &self.engine.instance;
         let (definitions, outputs) = (&instance.definitions, &instance.connectors.outputs);
+        // What is done again may be dropped later: whoever reads it waits until it is full.
+        let waits = definition.waits && !self.is_redoing;
         let create = |base| {
-            definitions.create_view(definition, base, &instance.writer, &instance.connectors)
+            let Instance { writer, connectors, .. } = &**instance;
+            definitions.create_view(definition, base, writer, connectors, waits)
         };
         let base = instance.recorded_path(&self.base)?;
         if definition.connectors.is_empty() {

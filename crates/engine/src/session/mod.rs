@@ -188,9 +188,10 @@ impl Session {
         });
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,
-            // Whatever the interrupted part of it made of that.
-            _ if interrupt::is_requested() => Error::Interrupted,
-            _ => self.file_access.worded(error, &self.base).at(statement.position),
+            // Whatever the part of it that was ended made of that.
+            _ => interrupt::reached().unwrap_or_else(|| {
+                self.file_access.worded(error, &self.base).at(statement.position)
+            }),
         })
     }
 
@@ -263,7 +264,7 @@ impl Session {
             StatementKind::CreateIndex(index) => {
                 self.outside("CREATE INDEX")?;
                 let base = self.instance().recorded_path(&self.base)?;
-                let created = definitions.create_index(index, &base, writer);
+                let created = definitions.create_index(index, &base, writer, !self.is_redoing);
                 created.map(|()| Outcome::Done).map_err(|error| error.at(index.position))
             }
             StatementKind::DropIndex(index) => {

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::progress::Counters;
 use super::{Liveness, Refusal, Source, SourceProgress, SourceState};
 use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
-use crate::interrupt;
 use crate::poison::{Poison, Waited};
+use crate::wait::{self, Look, WaitList};
 
 /// How many refused rows an input lists in its progress.
 const REPORTED: usize = 10;
@@ -79,7 +79,7 @@ impl Input {
 /// All inputs, in the order they were defined, and their states.
 pub(crate) struct Inputs {
     state: Mutex<Vec<(Arc<Input>, State)>>,
-    changed: Condvar,
+    waits: WaitList<()>,
     poison: Arc<Poison>,
 }
 
@@ -93,7 +93,8 @@ enum State {
 
 impl Inputs {
     pub(crate) fn new(poison: Arc<Poison>) -> Arc<Self> {
-        let inputs = Arc::new(Self { state: Mutex::default(), changed: Condvar::new(), poison });
+        let (state, waits) = Default::default();
+        let inputs = Arc::new(Self { state, waits, poison });
         inputs.poison.register(&inputs);
         inputs
     }
@@ -136,7 +137,7 @@ impl Inputs {
         if let Some(entry) = inputs.iter_mut().find(|(other, _)| Arc::ptr_eq(other, input)) {
             entry.1 = state;
         }
-        self.changed.notify_all();
+        self.waits.wake_all();
     }
 
     /// Ends the inputs of a table that is dropped. The caller holds the write lock.
@@ -147,15 +148,14 @@ impl Inputs {
             input.stopped.fetch_or(goes, Ordering::Release);
             !goes
         });
-        self.changed.notify_all();
+        self.waits.wake_all();
     }
 
     /// Waits until all that have started are at their ends; fails as soon as one has failed.
     pub(crate) fn wait(&self) -> Result<()> {
-        let mut inputs = self.state.lock();
-        loop {
+        wait::until(|waker| {
+            let inputs = self.state.lock();
             self.poison.check()?;
-            interrupt::check()?;
             let failed = inputs.iter().find_map(|(_, state)| match state {
                 State::Failed(error) => Some(error.clone()),
                 _ => None,
@@ -163,11 +163,11 @@ impl Inputs {
             if let Some(error) = failed {
                 return Err(error);
             }
-            if !inputs.iter().any(|(_, state)| matches!(state, State::Running)) {
-                return Ok(());
+            match inputs.iter().any(|(_, state)| matches!(state, State::Running)) {
+                true => Ok(Look::Waits(self.waits.enter((), waker))),
+                false => Ok(Look::Found(())),
             }
-            self.changed.wait(&mut inputs);
-        }
+        })
     }
 
     /// The progress of each.
@@ -194,6 +194,6 @@ impl Inputs {
 impl Waited for Inputs {
     fn wake(&self) {
         drop(self.state.lock());
-        self.changed.notify_all();
+        self.waits.wake_all();
     }
 }

@@ -221,9 +221,9 @@ fn when_there_is_room<R>(
     disk_full: &DiskFullGate,
     mut act: impl FnMut() -> alluvium_storage::Result<R>,
 ) -> alluvium_storage::Result<R> {
-    disk_full.wait_for(|| match interrupt::is_requested() {
-        false => act(),
-        true => Err(alluvium_storage::Error::Io {
+    disk_full.wait_for(|| match interrupt::reached() {
+        None => act(),
+        Some(_) => Err(alluvium_storage::Error::Io {
             place: "it".to_owned(),
             operation: "write",
             cause: ErrorKind::Interrupted.into(),

@@ -1,6 +1,6 @@
 //! The commands of a worker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alluvium_dataflow::sink::Sink;
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Install {
         /// Its name from now on.
         id: DataflowId,
-        /// The last committed epoch, which is complete.
+        /// The last committed epoch, or an earlier one.
         as_of: Epoch,
         /// What to build.
         dataflow: Dataflow,
@@ -101,6 +101,23 @@ pub(crate) enum Advance {
     All,
 }
 
+/// The dataflows that another one reads: of all that have been ordered before it, whether or not they have caught up.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    /// Those of tables and views, by name.
+    pub(crate) relations: BTreeMap<String, DataflowId>,
+    /// Those of indexes, also of such as are only parts of others.
+    pub(crate) indexes: BTreeMap<Fingerprint, DataflowId>,
+}
+
+impl Reads {
+    /// Each of them once.
+    pub(super) fn ids(&self) -> Vec<DataflowId> {
+        let all = self.relations.values().chain(self.indexes.values());
+        all.copied().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
 /// A dataflow to build.
 pub(crate) enum Dataflow {
     /// A table, empty at first.
@@ -119,8 +136,8 @@ pub(crate) enum Dataflow {
     Index {
         /// How it runs.
         plan: Arc<PhysicalPlan>,
-        /// The dataflows of the indexes it is made of, among others.
-        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
+        /// The dataflows it reads.
+        reads: Arc<Reads>,
     },
     /// A view, or a subscription to one.
     View {
@@ -128,9 +145,11 @@ pub(crate) enum Dataflow {
         name: String,
         /// How it runs.
         plan: Arc<PhysicalPlan>,
-        /// The dataflows of the indexes it reads.
-        indexes: Arc<BTreeMap<Fingerprint, DataflowId>>,
+        /// The dataflows it reads.
+        reads: Arc<Reads>,
         /// Where its changes go on this worker.
         sink: Option<Box<dyn Sink + Send>>,
+        /// Whether commits and checkpoints wait for it also while it is filled.
+        counts: bool,
     },
 }

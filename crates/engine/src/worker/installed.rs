@@ -1,6 +1,6 @@
 //! The dataflows of a worker.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::states::States;
 use alluvium_dataflow::waterlines::Waterlines;
-use alluvium_sql::physical::{PhysicalPlan, Relations, StreamInput, TableDataflow, ViewDataflow};
+use alluvium_sql::physical::{Relations, StreamInput, TableDataflow, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
 use timely::dataflow::operators::probe::Handle as Probe;
 
-use super::command::{DataflowId, Shard};
+use super::command::{DataflowId, Reads, Shard};
 use super::progress::Published;
 
 /// A dataflow that runs on this worker.
@@ -21,9 +21,9 @@ pub(super) struct Installed {
     pub(super) id: DataflowId,
     /// The name by which other dataflows read it; `None` if they cannot.
     pub(super) name: Option<String>,
-    /// It is readable once it is complete as of this epoch.
+    /// It has the rows of what it reads once it is complete as of this epoch.
     as_of: Epoch,
-    ready: bool,
+    filling: Filling,
     /// The frontier it was last published with.
     pub(super) shown: Epoch,
     /// Whether it is among those that wait to be advanced.
@@ -32,6 +32,26 @@ pub(super) struct Installed {
     /// Where its operators keep rows.
     states: States,
 }
+
+/// How far a new dataflow has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filling {
+    /// It takes in the rows that were there when it was built.
+    Loads,
+    /// It has them, and does what was committed meanwhile, up to `end`. It was `lag` epochs behind, and has come no nearer
+    /// when it was advanced for the last `rounds` times.
+    CatchesUp { end: Epoch, lag: u64, rounds: u32 },
+    /// It is nearly there: commits wait for it as for any other.
+    Counts,
+    /// It can be read.
+    Ready,
+}
+
+/// How many epochs a dataflow may be behind when commits begin to wait for it.
+const NEAR: u64 = 32;
+
+/// How often a dataflow may be advanced without coming nearer until commits wait for it.
+const PATIENCE: u32 = 8;
 
 enum Kind {
     Table(Box<TableDataflow>),
@@ -47,12 +67,12 @@ impl Installed {
         name: String,
         (table, states): (TableDataflow, States),
     ) -> Self {
-        Self::new(id, as_of, Some(name), Kind::Table(Box::new(table)), states)
+        Self::new(id, as_of, Some(name), Kind::Table(Box::new(table)), states).counted()
     }
 
     pub(super) fn stream(id: DataflowId, as_of: Epoch, name: String) -> Self {
         let kind = Kind::Stream(name.as_str().into());
-        Self::new(id, as_of, Some(name), kind, States::default())
+        Self::new(id, as_of, Some(name), kind, States::default()).counted()
     }
 
     pub(super) fn view(
@@ -65,7 +85,13 @@ impl Installed {
     }
 
     fn new(id: DataflowId, as_of: Epoch, name: Option<String>, kind: Kind, states: States) -> Self {
-        Self { id, name, as_of, ready: false, shown: 0, waits: false, kind, states }
+        let filling = Filling::Loads;
+        Self { id, name, as_of, filling, shown: 0, waits: false, kind, states }
+    }
+
+    /// The same, for which commits wait from the start.
+    pub(super) fn counted(self) -> Self {
+        Self { filling: Filling::Counts, ..self }
     }
 
     /// What it keeps.
@@ -175,15 +201,61 @@ impl Installed {
         self.kept().filter_map(Contents::frontier).chain(probe).min()
     }
 
-    /// Whether it has caught up with the epoch it was built as of, now that it is at `frontier`.
-    pub(super) fn catch_up(&mut self, frontier: Option<Epoch>) -> bool {
-        self.ready |= frontier.is_none_or(|frontier| frontier > self.as_of);
-        self.ready
+    /// Whether a dataflow that is filled is so near that commits should wait for it, now that it is at `frontier` and all epochs
+    /// before `end` have been sent to it.
+    ///
+    /// A dataflow is filled beside the others, which do not wait for it. While it takes in what is there, epochs go by. Then it
+    /// does them several at a time, so it comes nearer; when it is near, or comes no nearer, commits wait for it.
+    pub(super) fn is_near(&mut self, frontier: Option<Epoch>, end: Epoch) -> bool {
+        let frontier = frontier.unwrap_or(Epoch::MAX);
+        if self.filling == Filling::Loads && frontier > self.as_of {
+            self.filling = Filling::CatchesUp { end: frontier, lag: Epoch::MAX, rounds: 0 };
+        }
+        if let Filling::CatchesUp { rounds, .. } = self.filling
+            && (end.saturating_sub(frontier) <= NEAR || rounds == PATIENCE)
+        {
+            self.filling = Filling::Counts;
+        }
+        self.is_counted()
     }
 
-    /// Whether it had caught up when last asked.
+    /// Advances one that is filled to `end`, if it has done all up to where it was advanced before.
+    pub(super) fn advance_again(&mut self, frontier: Option<Epoch>, end: Epoch) {
+        let Filling::CatchesUp { end: before, lag, rounds } = self.filling else { return };
+        let frontier = frontier.unwrap_or(Epoch::MAX);
+        if frontier < before {
+            return;
+        }
+        let now = end.saturating_sub(frontier);
+        self.filling = match now < lag / 2 {
+            true => Filling::CatchesUp { end, lag: now, rounds: 0 },
+            false => Filling::CatchesUp { end, lag, rounds: rounds + 1 },
+        };
+        self.advance_to(end);
+    }
+
+    /// Whether one that counts can be read, now that it is at `frontier`, the worker at `published`, and all epochs before `end`
+    /// have been sent to it.
+    pub(super) fn catch_up(
+        &mut self,
+        frontier: Option<Epoch>,
+        published: Epoch,
+        end: Epoch,
+    ) -> bool {
+        if frontier.is_none_or(|frontier| frontier >= published.min(end)) {
+            self.filling = Filling::Ready;
+        }
+        self.is_ready()
+    }
+
+    /// Whether commits wait for it.
+    pub(super) fn is_counted(&self) -> bool {
+        matches!(self.filling, Filling::Counts | Filling::Ready)
+    }
+
+    /// Whether it can be read.
     pub(super) fn is_ready(&self) -> bool {
-        self.ready
+        self.filling == Filling::Ready
     }
 
     /// Promises not to read what it keeps as of an epoch before `epoch`, nor changes of a relation that are `history` epochs
@@ -223,26 +295,15 @@ impl Installed {
 #[derive(Default)]
 pub(super) struct Dataflows {
     installed: BTreeMap<DataflowId, Installed>,
-    /// Those that others read by name.
-    names: HashMap<String, DataflowId>,
 }
 
 impl Dataflows {
     pub(super) fn insert(&mut self, installed: Installed) {
-        if let Some(name) = &installed.name {
-            self.names.insert(name.clone(), installed.id);
-        }
         self.installed.insert(installed.id, installed);
     }
 
     pub(super) fn remove(&mut self, id: DataflowId) -> Option<Installed> {
-        let removed = self.installed.remove(&id);
-        if let Some(name) = removed.as_ref().and_then(|removed| removed.name.as_ref())
-            && self.names.get(name) == Some(&id)
-        {
-            self.names.remove(name);
-        }
-        removed
+        self.installed.remove(&id)
     }
 
     pub(super) fn ids(&self) -> Vec<DataflowId> {
@@ -259,35 +320,34 @@ impl Dataflows {
         behind.chain(self.installed.range(..=id)).map(|(_, installed)| installed)
     }
 
-    /// What each of them keeps.
-    pub(super) fn pin(&self) -> BTreeMap<DataflowId, Shard> {
-        self.installed.iter().map(|(id, installed)| (*id, installed.pin())).collect()
+    /// Those that commits wait for.
+    pub(super) fn counted(&self) -> Vec<DataflowId> {
+        let counted = self.installed.values().filter(|installed| installed.is_counted());
+        counted.map(|installed| installed.id).collect()
+    }
+
+    /// What each of these keeps.
+    pub(super) fn pin(&self, ids: &[DataflowId]) -> BTreeMap<DataflowId, Shard> {
+        let pin = |id: &DataflowId| Some((*id, self.installed.get(id)?.pin()));
+        ids.iter().filter_map(pin).collect()
+    }
+
+    /// Whether a dataflow reads others.
+    pub(super) fn is_view(&self, id: DataflowId) -> bool {
+        self.installed.get(&id).is_some_and(Installed::is_view)
     }
 
     /// Takes out the one that was built last.
     pub(super) fn pop_last(&mut self) -> Option<Installed> {
         self.installed.pop_last().map(|(_, installed)| installed)
     }
-
-    /// The dataflows that a plan over these indexes reads, each once.
-    pub(super) fn read_by(
-        &self,
-        plan: &PhysicalPlan,
-        indexes: &BTreeMap<Fingerprint, DataflowId>,
-    ) -> Vec<DataflowId> {
-        let relations = plan.relations().iter().filter_map(|name| self.names.get(name));
-        let mut read: Vec<DataflowId> = relations.chain(indexes.values()).copied().collect();
-        read.sort_unstable();
-        read.dedup();
-        read
-    }
 }
 
 /// The dataflows that a new one can read.
 pub(super) struct Readable<'a> {
     pub(super) dataflows: &'a Dataflows,
-    /// Which of them are its indexes.
-    pub(super) indexes: &'a BTreeMap<Fingerprint, DataflowId>,
+    /// Which of them it reads.
+    pub(super) reads: &'a Reads,
     /// The first epoch that is still to be sent.
     pub(super) next_epoch: Epoch,
     pub(super) waterlines: &'a Waterlines,
@@ -297,12 +357,12 @@ pub(super) struct Readable<'a> {
 
 impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
-        let Dataflows { installed, names } = self.dataflows;
-        installed.get(names.get(relation)?)?.contents().cloned()
+        let id = self.reads.relations.get(relation)?;
+        self.dataflows.installed.get(id)?.contents().cloned()
     }
 
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
-        let id = self.indexes.get(&fingerprint)?;
+        let id = self.reads.indexes.get(&fingerprint)?;
         self.dataflows.installed.get(id)?.contents().cloned()
     }
 
@@ -319,7 +379,7 @@ impl Relations for Readable<'_> {
     }
 
     fn waterlines_of(&self, view: &str) -> Option<Waterlines> {
-        let id = self.dataflows.names.get(view)?;
+        let id = self.reads.relations.get(view)?;
         Some(self.waterlines.of_dataflow(id.0))
     }
 }

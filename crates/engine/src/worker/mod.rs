@@ -25,6 +25,6 @@ mod readers;
 mod stale;
 mod thread;
 
-pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Resumed, Shard};
+pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed, Shard};
 pub(crate) use pool::Pool;
 pub(crate) use progress::{Progress, Published, Reader};

@@ -1,6 +1,6 @@
 //! The progress of the workers and their snapshots: all that other threads see of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hint;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::{Epoch, Metrics};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::command::DataflowId;
 use crate::clock::Moment;
-use crate::error::Result;
-use crate::interrupt;
+use crate::error::{Error, Result};
 use crate::poison::{Poison, Waited};
+use crate::wait::{self, Look, WaitList};
 
 /// How long a thread looks for what it waits for before it sleeps, if each has a processor: to wake a thread takes longer than
 /// a small epoch.
@@ -51,7 +51,7 @@ impl Published {
     }
 }
 
-/// Dataflows as of one complete epoch.
+/// Dataflows as of one epoch that is complete in all of them.
 pub(crate) struct Pinned {
     /// The epoch.
     pub(crate) epoch: Epoch,
@@ -67,20 +67,36 @@ pub(crate) trait Reader: Send + Sync {
     fn give_up(&self);
 }
 
+/// How far a worker has come.
+pub(crate) struct Reached {
+    /// All epochs before this one are complete on the worker.
+    pub(crate) frontier: Epoch,
+    /// All epochs before this one have been sent to its dataflows.
+    pub(crate) sent: Epoch,
+    /// The dataflows that do not have all that was sent to them, and the first epoch that is not complete in each.
+    pub(crate) behind: Vec<(DataflowId, Epoch)>,
+}
+
 /// The workers' progress.
 ///
-/// *An epoch is complete* when it is on every worker, in every dataflow, and durable if the engine has a journal. In one
-/// critical section a worker publishes its
-/// frontier and the snapshots of all dataflows that have changed before it; it compacts only up to the epoch that was
-/// complete when it last published. A reader takes the complete epoch and the snapshots in one critical section too, so
-/// each snapshot has reached that epoch and none is compacted past it.
+/// *An epoch is complete* when it is on every worker, in every dataflow that has caught up, and durable if the engine has a
+/// journal. *It is complete in a relation* when it is on every worker in the dataflow of that, and durable: a reader waits for
+/// the relations that it reads, not for all.
+///
+/// In one critical section a worker publishes how far it has come and the snapshots of all dataflows that have changed before
+/// that; it compacts only up to the epoch that was complete when it last published. A reader takes snapshots as of an epoch
+/// that is not before the complete one, and in which their dataflows are complete, in one critical section too. So each
+/// snapshot has reached that epoch and none is compacted past it.
+///
+/// Workers publish when an epoch is complete on them. While somebody [waits](Self::is_awaited) for a relation, they publish
+/// whenever a dataflow has come further.
 pub(crate) struct Progress {
     state: Mutex<State>,
     /// The last complete epoch of the state, for those who look for it without the lock.
     complete: AtomicU64,
     /// How long they do.
     spin: Duration,
-    changed: Condvar,
+    waits: Waits,
     /// What each worker holds.
     metrics: Vec<Arc<Metrics>>,
     /// Those who wait for epochs to become durable, whether or not these are complete.
@@ -90,6 +106,42 @@ pub(crate) struct Progress {
     poison: Arc<Poison>,
 }
 
+/// Those who wait, by what they wait for.
+#[derive(Default)]
+struct Waits {
+    /// That an epoch is complete.
+    complete: WaitList<Epoch>,
+    /// That an epoch is complete in a dataflow.
+    relations: WaitList<(DataflowId, Epoch)>,
+    /// That a dataflow has caught up.
+    filled: WaitList<DataflowId>,
+    /// That there is room for another epoch.
+    capacity: WaitList<()>,
+}
+
+impl Waits {
+    fn wake_all(&self) {
+        self.complete.wake_all();
+        self.relations.wake_all();
+        self.filled.wake_all();
+        self.capacity.wake_all();
+    }
+
+    /// Takes out those whose wait is over.
+    fn take(&self, state: &State, before: Epoch) -> Vec<Waker> {
+        let mut woken = self.relations.take(|(id, epoch)| {
+            // One that is gone is noticed by looking again.
+            state.reached(*id).is_none_or(|reached| reached >= *epoch)
+        });
+        woken.extend(self.filled.take(|id| !state.filling.contains(id)));
+        if state.complete > before {
+            woken.extend(self.complete.take(|epoch| *epoch <= state.complete));
+            woken.extend(self.capacity.take(|()| true));
+        }
+        woken
+    }
+}
+
 struct State {
     workers: Vec<Shown>,
     complete: Epoch,
@@ -97,6 +149,8 @@ struct State {
     durable: Epoch,
     /// The times of epochs: of the last complete one and, in order, of those in flight.
     times: VecDeque<(Epoch, Moment)>,
+    /// The dataflows that have not caught up on every worker.
+    filling: BTreeSet<DataflowId>,
     /// How many subscriptions have more epochs waiting than they may.
     congested: usize,
 }
@@ -104,20 +158,68 @@ struct State {
 impl State {
     /// Completes all epochs that are durable and that every worker has reached. Returns the last complete one.
     fn advance(&mut self) -> Epoch {
-        let reached = self.workers.iter().map(|shown| shown.frontier).min().unwrap_or(1);
+        let reached = self.workers.iter().map(|shown| shown.reached.frontier).min().unwrap_or(1);
         self.complete = self.complete.max(self.durable.min(reached - 1));
         while self.times.get(1).is_some_and(|(epoch, _)| *epoch <= self.complete) {
             self.times.pop_front();
         }
         self.complete
     }
+
+    /// The last epoch that is complete in a dataflow and durable; `None` if it cannot be read, or no longer.
+    fn reached(&self, id: DataflowId) -> Option<Epoch> {
+        let on_worker = |shown: &Shown| {
+            let behind = &shown.reached.behind;
+            let frontier = behind.iter().find(|(behind, _)| *behind == id);
+            let frontier = frontier.map_or(shown.reached.sent, |(_, frontier)| *frontier);
+            shown.dataflows.contains_key(&id).then(|| frontier - 1)
+        };
+        let least = self.workers.iter().map(on_worker).min()??;
+        Some(least.min(self.durable))
+    }
+
+    /// The epoch that dataflows can be read as of, if that is at least this one.
+    fn readable(&self, ids: &[DataflowId], at_least: Epoch) -> Readable {
+        // State may be compacted up to the complete epoch.
+        let at_least = at_least.max(self.complete);
+        let mut epoch = Epoch::MAX;
+        for id in ids {
+            match self.reached(*id) {
+                Some(reached) if reached >= at_least => epoch = epoch.min(reached),
+                Some(_) => return Readable::Later(*id, at_least),
+                None if self.filling.contains(id) => return Readable::Filling(*id),
+                None => return Readable::Never,
+            }
+        }
+        Readable::At(if ids.is_empty() { at_least } else { epoch })
+    }
+
+    /// The time of an epoch that is not before the complete one.
+    fn time(&self, epoch: Epoch) -> Moment {
+        let end = self.times.partition_point(|(known, _)| *known <= epoch);
+        self.times.get(end.saturating_sub(1)).map_or(0, |(_, time)| *time)
+    }
+
+    fn is_filled(&self, id: DataflowId) -> bool {
+        self.workers.iter().all(|shown| shown.dataflows.contains_key(&id))
+    }
+}
+
+/// Whether dataflows can be read.
+enum Readable {
+    /// All of them as of this epoch.
+    At(Epoch),
+    /// Not before this epoch is complete in this one.
+    Later(DataflowId, Epoch),
+    /// Not before this one has caught up.
+    Filling(DataflowId),
+    /// One of them is gone.
+    Never,
 }
 
 /// What one worker publishes.
-#[derive(Default)]
 struct Shown {
-    /// All epochs before this one are complete on the worker.
-    frontier: Epoch,
+    reached: Reached,
     dataflows: BTreeMap<DataflowId, Published>,
 }
 
@@ -129,22 +231,24 @@ impl Progress {
         time: Moment,
         poison: Arc<Poison>,
     ) -> Arc<Self> {
-        let shown = || Shown { frontier: start + 1, dataflows: BTreeMap::new() };
+        let reached = || Reached { frontier: start + 1, sent: start + 1, behind: Vec::new() };
+        let shown = || Shown { reached: reached(), dataflows: BTreeMap::new() };
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let spin = if workers < processors { SPIN } else { Duration::ZERO };
         let metrics = (0..workers).map(|_| Arc::default()).collect();
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(start, time)]);
         let durable = Epoch::MAX;
-        let state = State { workers, complete: start, durable, times, congested: 0 };
-        let (state, changed) = (Mutex::new(state), Condvar::new());
+        let filling = BTreeSet::new();
+        let state = State { workers, complete: start, durable, times, filling, congested: 0 };
+        let (state, waits) = (Mutex::new(state), Waits::default());
         let (awaited, readers) = Default::default();
         let complete = AtomicU64::new(start);
         let progress = Arc::new(Self {
             state,
             complete,
             spin,
-            changed,
+            waits,
             metrics,
             durable: awaited,
             readers,
@@ -164,17 +268,22 @@ impl Progress {
     pub(crate) fn publish(
         &self,
         worker: usize,
-        frontier: Epoch,
+        reached: Reached,
         changed: Vec<(DataflowId, Published)>,
         removed: &[DataflowId],
     ) -> Epoch {
         let mut state = self.state.lock();
         let given_up = self.given_up(changed.iter().map(|(id, _)| id).chain(removed));
         let shown = &mut state.workers[worker];
-        shown.frontier = frontier;
         let mut before = Vec::with_capacity(changed.len() + removed.len());
         before.extend(removed.iter().map(|id| shown.dataflows.remove(id)));
         before.extend(changed.into_iter().map(|(id, now)| shown.dataflows.insert(id, now)));
+        shown.reached = reached;
+        if !state.filling.is_empty() {
+            let mut filling = std::mem::take(&mut state.filling);
+            filling.retain(|id| !state.is_filled(*id));
+            state.filling = filling;
+        }
         let complete = self.advance(state);
         given_up.iter().for_each(|reader| reader.give_up());
         // The last reference to a batch frees it, which takes a while.
@@ -199,13 +308,20 @@ impl Progress {
         readers.push((id, reader));
     }
 
-    /// Completes epochs, and wakes who waits. Returns the last complete one.
+    /// Completes epochs, and wakes those whose wait is over. Returns the last complete one.
     fn advance(&self, mut state: MutexGuard<'_, State>) -> Epoch {
+        let before = state.complete;
         let complete = state.advance();
         self.complete.store(complete, Ordering::Release);
+        let woken = self.waits.take(&state, before);
         drop(state);
-        self.changed.notify_all();
+        woken.into_iter().for_each(Waker::wake);
         complete
+    }
+
+    /// Whether somebody waits for a relation, so that it matters how far each is. Does not block.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.waits.relations.is_empty() || !self.waits.filled.is_empty()
     }
 
     /// From now on an epoch is complete only once it is durable; all up to `last` are.
@@ -263,13 +379,45 @@ impl Progress {
     /// Waits until `epoch` is complete.
     pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
         self.look_for(epoch);
-        self.wait_until(|state| state.complete >= epoch).map(drop)
+        self.until(|state, waker| match state.complete >= epoch {
+            true => Look::Found(()),
+            false => Look::Waits(self.waits.complete.enter(epoch, waker)),
+        })
     }
 
-    /// Waits until a dataflow has caught up on every worker.
-    pub(crate) fn wait_ready(&self, id: DataflowId) -> Result<()> {
-        self.wait_until(|state| state.workers.iter().all(|shown| shown.dataflows.contains_key(&id)))
-            .map(drop)
+    /// A dataflow is about to be built: until it has caught up on every worker it can be [waited for](Self::wait_filled).
+    pub(crate) fn expect_filled(&self, id: DataflowId) {
+        self.state.lock().filling.insert(id);
+    }
+
+    /// Whether a dataflow has not caught up on every worker.
+    pub(crate) fn is_filling(&self, id: DataflowId) -> bool {
+        self.state.lock().filling.contains(&id)
+    }
+
+    /// Whether a dataflow has caught up on every worker, and is there.
+    pub(crate) fn is_filled(&self, id: DataflowId) -> bool {
+        self.state.lock().is_filled(id)
+    }
+
+    /// A dataflow is about to be removed: nobody waits for it any longer.
+    pub(crate) fn give_up_filling(&self, id: DataflowId) {
+        let mut state = self.state.lock();
+        if state.filling.remove(&id) {
+            self.advance(state);
+        }
+    }
+
+    /// Waits until a dataflow has caught up on every worker. Fails if it is removed before.
+    pub(crate) fn wait_filled(&self, id: DataflowId) -> Result<()> {
+        let is_filled = self.until(|state, waker| match state.filling.contains(&id) {
+            true => Look::Waits(self.waits.filled.enter(id, waker)),
+            false => Look::Found(state.is_filled(id)),
+        })?;
+        match is_filled {
+            true => Ok(()),
+            false => Err(Error::sql("the relation was dropped while it was filled")),
+        }
     }
 
     /// Whether there is nothing to wait for.
@@ -281,33 +429,64 @@ impl Progress {
     /// Waits until fewer than `bound` of the epochs up to `last` are in flight, and no subscription is
     /// congested. The bound is asked for whenever an epoch is complete.
     pub(crate) fn wait_capacity(&self, last: Epoch, bound: impl Fn() -> u64) -> Result<()> {
-        self.wait_until(|state| last < state.complete + bound() && state.congested == 0).map(drop)
+        self.until(|state, waker| match last < state.complete + bound() && state.congested == 0 {
+            true => Look::Found(()),
+            false => Look::Waits(self.waits.capacity.enter((), waker)),
+        })
     }
 
-    /// Pins dataflows as of the last complete epoch; `None` if one of them has been removed.
-    pub(crate) fn pin(&self, ids: &[DataflowId]) -> Result<Option<Pinned>> {
+    /// Pins dataflows as of the last epoch that is complete in all of them, once that is at least this one; `None` if one of them
+    /// cannot be read, or no longer.
+    pub(crate) fn pin(&self, ids: &[DataflowId], at_least: Epoch) -> Result<Option<Pinned>> {
+        self.readable(ids, at_least, |state, epoch| {
+            let one = |id: &DataflowId| {
+                state.workers.iter().map(|shown| shown.dataflows.get(id).cloned()).collect()
+            };
+            let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
+            Some(Pinned { epoch, time: state.time(epoch), dataflows: dataflows? })
+        })
+    }
+
+    /// What each worker published of dataflows, whatever epoch it has; nothing of those that cannot be read. Does not block.
+    pub(crate) fn published(&self, ids: &[DataflowId]) -> Result<Vec<Published>> {
         self.poison.check()?;
         let state = self.state.lock();
-        let one = |id: &DataflowId| {
-            state.workers.iter().map(|shown| shown.dataflows.get(id).cloned()).collect()
+        let of_worker = |shown: &Shown| -> Vec<Published> {
+            ids.iter().filter_map(|id| shown.dataflows.get(id).cloned()).collect()
         };
-        let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
-        let time = state.times.front().map_or(0, |(_, time)| *time);
-        Ok(dataflows.map(|dataflows| Pinned { epoch: state.complete, time, dataflows }))
+        Ok(state.workers.iter().flat_map(of_worker).collect())
     }
 
-    /// Waits until `at_least` is complete, then pins the rows of one dataflow as of the last complete epoch, one snapshot per
-    /// worker; `None` if it has been removed.
+    /// As [`Progress::pin`], of the rows of one dataflow, one snapshot per worker.
     pub(crate) fn pin_one(
         &self,
         id: DataflowId,
         at_least: Epoch,
     ) -> Result<Option<(Epoch, Vec<Snapshot>)>> {
+        self.readable(&[id], at_least, |state, epoch| {
+            let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
+            let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();
+            Some((epoch, snapshots?))
+        })
+    }
+
+    /// Waits until dataflows can be read, and reads them as of an epoch.
+    fn readable<R>(
+        &self,
+        ids: &[DataflowId],
+        at_least: Epoch,
+        read: impl Fn(&State, Epoch) -> Option<R>,
+    ) -> Result<Option<R>> {
         self.look_for(at_least);
-        let state = self.wait_until(|state| state.complete >= at_least)?;
-        let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
-        let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();
-        Ok(snapshots.map(|snapshots| (state.complete, snapshots)))
+        let Waits { relations, filled, .. } = &self.waits;
+        self.until(|state, waker| match state.readable(ids, at_least) {
+            Readable::At(epoch) => Look::Found(read(state, epoch)),
+            Readable::Never => Look::Found(None),
+            Readable::Later(id, epoch) => {
+                Look::Waits((Some(relations.enter((id, epoch), waker)), None))
+            }
+            Readable::Filling(id) => Look::Waits((None, Some(filled.enter(id, waker)))),
+        })
     }
 
     /// An epoch is about to be committed; epochs come in order.
@@ -323,29 +502,23 @@ impl Progress {
     /// A subscription is no longer congested.
     pub(crate) fn decongest(&self) {
         self.state.lock().congested -= 1;
-        self.changed.notify_all();
+        self.waits.capacity.wake_all();
     }
 
-    fn wait_until(
-        &self,
-        mut condition: impl FnMut(&State) -> bool,
-    ) -> Result<MutexGuard<'_, State>> {
-        let mut state = self.state.lock();
-        loop {
+    /// Looks at the state until what this thread waits for is found.
+    fn until<T, W>(&self, mut look: impl FnMut(&State, &Waker) -> Look<T, W>) -> Result<T> {
+        wait::until(|waker| {
+            let state = self.state.lock();
             self.poison.check()?;
-            interrupt::check()?;
-            if condition(&state) {
-                return Ok(state);
-            }
-            self.changed.wait(&mut state);
-        }
+            Ok(look(&state, waker))
+        })
     }
 }
 
 impl Waited for Progress {
     fn wake(&self) {
-        // A thread that has checked the poison and does not wait yet holds the lock.
+        // A thread that has checked the poison and is not on a list yet holds the lock.
         drop(self.state.lock());
-        self.changed.notify_all();
+        self.waits.wake_all();
     }
 }

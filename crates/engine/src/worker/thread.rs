@@ -1,6 +1,6 @@
 //! The loop of one worker.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,6 @@ use alluvium_dataflow::sink::Sink;
 use alluvium_dataflow::states;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
-use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Failure};
 use arrow::array::RecordBatch;
@@ -20,9 +19,9 @@ use timely::WorkerConfig;
 use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
-use super::command::{Advance, Command, Dataflow, DataflowId, Resumed};
+use super::command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed};
 use super::installed::{Dataflows, Installed, Readable};
-use super::progress::{Progress, Published};
+use super::progress::{Progress, Published, Reached};
 use super::readers::Readers;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
@@ -54,8 +53,11 @@ pub(super) fn run(
         waterlines: Waterlines::default(),
         next_epoch: start + 1,
         published: start + 1,
+        shown_sent: start + 1,
+        lowest: start + 1,
         pending: BTreeSet::new(),
         waiting: VecDeque::new(),
+        filling: Vec::new(),
         running: Vec::new(),
         uncompacted: BTreeSet::new(),
         refreshed: DataflowId(0),
@@ -93,10 +95,16 @@ struct Worker {
     next_epoch: Epoch,
     /// The frontier last published; never falls back, though a new view starts behind it.
     published: Epoch,
+    /// Up to where epochs had been sent when progress was last published.
+    shown_sent: Epoch,
+    /// The first epoch that some dataflow still has to do.
+    lowest: Epoch,
     /// The dataflows whose last changes are not published yet.
     pending: BTreeSet<DataflowId>,
     /// Those of them that are still to be advanced, in turn, and up to where they are complete without that.
     waiting: VecDeque<(DataflowId, Epoch)>,
+    /// The dataflows that are filled, which nobody waits for.
+    filling: Vec<DataflowId>,
     /// Those that run, and how far they were advanced.
     running: Vec<(DataflowId, Epoch)>,
     /// The dataflows that may be compacted further once their last epoch is complete everywhere.
@@ -145,9 +153,11 @@ impl Worker {
                         }
                     }
                     Command::Pin(reply) => {
-                        self.wait_for(&self.installed.ids());
+                        self.fill();
+                        let all = self.installed.counted();
+                        self.wait_for(&all);
                         // Nobody may be interested any more.
-                        let _ = reply.send((self.index, self.installed.pin()));
+                        let _ = reply.send((self.index, self.installed.pin(&all)));
                     }
                     Command::Shutdown => return,
                     #[cfg(test)]
@@ -166,6 +176,8 @@ impl Worker {
             self.timely.step_or_park(Some(Duration::ZERO));
             return;
         }
+        // Nobody has to wake a worker that sleeps to know how far it is.
+        self.publish_each();
         if self.is_settled() {
             self.timely.step_or_park(None);
             return;
@@ -190,7 +202,8 @@ impl Worker {
         let ready = self.installed.after(self.refreshed).filter(|installed| installed.is_ready());
         let waterlines = &self.waterlines;
         let all = ready.map(|installed| (installed.id, installed.publish(waterlines))).collect();
-        self.show(all);
+        // It has nothing to do.
+        self.show(all, Vec::new());
     }
 
     fn install(
@@ -204,11 +217,12 @@ impl Worker {
             Some(Resumed { refused, late, saved }) => (refused, late, Some(saved)),
             None => (0, 0, None),
         };
-        let mut reads = Vec::new();
-        if let Dataflow::Index { plan, indexes } | Dataflow::View { plan, indexes, .. } = &dataflow
-        {
-            reads = self.installed.read_by(plan, indexes);
-            self.wait_for(&reads);
+        let mut read = Vec::new();
+        if let Dataflow::Index { reads, .. } | Dataflow::View { reads, .. } = &dataflow {
+            read = reads.ids();
+            // A table publishes its changes to those that have its rows. All else is read as it comes.
+            let tables = read.iter().copied().filter(|id| !self.installed.is_view(*id));
+            self.wait_for(&tables.collect::<Vec<_>>());
         }
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
@@ -220,31 +234,36 @@ impl Worker {
                 Installed::table(id, as_of, name, (table, states))
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
-            Dataflow::Index { plan, indexes } => {
+            Dataflow::Index { plan, reads } => {
                 let name = id.of_index();
-                let render = || self.render(id, &plan, &name, as_of, &indexes, None);
+                let render = || self.render(id, &plan, &name, as_of, &reads, None);
                 Installed::view(id, as_of, None, states::build(saved, render))
             }
-            Dataflow::View { name, plan, indexes, sink } => {
+            Dataflow::View { name, plan, reads, sink, counts } => {
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let render = || self.render(id, &plan, &name, as_of, &indexes, sink);
+                let render = || self.render(id, &plan, &name, as_of, &reads, sink);
                 let (view, states) = states::build(saved, render);
                 if let Some(count) = &view.late {
                     count.store(late, Ordering::Relaxed);
                 }
                 let name = view.contents.is_some().then_some(name);
-                Installed::view(id, as_of, name, (view, states))
+                let view = Installed::view(id, as_of, name, (view, states));
+                if counts { view.counted() } else { view }
             }
         };
+        let is_filled = !installed.is_counted();
         self.installed.insert(installed);
-        self.readers.insert(id, reads, as_of);
+        self.readers.insert(id, read, as_of);
         self.advance(&[id]);
+        if is_filled && let Some(installed) = self.installed.get_mut(id) {
+            installed.advance_to(self.next_epoch);
+            self.filling.push(id);
+        }
     }
 
-    /// Steps until these dataflows have all rows that were sent to them: a dataflow that imports them finds these. The other
-    /// workers do the same.
+    /// Steps until these dataflows have all rows that were sent to them. The other workers do the same.
     fn wait_for(&mut self, dataflows: &[DataflowId]) {
-        while !self.waiting.is_empty() {
+        while self.waiting.iter().any(|(id, _)| dataflows.contains(id)) {
             self.run_waiting();
         }
         let (installed, readers) = (&mut self.installed, &self.readers);
@@ -263,14 +282,14 @@ impl Worker {
         plan: &PhysicalPlan,
         name: &str,
         as_of: Epoch,
-        indexes: &BTreeMap<Fingerprint, DataflowId>,
+        reads: &Reads,
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
         let waterlines = &self.waterlines;
         let own_waterlines = waterlines.of_dataflow(id.0);
         let dataflows = &self.installed;
         let next_epoch = self.next_epoch;
-        let relations = Readable { dataflows, indexes, next_epoch, waterlines, own_waterlines };
+        let relations = Readable { dataflows, reads, next_epoch, waterlines, own_waterlines };
         plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
     }
 
@@ -324,7 +343,7 @@ impl Worker {
             if !installed.is_view() {
                 installed.advance_to(self.next_epoch);
                 self.running.push((id, self.next_epoch));
-            } else if !installed.waits {
+            } else if installed.is_counted() && !installed.waits {
                 installed.waits = true;
                 self.waiting.push_back((id, self.next_epoch - 1));
             }
@@ -361,15 +380,17 @@ impl Worker {
         }
     }
 
-    /// Publishes progress and changed snapshots, if there are any.
+    /// Publishes progress and changed snapshots if an epoch is complete here, or if somebody waits for a relation.
     fn publish(&mut self) {
+        self.fill();
         let waiting = self.waiting.iter().map(|(_, complete)| *complete);
         let mut reached = waiting.fold(self.next_epoch, Epoch::min);
         let (installed, caught_up) = (&mut self.installed, &mut self.caught_up);
+        let published = self.published;
         self.running.retain(|(id, end)| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let frontier = installed.frontier();
-            *caught_up |= !installed.is_ready() && installed.catch_up(frontier);
+            *caught_up |= !installed.is_ready() && installed.catch_up(frontier, published, *end);
             let frontier = frontier.unwrap_or(Epoch::MAX);
             let runs = !installed.is_ready() || frontier < *end;
             if runs {
@@ -379,35 +400,87 @@ impl Worker {
         });
         self.run_waiting();
         if reached <= self.published && !self.caught_up && self.removed.is_empty() {
+            if self.progress.is_awaited() {
+                self.publish_each();
+            }
             return;
         }
         self.active = Instant::now();
         self.published = self.published.max(reached);
         self.caught_up = false;
-        let mut changed = Vec::with_capacity(self.pending.len());
+        let (mut changed, behind) = self.changed();
+        self.refresh(&mut changed);
+        self.show(changed, behind);
+    }
+
+    /// Advances dataflows that are filled, and has commits wait for those that are nearly there.
+    fn fill(&mut self) {
+        let (installed, readers, running) = (&mut self.installed, &self.readers, &mut self.running);
+        self.filling.retain(|id| {
+            let (Some(installed), Some(end)) = (installed.get_mut(*id), readers.advanced(*id))
+            else {
+                return false;
+            };
+            let frontier = installed.frontier();
+            if installed.is_near(frontier, end) {
+                installed.advance_to(end);
+                running.push((*id, end));
+                return false;
+            }
+            installed.advance_again(frontier, end);
+            true
+        });
+    }
+
+    /// Publishes the dataflows that have come further, though others have not.
+    fn publish_each(&mut self) {
+        if self.pending.is_empty() && self.shown_sent == self.next_epoch {
+            return;
+        }
+        let (changed, behind) = self.changed();
+        if !changed.is_empty() || self.shown_sent < self.next_epoch {
+            self.show(changed, behind);
+        }
+    }
+
+    /// The dataflows that have come further since they were last published, and those that still have something to do.
+    fn changed(&mut self) -> (Vec<(DataflowId, Published)>, Vec<(DataflowId, Epoch)>) {
+        let (mut changed, mut behind) = (Vec::with_capacity(self.pending.len()), Vec::new());
         let (installed, readers, uncompacted) =
             (&mut self.installed, &self.readers, &mut self.uncompacted);
         let waterlines = &self.waterlines;
+        let mut lowest = self.next_epoch;
         self.pending.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let frontier = installed.frontier().unwrap_or(Epoch::MAX);
-            if installed.is_ready() && frontier > installed.shown {
+            lowest = lowest.min(frontier);
+            if !installed.is_ready() {
+                return true;
+            }
+            if frontier > installed.shown {
                 installed.shown = frontier;
                 uncompacted.insert(*id);
                 changed.push((*id, installed.publish(waterlines)));
             }
-            !installed.is_ready() || readers.advanced(*id).is_some_and(|end| frontier < end)
+            let is_behind = readers.advanced(*id).is_some_and(|end| frontier < end);
+            if is_behind {
+                behind.push((*id, frontier));
+            }
+            is_behind
         });
-        self.refresh(&mut changed);
-        self.show(changed);
+        self.lowest = lowest;
+        (changed, behind)
     }
 
-    /// Publishes progress and these snapshots.
-    fn show(&mut self, changed: Vec<(DataflowId, Published)>) {
+    /// Publishes progress and these snapshots; the dataflows in `behind` have not done all that was sent to them.
+    fn show(&mut self, changed: Vec<(DataflowId, Published)>, behind: Vec<(DataflowId, Epoch)>) {
         let removed = std::mem::take(&mut self.removed);
-        let complete = self.progress.publish(self.index, self.published, changed, &removed);
+        let reached = Reached { frontier: self.published, sent: self.next_epoch, behind };
+        self.shown_sent = self.next_epoch;
+        let complete = self.progress.publish(self.index, reached, changed, &removed);
         self.shown_complete = complete;
-        self.waterlines.forget_before(complete);
+        // A dataflow that is filled asks for those of earlier epochs.
+        self.waterlines.forget_before(complete.min(self.lowest));
         self.compact(complete);
     }
 

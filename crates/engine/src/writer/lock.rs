@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::interrupt;
 use crate::poison::{Poison, Waited};
+use crate::wait::{self, Look, WaitList};
 
 /// Serialises writers. A transaction holds the lock from its first statement to its last, and it may be released on
 /// another thread than the one that acquired it.
 pub(crate) struct WriteLock {
     held: Mutex<bool>,
-    released: Condvar,
+    waits: WaitList<()>,
     poison: Arc<Poison>,
 }
 
@@ -21,36 +21,38 @@ pub(crate) struct WriteGuard(Arc<WriteLock>);
 
 impl WriteLock {
     pub(crate) fn new(poison: Arc<Poison>) -> Arc<Self> {
-        let lock = Arc::new(Self { held: Mutex::new(false), released: Condvar::new(), poison });
+        let waits = WaitList::default();
+        let lock = Arc::new(Self { held: Mutex::new(false), waits, poison });
         lock.poison.register(&lock);
         lock
     }
 
     /// Waits until no other writer holds the lock.
     pub(crate) fn acquire(self: &Arc<Self>) -> Result<WriteGuard> {
-        let mut held = self.held.lock();
-        loop {
+        let acquired = wait::until(|waker| {
+            let mut held = self.held.lock();
             self.poison.check()?;
-            interrupt::check()?;
-            if !*held {
-                *held = true;
-                return Ok(WriteGuard(self.clone()));
+            if *held {
+                return Ok(Look::Waits(self.waits.enter((), waker)));
             }
-            self.released.wait(&mut held);
-        }
+            *held = true;
+            Ok(Look::Found(WriteGuard(self.clone())))
+        });
+        // It may have been woken to take the lock, and given up instead.
+        acquired.inspect_err(|_| self.waits.wake_first())
     }
 }
 
 impl Drop for WriteGuard {
     fn drop(&mut self) {
         *self.0.held.lock() = false;
-        self.0.released.notify_one();
+        self.0.waits.wake_first();
     }
 }
 
 impl Waited for WriteLock {
     fn wake(&self) {
         drop(self.held.lock());
-        self.released.notify_all();
+        self.waits.wake_all();
     }
 }

@@ -1,0 +1,50 @@
+//! Calls that block until something is there.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::{self, Thread};
+
+use crate::error::Result;
+use crate::interrupt::Limits;
+
+/// What one who waits has found.
+pub(crate) enum Look<T, W> {
+    /// What it waits for.
+    Found(T),
+    /// Not yet: it has entered a list.
+    Waits(W),
+}
+
+/// Wakes a thread that is parked.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    static THREAD: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+}
+
+/// Calls `look` until it finds what this thread waits for, now and whenever the waker is woken that it is given. Fails if `look`
+/// does, or once the [limits](Limits) of the call are reached.
+pub(crate) fn until<T, W>(mut look: impl FnMut(&Waker) -> Result<Look<T, W>>) -> Result<T> {
+    let limits = Limits::current();
+    THREAD.with(|waker| {
+        loop {
+            limits.check()?;
+            let entered = match look(waker)? {
+                Look::Found(found) => return Ok(found),
+                Look::Waits(entered) => entered,
+            };
+            limits.park(waker)?;
+            drop(entered);
+        }
+    })
+}
