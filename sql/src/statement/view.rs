@@ -109,7 +109,7 @@ impl ViewDefinition {
         };
         let Options { own, connectors } =
             Options::read(options, &[EMIT_FINAL, RECURSION_LIMIT, WAIT], position)?;
-        let named = |name: &str| own.iter().filter(move |setting| setting.name == name);
+        let named = |name: &'static str| own.iter().filter(move |setting| setting.name == name);
         let limit = named(RECURSION_LIMIT).last().map(recursion_limit).transpose()?;
         let waits = named(WAIT).last().map(is_true).transpose()?;
         let finals: Vec<Setting> = named(EMIT_FINAL).cloned().collect();

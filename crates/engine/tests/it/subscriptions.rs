@@ -42,9 +42,8 @@ fn take(subscription: &mut Subscription) -> Change {
 }
 
 fn execute_and_wait(engine: &Engine, sql: &str) {
-    let mut session = engine.session();
-    session.execute(sql).expect("the statements are right");
-    session.execute("SELECT 1 FROM t LIMIT 1").expect("it waits for what was committed");
+    engine.execute(sql).expect("the statements are right");
+    engine.wait(engine.progress().committed).expect("the engine is well");
 }
 
 #[test]
