@@ -17,6 +17,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use alluvium_sql::name;
 use alluvium_sql::planner::{bind, check_parameters};
@@ -163,6 +164,20 @@ impl Session {
     }
 
     fn perform(
+        &mut self,
+        statement: &Statement,
+        parameters: &[ScalarValue],
+        checks_views: bool,
+    ) -> Result<Outcome> {
+        match self.settings.deadline() {
+            None => self.perform_within_limits(statement, parameters, checks_views),
+            deadline => interrupt::limited(deadline, || {
+                self.perform_within_limits(statement, parameters, checks_views)
+            }),
+        }
+    }
+
+    fn perform_within_limits(
         &mut self,
         statement: &Statement,
         parameters: &[ScalarValue],
@@ -368,11 +383,24 @@ impl Session {
 
     /// A transaction with the key that was set for it.
     fn begin_transaction(&mut self) -> Result<Transaction> {
-        let mut transaction = self.engine.begin()?;
+        let mut transaction = match self.settings.lock_timeout() {
+            None => self.engine.begin()?,
+            Some(timeout) => self.begin_within(timeout)?,
+        };
         if let Some(key) = self.key.take() {
             transaction.set_key(key);
         }
         Ok(transaction)
+    }
+
+    fn begin_within(&self, timeout: Duration) -> Result<Transaction> {
+        let begun = interrupt::limited(Some(Instant::now() + timeout), || self.engine.begin());
+        begun.map_err(|error| match error {
+            Error::TimedOut if interrupt::reached().is_none() => Error::data(format!(
+                "another transaction has been writing for longer than lock_timeout allows, {timeout:?}; run the statement again"
+            )),
+            error => error,
+        })
     }
 
     fn commit(&mut self) -> Result<Outcome> {

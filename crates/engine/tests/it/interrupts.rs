@@ -149,3 +149,38 @@ fn recursions_that_do_not_end_are_interrupted() {
         )
     });
 }
+
+#[test]
+fn statements_end_at_their_timeouts_wherever_they_wait_or_work() {
+    let engine = engine();
+    let mut session = engine.session();
+    session.execute("SET statement_timeout = '200ms'").expect("it can be set");
+    let mut timed_out = |sql: &str| match session.execute(sql).map(drop) {
+        Err(Error::TimedOut) => {}
+        other => panic!("{sql}: {other:?}"),
+    };
+    timed_out(LONG);
+    timed_out(LOOPS);
+    timed_out(
+        "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c FROM t a, t b, t c WHERE a.id + b.id + c.id = 7",
+    );
+    let transaction = engine.begin().expect("nobody else writes");
+    timed_out("INSERT INTO t VALUES (1)");
+    timed_out("DROP TABLE t");
+    transaction.commit().expect("it holds the lock");
+    assert_eq!(engine.relations().expect("the engine is well").len(), 1, "the view left nothing");
+    session.execute("RESET ALL; INSERT INTO t VALUES (1)").expect("there is time");
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5001"]);
+}
+
+#[test]
+fn a_statement_waits_for_other_writers_no_longer_than_lock_timeout() {
+    let engine = engine();
+    let mut session = engine.session();
+    session.execute("SET lock_timeout = '100ms'").expect("it can be set");
+    let transaction = engine.begin().expect("nobody else writes");
+    let error = session.execute("INSERT INTO t VALUES (1)").expect_err("somebody else writes");
+    assert!(error.to_string().contains("lock_timeout"), "{error}");
+    transaction.commit().expect("it holds the lock");
+    session.execute("INSERT INTO t VALUES (1)").expect("nobody else writes");
+}

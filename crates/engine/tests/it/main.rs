@@ -14,6 +14,7 @@ mod error_texts;
 mod explain_state;
 mod explosions;
 mod failures;
+mod filling;
 mod final_rows;
 mod forgetting;
 mod forgetting_by_key;

@@ -12,6 +12,7 @@ mod table;
 mod value;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use alluvium_sql::name::SCHEMA;
 use alluvium_sql::statement::Lasts;
@@ -45,6 +46,10 @@ struct Effects {
     others_are_read_only: bool,
     /// The schemas in which names without one are looked for; `None` if there is only the default one.
     search_path: Option<Vec<String>>,
+    /// How long a statement may take.
+    statement_timeout: Option<Duration>,
+    /// How long a statement waits for other writers.
+    lock_timeout: Option<Duration>,
 }
 
 impl SessionSettings {
@@ -111,6 +116,16 @@ impl SessionSettings {
         }
     }
 
+    /// When a statement that begins now is to end.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.effects.statement_timeout.map(|timeout| Instant::now() + timeout)
+    }
+
+    /// How long a statement waits for other writers.
+    pub(super) fn lock_timeout(&self) -> Option<Duration> {
+        self.effects.lock_timeout
+    }
+
     fn take_effect(&mut self) {
         let is_on = |setting| self.value(setting) == value::ON;
         let schemas = value::schemas(self.value(&table::SEARCH_PATH));
@@ -118,6 +133,8 @@ impl SessionSettings {
             is_read_only: is_on(&table::TRANSACTION_READ_ONLY),
             others_are_read_only: is_on(&table::DEFAULT_READ_ONLY),
             search_path: (schemas != [SCHEMA]).then_some(schemas),
+            statement_timeout: value::duration(self.value(&table::STATEMENT_TIMEOUT)),
+            lock_timeout: value::duration(self.value(&table::LOCK_TIMEOUT)),
         };
     }
 }

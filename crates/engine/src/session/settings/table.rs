@@ -56,7 +56,7 @@ pub(super) static LOCK_TIMEOUT: Setting = setting(
     "lock_timeout",
     "0",
     Values::Duration,
-    "How long a statement waits for other writers; 0 is forever. It is kept, and has no effect yet.",
+    "How long a statement waits for other writers; 0 is forever.",
 );
 
 pub(super) static SEARCH_PATH: Setting = setting(
@@ -70,7 +70,7 @@ pub(super) static STATEMENT_TIMEOUT: Setting = setting(
     "statement_timeout",
     "0",
     Values::Duration,
-    "How long a statement may take; 0 is forever. It is kept, and has no effect yet.",
+    "How long a statement may take; 0 is forever.",
 );
 
 /// Why a value is refused that other systems have.

@@ -1,6 +1,5 @@
 //! The values of settings.
 
-#[cfg(test)]
 use std::time::Duration;
 
 use alluvium_sql::name;
@@ -142,8 +141,7 @@ fn written(milliseconds: u64) -> String {
 }
 
 /// A length of time that was checked; `None` if it is 0.
-#[cfg(test)]
-fn duration(value: &str) -> Option<Duration> {
+pub(super) fn duration(value: &str) -> Option<Duration> {
     milliseconds(value).filter(|length| *length > 0).map(Duration::from_millis)
 }
 
