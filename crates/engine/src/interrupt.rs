@@ -136,8 +136,6 @@ pub(crate) fn deferred<R>(act: impl FnOnce() -> R) -> R {
     Limits::default().scope(act)
 }
 
-}
-
 /// Why the call that this thread is in should end, if it should.
 pub(crate) fn reached() -> Option<Error> {
     CURRENT.with_borrow(Limits::reached)

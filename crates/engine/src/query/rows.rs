@@ -183,9 +183,8 @@ impl Pulled {
             pulled.map_err(|error| match error {
                 Error::Poisoned { .. } => error,
                 // Whatever the part of it that was ended made of that.
-                _ => interrupt::reached().unwrap_or_else(|| {
-                    located.iter().fold(error, |error, located| located(error))
-                }),
+                _ => interrupt::reached()
+                    .unwrap_or_else(|| located.iter().fold(error, |error, located| located(error))),
             })
         });
         if !matches!(pulled, Ok(Some(_))) {
