@@ -10,14 +10,13 @@
 //! a plain view, which nothing keeps, come from a dataflow: from the shared one for who subscribes first, else from one that ends
 //! once it has given them.
 //!
-//! One that waits leaves a waker in the feed, which is woken when a delivery is there and durable; calls that block [park](park)
+//! One that waits leaves a waker in the feed, which is woken when a delivery is there and durable; calls that block [wait](crate::wait) for that
 //! on the same wakers.
 
 mod beginning;
 mod consolidate;
 pub(crate) mod feed;
 mod options;
-mod park;
 mod queue;
 
 use std::fmt;
@@ -36,6 +35,8 @@ use futures::Stream;
 use self::feed::{Feed, SubscriberId, Taken};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::interrupt;
+use crate::wait::{self, Look};
 use crate::worker::{DataflowId, Progress};
 
 pub(crate) use self::beginning::resume;
@@ -198,12 +199,22 @@ impl Subscription {
         deadline: Option<Instant>,
         look: impl Fn(&mut Self, Option<&Waker>) -> Result<Step>,
     ) -> Result<Option<Step>> {
-        let found = park::until(deadline, |waker| {
-            Ok(match look(self, Some(waker))? {
-                Step::Nothing => Poll::Pending,
-                step => Poll::Ready(step),
+        let mut until = || {
+            wait::until(|waker| {
+                Ok(match look(self, Some(waker))? {
+                    Step::Nothing => Look::Waits(()),
+                    step => Look::Found(Some(step)),
+                })
             })
-        });
+        };
+        let found = match deadline {
+            None => until(),
+            Some(_) => interrupt::limited(deadline, until).or_else(|error| match error {
+                // It is the deadline of this, and not of the call around it.
+                Error::TimedOut if interrupt::reached().is_none() => Ok(None),
+                error => Err(error),
+            }),
+        };
         if !matches!(found, Ok(Some(_))) {
             self.feed.give_up(self.subscriber);
         }

@@ -58,7 +58,7 @@ pub(super) type Place = u64;
 /// Deliveries in order, and the changes of epochs that are none yet.
 pub(super) struct Queue {
     /// Epochs that some worker has not passed yet.
-    pending: BTreeMap<Epoch, Vec<TableChange>>,
+    pending: BTreeMap<Epoch, Pending>,
     deliveries: VecDeque<Queued>,
     /// How many deliveries there were before those.
     gone: Place,
@@ -70,6 +70,14 @@ pub(super) struct Queue {
     bytes: usize,
     charge: Charge,
     context: StateContext,
+}
+
+/// The changes of an epoch that some worker has not passed yet.
+#[derive(Default)]
+struct Pending {
+    changes: Vec<TableChange>,
+    /// Their bytes, in memory and in files.
+    size: u64,
 }
 
 struct Queued {
@@ -98,8 +106,11 @@ impl Queue {
 
     /// Adds changes of an epoch. Moves all that are in memory to a file if they take too much of it.
     pub(super) fn put(&mut self, epoch: Epoch, change: TableChange) -> Result<()> {
-        self.bytes += change.rows().bytes();
-        self.pending.entry(epoch).or_default().push(change);
+        let bytes = change.rows().bytes();
+        self.bytes += bytes;
+        let pending = self.pending.entry(epoch).or_default();
+        pending.size += bytes as u64;
+        pending.changes.push(change);
         self.spill()?;
         self.charge.set(self.bytes);
         Ok(())
@@ -112,12 +123,12 @@ impl Queue {
 
     /// Makes the changes of an epoch a delivery; there may be none.
     pub(super) fn deliver(&mut self, epoch: Epoch, is_snapshot: bool) {
-        let changes = self.pending.remove(&epoch).unwrap_or_default();
+        let Pending { changes, size } = self.pending.remove(&epoch).unwrap_or_default();
         let bytes = bytes_of(&changes);
         let parts = Mutex::new(Parts::new(changes));
         let delivery = Arc::new(Delivery { epoch, is_snapshot, parts });
         let (readers, before) = (self.readers, self.made);
-        self.made += bytes as u64;
+        self.made += size;
         self.deliveries.push_back(Queued { delivery, readers, before, bytes });
     }
 
@@ -183,7 +194,8 @@ impl Queue {
 
     /// Forgets the changes that no delivery has.
     pub(super) fn cut(&mut self) {
-        let changes = std::mem::take(&mut self.pending).into_values().flatten();
+        let pending = std::mem::take(&mut self.pending).into_values();
+        let changes = pending.flat_map(|pending| pending.changes);
         self.bytes -= changes.map(|change| change.rows().bytes()).sum::<usize>();
         self.charge.set(self.bytes);
     }
@@ -211,7 +223,8 @@ impl Queue {
             }
         }
         let changes = delivered.iter_mut().map(|(parts, _)| &mut parts.changes);
-        let all: Vec<&mut Vec<TableChange>> = changes.chain(self.pending.values_mut()).collect();
+        let pending = self.pending.values_mut().map(|pending| &mut pending.changes);
+        let all: Vec<&mut Vec<TableChange>> = changes.chain(pending).collect();
         let rows = all.iter().flat_map(|changes| changes.iter());
         let rows = rows.map(|change| change.rows().clone()).collect();
         let mut written = Rows::write(rows, storage, disk_full, budget)?.into_iter();

@@ -33,12 +33,11 @@ thread_local! {
 }
 
 /// Calls `look` until it finds what this thread waits for, now and whenever the waker is woken that it is given. Fails if `look`
-/// does, or once the [limits](Limits) of the call are reached.
+/// does, or if it has to wait and the [limits](Limits) of the call are reached.
 pub(crate) fn until<T, W>(mut look: impl FnMut(&Waker) -> Result<Look<T, W>>) -> Result<T> {
     let limits = Limits::current();
     THREAD.with(|waker| {
         loop {
-            limits.check()?;
             let entered = match look(waker)? {
                 Look::Found(found) => return Ok(found),
                 Look::Waits(entered) => entered,
