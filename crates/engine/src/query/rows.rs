@@ -49,7 +49,7 @@ struct Pulled {
 }
 
 enum Source {
-    Query(Running),
+    Query(Box<Running>),
     Read(Box<dyn Iterator<Item = RecordBatch> + Send>),
 }
 
@@ -81,7 +81,7 @@ impl Rows {
             return Ok(rows);
         }
         let memory = Some(running.memory().clone());
-        let pulled = Some(Pulled::new(Source::Query(running), poison, depth));
+        let pulled = Some(Pulled::new(Source::Query(Box::new(running)), poison, depth));
         Ok(Self { pulled, memory, ..rows })
     }
 
@@ -97,7 +97,7 @@ impl Rows {
     }
 
     /// The same rows with the names that their columns were given.
-    pub(crate) fn as_written(mut self) -> Self {
+    pub(crate) fn with_written_names(mut self) -> Self {
         if let Some(schema) = alluvium_sql::planner::as_written(&self.schema) {
             (self.schema, self.is_renamed) = (schema, true);
         }

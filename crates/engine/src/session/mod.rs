@@ -473,7 +473,7 @@ impl Session {
     ) -> Result<Rows> {
         let Instance { definitions, poison, .. } = self.instance();
         let depth = depth(&definitions.catalog, statement);
-        let rows = Rows::of(running, poison, depth)?.as_written();
+        let rows = Rows::of(running, poison, depth)?.with_written_names();
         Ok(rows.located(|| {
             let (engine, base) = (self.engine.clone(), self.base.clone());
             let access = self.file_access.clone();

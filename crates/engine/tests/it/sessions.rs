@@ -21,7 +21,7 @@ fn session(workers: usize) -> (Engine, Session) {
 /// The answer to the last of some statements as sorted lines.
 fn rows(session: &mut Session, sql: &str) -> Vec<String> {
     match session.execute(sql).expect("the statements are right").pop() {
-        Some(Outcome::Rows(rows)) => lines(&rows.into_batches().unwrap()),
+        Some(Outcome::Rows(rows)) => lines(&rows.into_batches().expect("rows")),
         other => panic!("rows are expected, not {other:?}"),
     }
 }

@@ -11,7 +11,9 @@ use crate::support::{batch_lines, engine, engine_with};
 /// The rows of the last of some statements, in order.
 fn rows(session: &mut Session, sql: &str) -> Vec<String> {
     match session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).pop() {
-        Some(Outcome::Rows(rows)) => rows.flat_map(|rows| batch_lines(&rows.unwrap())).collect(),
+        Some(Outcome::Rows(rows)) => {
+            rows.flat_map(|rows| batch_lines(&rows.expect("rows"))).collect()
+        }
         other => panic!("rows are expected, not {other:?}"),
     }
 }

@@ -244,7 +244,7 @@ impl Trial {
             ));
         }
         let errors = open.session.execute("SELECT * FROM alluvium.errors");
-        let messages = errors.map(|outcomes| cells(outcomes)).unwrap_or_default();
+        let messages = errors.map(cells).unwrap_or_default();
         verdict.findings.extend(messages.iter().filter_map(|message| of_message(message)));
     }
 

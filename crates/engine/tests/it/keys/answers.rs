@@ -24,7 +24,9 @@ impl Random {
 /// The answer to a query, in order.
 fn ordered(session: &mut Session, sql: &str) -> Vec<String> {
     match session.execute(sql).map(|mut outcomes| outcomes.remove(0)) {
-        Ok(Outcome::Rows(rows)) => rows.flat_map(|rows| batch_lines(&rows.unwrap())).collect(),
+        Ok(Outcome::Rows(rows)) => {
+            rows.flat_map(|rows| batch_lines(&rows.expect("rows"))).collect()
+        }
         other => panic!("{sql}: {other:?}"),
     }
 }
