@@ -110,8 +110,8 @@ impl ViewDefinition {
         let Options { own, connectors } =
             Options::read(options, &[EMIT_FINAL, RECURSION_LIMIT, WAIT], position)?;
         let named = |name: &'static str| own.iter().filter(move |setting| setting.name == name);
-        let limit = named(RECURSION_LIMIT).last().map(recursion_limit).transpose()?;
-        let waits = named(WAIT).last().map(is_true).transpose()?;
+        let limit = named(RECURSION_LIMIT).next_back().map(recursion_limit).transpose()?;
+        let waits = named(WAIT).next_back().map(is_true).transpose()?;
         let finals: Vec<Setting> = named(EMIT_FINAL).cloned().collect();
         let by = finals
             .into_iter()

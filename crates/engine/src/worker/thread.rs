@@ -220,9 +220,14 @@ impl Worker {
         let mut read = Vec::new();
         if let Dataflow::Index { reads, .. } | Dataflow::View { reads, .. } = &dataflow {
             read = reads.ids();
-            // A table publishes its changes to those that have its rows. All else is read as it comes.
-            let tables = read.iter().copied().filter(|id| !self.installed.is_view(*id));
-            self.wait_for(&tables.collect::<Vec<_>>());
+            // A table publishes its changes to those that have its rows. All else is read as it comes, but for a dataflow that has
+            // had everything up to `as_of`: of what it reads no batch must hold both that and more.
+            let is_subscription =
+                matches!(dataflow, Dataflow::View { sink: Some(_), counts: false, .. });
+            let takes_all = saved.is_none() || is_subscription;
+            let is_awaited = |id: &DataflowId| !takes_all || !self.installed.is_view(*id);
+            let awaited: Vec<DataflowId> = read.iter().copied().filter(is_awaited).collect();
+            self.wait_for(&awaited);
         }
         let installed = match dataflow {
             Dataflow::Table { name, table } => {
