@@ -88,7 +88,15 @@ impl Definitions {
             };
             Some((name.clone(), id?))
         });
-        Arc::new(Reads { relations: relations.collect(), indexes: uses.all.clone() })
+        let waterlines = entries.values().filter_map(|entry| {
+            let id = entry.as_view().ok()?.id?;
+            Some((entry.name.clone(), id))
+        });
+        Arc::new(Reads {
+            relations: relations.collect(),
+            indexes: uses.all.clone(),
+            waterlines: waterlines.collect(),
+        })
     }
 
     /// A dataflow that is filled and belongs to one of these relations.

@@ -108,10 +108,12 @@ pub(crate) struct Reads {
     pub(crate) relations: BTreeMap<String, DataflowId>,
     /// Those of indexes, also of such as are only parts of others.
     pub(crate) indexes: BTreeMap<Fingerprint, DataflowId>,
+    /// Those of views whose waterlines it may ask for, by name, whether it reads them itself or through an index.
+    pub(crate) waterlines: BTreeMap<String, DataflowId>,
 }
 
 impl Reads {
-    /// Each of them once.
+    /// Each whose rows it reads once.
     pub(super) fn ids(&self) -> Vec<DataflowId> {
         let all = self.relations.values().chain(self.indexes.values());
         all.copied().collect::<BTreeSet<_>>().into_iter().collect()

@@ -379,7 +379,7 @@ impl Relations for Readable<'_> {
     }
 
     fn waterlines_of(&self, view: &str) -> Option<Waterlines> {
-        let id = self.reads.relations.get(view)?;
+        let id = self.reads.waterlines.get(view)?;
         Some(self.waterlines.of_dataflow(id.0))
     }
 }

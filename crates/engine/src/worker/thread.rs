@@ -123,6 +123,12 @@ struct Worker {
     active: Instant,
 }
 
+/// Dataflows that have come further, as other threads see them.
+type Changed = Vec<(DataflowId, Published)>;
+
+/// Dataflows that do not have all that was sent to them, and the first epoch that is not complete in each.
+type Behind = Vec<(DataflowId, Epoch)>;
+
 /// How many dataflows are published with an epoch that has not changed them.
 const REFRESH: usize = 16;
 
@@ -449,7 +455,7 @@ impl Worker {
     }
 
     /// The dataflows that have come further since they were last published, and those that still have something to do.
-    fn changed(&mut self) -> (Vec<(DataflowId, Published)>, Vec<(DataflowId, Epoch)>) {
+    fn changed(&mut self) -> (Changed, Behind) {
         let (mut changed, mut behind) = (Vec::with_capacity(self.pending.len()), Vec::new());
         let (installed, readers, uncompacted) =
             (&mut self.installed, &self.readers, &mut self.uncompacted);
@@ -478,7 +484,7 @@ impl Worker {
     }
 
     /// Publishes progress and these snapshots; the dataflows in `behind` have not done all that was sent to them.
-    fn show(&mut self, changed: Vec<(DataflowId, Published)>, behind: Vec<(DataflowId, Epoch)>) {
+    fn show(&mut self, changed: Changed, behind: Behind) {
         let removed = std::mem::take(&mut self.removed);
         let reached = Reached { frontier: self.published, sent: self.next_epoch, behind };
         self.shown_sent = self.next_epoch;

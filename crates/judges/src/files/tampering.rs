@@ -21,7 +21,8 @@ fn change(epoch: u64, changes: &[(i64, i64)]) -> Change {
     let column: ArrayRef =
         Arc::new(Int64Array::from_iter_values(changes.iter().map(|change| change.0)));
     let rows = RecordBatch::try_from_iter([("n", column)]).expect("one column is a batch");
-    Change { epoch, rows, weights: changes.iter().map(|change| change.1).collect() }
+    let weights = changes.iter().map(|change| change.1).collect();
+    Change { epoch, rows, weights, is_snapshot: false }
 }
 
 /// The error for the last of some changes; the others must be accepted.
