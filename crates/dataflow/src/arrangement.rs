@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursor, Epoch, PageTime, RowBuffer, Spine, StateTrace, Waker};
+use alluvium_trace::{Batch, Cursor, Epoch, Origin, PageTime, RowBuffer, Spine, StateTrace, Waker};
 use arrow::array::BooleanArray;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::TraceReader;
@@ -110,6 +110,7 @@ where
     let context = context.for_operator(name, key);
     let scope = stream.scope();
     let stream = stream.unary_frontier(Pipeline, name, move |_capability, info| {
+        let origin = Origin::here();
         let mut trace = Tr::in_context(&context);
         trace.wake_by(waker(scope, &info));
         let (trace, mut writer) = TraceAgent::new(trace, info, None);
@@ -117,17 +118,19 @@ where
         *reader_of = Some(trace);
         let mut batcher = Batcher::new(&context, sealed);
         move |(input, frontier), output| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                encode(delta, batcher.rows(capability.retain(0)));
-            });
-            batcher.advance(frontier.frontier(), |sealed| match sealed {
-                Sealed::Until(upper) => writer.seal(upper),
-                Sealed::Batch(capability, batch) => {
-                    writer.insert(batch.clone(), Some(*capability.time()));
-                    output.session(capability).give(batch);
-                }
-            });
-            writer.exert();
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    encode(delta, batcher.rows(capability.retain(0)));
+                });
+                batcher.advance(frontier.frontier(), |sealed| match sealed {
+                    Sealed::Until(upper) => writer.seal(upper),
+                    Sealed::Batch(capability, batch) => {
+                        writer.insert(batch.clone(), Some(*capability.time()));
+                        output.session(capability).give(batch);
+                    }
+                });
+                writer.exert();
+            })
         }
     });
     Arranged { stream, trace: reader.expect("an operator is built when it is added") }

@@ -1,6 +1,6 @@
 //! Constant rows.
 
-use alluvium_trace::Epoch;
+use alluvium_trace::{Epoch, Origin};
 use arrow::array::RecordBatch;
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
@@ -17,14 +17,17 @@ pub fn constant<'scope>(
     as_of: Epoch,
 ) -> DeltaStream<'scope, Epoch> {
     source(scope, "Constant", move |mut capability, _info| {
+        let origin = Origin::here();
         capability.downgrade(&as_of);
         let is_sent = scope.index() == 0 && rows.num_rows() > 0 && states::start().is_none();
         let mut capability = is_sent.then_some(capability);
         move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            if let Some(capability) = capability.take() {
-                let mut delta = Delta::insertions(rows.clone(), as_of);
-                output.session_with_builder(&capability).give_container(&mut delta);
-            }
+            origin.run(|| {
+                if let Some(capability) = capability.take() {
+                    let mut delta = Delta::insertions(rows.clone(), as_of);
+                    output.session_with_builder(&capability).give_container(&mut delta);
+                }
+            })
         }
     })
 }

@@ -1,7 +1,7 @@
 //! A default row: an aggregate without GROUP BY has one row even over no input.
 
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, Origin};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use timely::container::NoopBuilder;
@@ -48,23 +48,27 @@ pub fn or_default<'scope>(
     let default = exchange(constant(stream.scope(), spec.row.clone(), as_of), &spec.key, context);
     let row = spec.row.clone();
     let against = present.unary(Pipeline, "Default", move |_, _| {
+        let origin = Origin::here();
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                let mut changes: Vec<(Epoch, i64)> =
-                    (0..delta.len()).map(|row| (*delta.time(row), -delta.weight(row))).collect();
-                weight::consolidate(&mut changes);
-                if changes.is_empty() || fault::armed(Fault::KeepDefault) {
-                    return;
-                }
-                let copies = UInt32Array::from(vec![0; changes.len()]);
-                let rows = take_record_batch(&row, &copies).expect("the default is a row");
-                let mut updates = DeltaBuilder::default();
-                for &(time, weight) in &changes {
-                    updates.push(time, weight);
-                }
-                let mut delta = updates.finish(rows);
-                output.session_with_builder(&capability).give_container(&mut delta);
-            });
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                    let mut changes: Vec<(Epoch, i64)> = (0..delta.len())
+                        .map(|row| (*delta.time(row), -delta.weight(row)))
+                        .collect();
+                    weight::consolidate(&mut changes);
+                    if changes.is_empty() || fault::armed(Fault::KeepDefault) {
+                        return;
+                    }
+                    let copies = UInt32Array::from(vec![0; changes.len()]);
+                    let rows = take_record_batch(&row, &copies).expect("the default is a row");
+                    let mut updates = DeltaBuilder::default();
+                    for &(time, weight) in &changes {
+                        updates.push(time, weight);
+                    }
+                    let mut delta = updates.finish(rows);
+                    output.session_with_builder(&capability).give_container(&mut delta);
+                });
+            })
         }
     });
     stream.concat(against).concat(default)

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::PageTime;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
+use alluvium_trace::{Origin, PageTime};
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
@@ -106,6 +106,7 @@ fn exchange_in<'scope, T: PageTime>(
     }
     let context = context.clone();
     let pact = DistributorPact(move |workers| ByShard {
+        origin: Origin::here(),
         by,
         keys: Encoded::counted(&context),
         context,
@@ -114,11 +115,14 @@ fn exchange_in<'scope, T: PageTime>(
         rows: vec![Vec::new(); workers],
     });
     stream.unary(pact, "Exchange", |_capability, _info| {
-        |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                delta.arrive();
-                output.session_with_builder(&capability).give_container(delta);
-            });
+        let origin = Origin::here();
+        move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    delta.arrive();
+                    output.session_with_builder(&capability).give_container(delta);
+                });
+            })
         }
     })
 }
@@ -136,26 +140,32 @@ pub fn broadcast<'scope, T: PageTime>(
     }
     // A channel must deliver as many rows as were sent, so the copies are made before it, each marked with its worker.
     let copies = stream.unary(Pipeline, "Copy", move |_capability, _info| {
+        let origin = Origin::here();
         move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                let delta = std::mem::take(delta);
-                let mut session = output.session_with_builder(&capability);
-                for worker in 0..workers {
-                    session.give_container(&mut marked(delta.clone(), worker));
-                }
-            });
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    let delta = std::mem::take(delta);
+                    let mut session = output.session_with_builder(&capability);
+                    for worker in 0..workers {
+                        session.give_container(&mut marked(delta.clone(), worker));
+                    }
+                });
+            })
         }
     });
     let budget = context.budget().clone();
-    let pact = DistributorPact(|_workers| ByMark { budget });
+    let pact = DistributorPact(|_workers| ByMark { origin: Origin::here(), budget });
     copies.unary(pact, "Broadcast", |_capability, _info| {
-        |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                delta.arrive();
-                let columns: Vec<usize> = (0..delta.rows.num_columns() - 1).collect();
-                let mut delta = delta.project(&columns);
-                output.session_with_builder(&capability).give_container(&mut delta);
-            });
+        let origin = Origin::here();
+        move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    delta.arrive();
+                    let columns: Vec<usize> = (0..delta.rows.num_columns() - 1).collect();
+                    let mut delta = delta.project(&columns);
+                    output.session_with_builder(&capability).give_container(&mut delta);
+                });
+            })
         }
     })
 }
@@ -174,6 +184,8 @@ fn marked<T: Clone>(mut delta: Delta<T>, worker: usize) -> Delta<T> {
 
 /// Sends each delta to the worker that its last column names.
 struct ByMark {
+    /// Whose rows they are.
+    origin: Origin,
     /// Accounts for rows on their way to another worker.
     budget: MemoryBudget,
 }
@@ -185,13 +197,17 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
         time: &S,
         pushers: &mut [P],
     ) {
-        if delta.is_empty() {
-            return;
-        }
-        let marks = delta.rows.column(delta.rows.num_columns() - 1).as_primitive::<UInt32Type>();
-        let worker = marks.value(0) as usize;
-        delta.wait(&self.budget);
-        Message::push_at(delta, time.clone(), &mut pushers[worker]);
+        let origin = self.origin;
+        origin.run(|| {
+            if delta.is_empty() {
+                return;
+            }
+            let marks =
+                delta.rows.column(delta.rows.num_columns() - 1).as_primitive::<UInt32Type>();
+            let worker = marks.value(0) as usize;
+            delta.wait(&self.budget);
+            Message::push_at(delta, time.clone(), &mut pushers[worker]);
+        })
     }
 
     fn flush<S: Clone, P: Push<Message<S, Delta<T>>>>(&mut self, _time: &S, _pushers: &mut [P]) {}
@@ -219,6 +235,8 @@ impl By {
 
 /// Partitions the rows of a delta by the worker of their key.
 struct ByShard {
+    /// Whose rows they are.
+    origin: Origin,
     context: StateContext,
     by: By,
     keys: Encoded,
@@ -259,21 +277,24 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
         time: &S,
         pushers: &mut [P],
     ) {
-        if delta.is_empty() {
-            return;
-        }
-        if let Some(worker) = self.assign(delta) {
-            delta.wait(self.context.budget());
-            Message::push_at(delta, time.clone(), &mut pushers[worker]);
-            return;
-        }
-        for (rows, pusher) in self.rows.iter_mut().zip(pushers) {
-            if !rows.is_empty() {
-                let mut part = delta.take(&UInt32Array::from(std::mem::take(rows)));
-                part.wait(self.context.budget());
-                Message::push_at(&mut part, time.clone(), pusher);
+        let origin = self.origin;
+        origin.run(|| {
+            if delta.is_empty() {
+                return;
             }
-        }
+            if let Some(worker) = self.assign(delta) {
+                delta.wait(self.context.budget());
+                Message::push_at(delta, time.clone(), &mut pushers[worker]);
+                return;
+            }
+            for (rows, pusher) in self.rows.iter_mut().zip(pushers) {
+                if !rows.is_empty() {
+                    let mut part = delta.take(&UInt32Array::from(std::mem::take(rows)));
+                    part.wait(self.context.budget());
+                    Message::push_at(&mut part, time.clone(), pusher);
+                }
+            }
+        })
     }
 
     fn flush<S: Clone, P: Push<Message<S, Delta<T>>>>(&mut self, _time: &S, _pushers: &mut [P]) {}

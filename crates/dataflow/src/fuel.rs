@@ -27,6 +27,7 @@ use timely::progress::operate::FrontierInterest;
 use timely::scheduling::Activator;
 
 use crate::delta::{Delta, DeltaStream};
+use crate::operator;
 
 /// The fuel of an operator.
 pub(crate) struct Fuel {
@@ -159,7 +160,7 @@ where
     builder.set_notify_for(0, FrontierInterest::Never);
     let (mut emission, streams) = Emission::new(&mut builder, advance);
     let mut fuel = Fuel::new(context);
-    builder.build(move |_capabilities| {
+    operator::build(builder, move |_capabilities| {
         move |_frontiers| {
             input.for_each(|capability, message: &mut C| {
                 let capabilities = [capability.retain(0), capability.retain(1)];

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursor, Epoch, Spine};
+use alluvium_trace::{Batch, Cursor, Epoch, Origin, Spine};
 use differential_dataflow::operators::arrange::{
     Arranged, ShutdownButton, TraceAgent, TraceReplayInstruction,
 };
@@ -96,34 +96,37 @@ impl Imports {
         let start = states::start();
         let mut listening = trace.clone();
         let stream = source(scope, "Import", |capability, info| {
+            let origin = Origin::here();
             let queue = listening.new_listener(scope.activator_for(Rc::clone(&info.address)));
             let mut place = self.place(scope, capability, &info, as_of, promised);
             let mut queue = Some(queue);
             // All earlier rows of the trace have been emitted.
             let mut reached = 0;
             move |output| {
-                let has_reader = place.advance(|capabilities, complete| {
-                    let Some(queue) = &queue else { return reached };
-                    for instruction in queue.1.borrow_mut().drain(..) {
-                        match instruction {
-                            TraceReplayInstruction::Frontier(frontier) => {
-                                reached = frontier.into_option().unwrap_or(Epoch::MAX);
+                origin.run(|| {
+                    let has_reader = place.advance(|capabilities, complete| {
+                        let Some(queue) = &queue else { return reached };
+                        for instruction in queue.1.borrow_mut().drain(..) {
+                            match instruction {
+                                TraceReplayInstruction::Frontier(frontier) => {
+                                    reached = frontier.into_option().unwrap_or(Epoch::MAX);
+                                }
+                                TraceReplayInstruction::Batch(batch, Some(hint))
+                                    if !batch.is_empty() && !is_before(&batch, start) =>
+                                {
+                                    // The dataflow of the trace may have held on to an earlier epoch.
+                                    let capability = capabilities.delayed(&hint.max(complete));
+                                    output.session(&capability).give(read_as_of(&batch, as_of));
+                                }
+                                TraceReplayInstruction::Batch(..) => {}
                             }
-                            TraceReplayInstruction::Batch(batch, Some(hint))
-                                if !batch.is_empty() && !is_before(&batch, start) =>
-                            {
-                                // The dataflow of the trace may have held on to an earlier epoch.
-                                let capability = capabilities.delayed(&hint.max(complete));
-                                output.session(&capability).give(read_as_of(&batch, as_of));
-                            }
-                            TraceReplayInstruction::Batch(..) => {}
                         }
+                        reached
+                    });
+                    if !has_reader {
+                        queue = None;
                     }
-                    reached
-                });
-                if !has_reader {
-                    queue = None;
-                }
+                })
             }
         });
         Arrangement { arranged: Arranged { stream, trace: Reader::new(trace, as_of) }, layout }
@@ -146,6 +149,7 @@ impl Imports {
             batches.retain(|batch| !batch.is_empty());
         }
         source(scope, "Listen", |capability, info| {
+            let origin = Origin::here();
             let mut place = self.place(scope, capability, &info, as_of, Rc::clone(promised));
             let activator = || scope.activator_for(Rc::clone(&info.address));
             let limit = Rc::clone(&place.limit);
@@ -162,28 +166,30 @@ impl Imports {
             };
             let mut contents = (!batches.is_empty()).then_some(scan);
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-                let has_reader = place.advance(|capabilities, _complete| {
-                    let Some(listener) = &listener else { return Epoch::MAX };
-                    if let Some(scan) = &mut contents {
-                        let capability = capabilities.delayed(&as_of);
-                        let is_over = scan.advance(|mut rows| {
-                            output.session_with_builder(&capability).give_container(&mut rows);
-                        });
-                        if !is_over {
-                            return as_of;
+                origin.run(|| {
+                    let has_reader = place.advance(|capabilities, _complete| {
+                        let Some(listener) = &listener else { return Epoch::MAX };
+                        if let Some(scan) = &mut contents {
+                            let capability = capabilities.delayed(&as_of);
+                            let is_over = scan.advance(|mut rows| {
+                                output.session_with_builder(&capability).give_container(&mut rows);
+                            });
+                            if !is_over {
+                                return as_of;
+                            }
+                            contents = None;
                         }
-                        contents = None;
+                        while let Some(changes) = listener.next() {
+                            let capability = capabilities.delayed(&changes.first_time());
+                            let mut changes = changes.project(&columns);
+                            output.session_with_builder(&capability).give_container(&mut changes);
+                        }
+                        listener.frontier()
+                    });
+                    if !has_reader {
+                        (listener, contents) = (None, None);
                     }
-                    while let Some(changes) = listener.next() {
-                        let capability = capabilities.delayed(&changes.first_time());
-                        let mut changes = changes.project(&columns);
-                        output.session_with_builder(&capability).give_container(&mut changes);
-                    }
-                    listener.frontier()
-                });
-                if !has_reader {
-                    (listener, contents) = (None, None);
-                }
+                })
             }
         })
     }

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use alluvium_trace::PageTime;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Origin, PageTime};
 use timely::container::NoopBuilder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilderSession;
@@ -48,32 +48,35 @@ pub fn input<'scope, T: PageTime>(
     let activator_of = &mut activator;
     let shared = Rc::clone(&queue);
     let stream = source(scope, name, move |capability, info| {
+        let origin = Origin::here();
         *activator_of = Some(scope.activator_for(Rc::clone(&info.address)));
         let again = scope.activator_for(info.address);
         let mut capability = Some(capability);
         let mut fuel = Fuel::new(context);
         move |output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            let mut queue = shared.borrow_mut();
-            let Some(held) = &mut capability else { return };
-            fuel.refill();
-            while fuel.is_left() {
-                let Some((time, delta)) = queue.deltas.pop_front() else { break };
-                held.downgrade(&time);
-                let mut delta = delta();
-                fuel.consume(delta.bytes());
-                if !delta.is_empty() {
-                    output.session_with_builder(&*held).give_container(&mut delta);
+            origin.run(|| {
+                let mut queue = shared.borrow_mut();
+                let Some(held) = &mut capability else { return };
+                fuel.refill();
+                while fuel.is_left() {
+                    let Some((time, delta)) = queue.deltas.pop_front() else { break };
+                    held.downgrade(&time);
+                    let mut delta = delta();
+                    fuel.consume(delta.bytes());
+                    if !delta.is_empty() {
+                        output.session_with_builder(&*held).give_container(&mut delta);
+                    }
                 }
-            }
-            if let Some((time, _)) = queue.deltas.front() {
-                held.downgrade(time);
-                fuel.reschedule(&again);
-                return;
-            }
-            match &queue.frontier {
-                Some(time) => held.downgrade(time),
-                None => capability = None,
-            }
+                if let Some((time, _)) = queue.deltas.front() {
+                    held.downgrade(time);
+                    fuel.reschedule(&again);
+                    return;
+                }
+                match &queue.frontier {
+                    Some(time) => held.downgrade(time),
+                    None => capability = None,
+                }
+            })
         }
     });
     let activator = activator.expect("an operator is built when it is added");

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Cursors, Epoch, PageTime};
+use alluvium_trace::{Batch, Cursors, Epoch, Origin, PageTime};
 use arrow::datatypes::{Schema, SchemaRef};
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::join::{Fresh, JoinTactic, join_with_tactic};
@@ -87,7 +87,8 @@ where
     Right: TraceReader<Time = R::Time, Batch: ReadAs<R>> + 'static,
 {
     let skip = Rc::new(Cell::new(is_known));
-    let tactic = PairTactic { skip: Rc::clone(&skip), context: context.clone() };
+    let tactic =
+        PairTactic { origin: Origin::here(), skip: Rc::clone(&skip), context: context.clone() };
     let pairs = join_with_tactic(left.arranged, right.arranged, tactic);
     skip.set(false);
     let open = |pairs: &mut Vec<Shared<Pairs<R>>>, push: &mut dyn FnMut(_)| {
@@ -189,6 +190,8 @@ type Shared<W> = Rc<Cell<Option<W>>>;
 /// Pairs two lists of batches lazily: the driver gets one message, and the operator behind it makes the pairs within its
 /// fuel.
 struct PairTactic {
+    /// Whose pairs they are.
+    origin: Origin,
     /// Whether pairs are known already.
     skip: Rc<Cell<bool>>,
     context: StateContext,
@@ -207,33 +210,36 @@ where
         fresh: Fresh,
         meet: R::Time,
     ) -> Box<dyn Iterator<Item = Vec<Shared<Pairs<R>>>>> {
-        if fault::armed(Fault::PanicInTactic) {
-            panic!("a fault was injected into a join");
-        }
-        if self.skip.get() {
-            return Box::new(std::iter::empty());
-        }
-        let (mut left_rows, mut right_rows) =
-            (Left::read(left.clone()), Right::read(right.clone()));
-        // The fresh keys of one side are sought on the other.
-        match fresh {
-            Fresh::Input0 => right_rows.prefetch_hint(Left::read(left)),
-            Fresh::Input1 => left_rows.prefetch_hint(Right::read(right)),
-        }
-        let (fresh_rows, other_rows) = match fresh {
-            Fresh::Input0 => (left_rows, right_rows),
-            Fresh::Input1 => (right_rows, left_rows),
-        };
-        let pairs = Pairs {
-            since: meet,
-            fresh,
-            fresh_rows,
-            other_rows,
-            block: Block::new(&self.context),
-            row: Vec::new(),
-            at: None,
-        };
-        Box::new(std::iter::once(vec![Rc::new(Cell::new(Some(pairs)))]))
+        let origin = self.origin;
+        origin.run(|| -> Box<dyn Iterator<Item = _>> {
+            if fault::armed(Fault::PanicInTactic) {
+                panic!("a fault was injected into a join");
+            }
+            if self.skip.get() {
+                return Box::new(std::iter::empty());
+            }
+            let (mut left_rows, mut right_rows) =
+                (Left::read(left.clone()), Right::read(right.clone()));
+            // The fresh keys of one side are sought on the other.
+            match fresh {
+                Fresh::Input0 => right_rows.prefetch_hint(Left::read(left)),
+                Fresh::Input1 => left_rows.prefetch_hint(Right::read(right)),
+            }
+            let (fresh_rows, other_rows) = match fresh {
+                Fresh::Input0 => (left_rows, right_rows),
+                Fresh::Input1 => (right_rows, left_rows),
+            };
+            let pairs = Pairs {
+                since: meet,
+                fresh,
+                fresh_rows,
+                other_rows,
+                block: Block::new(&self.context),
+                row: Vec::new(),
+                at: None,
+            };
+            Box::new(std::iter::once(vec![Rc::new(Cell::new(Some(pairs)))]))
+        })
     }
 }
 
@@ -509,7 +515,11 @@ mod tests {
                 Fresh::Input1 => (1..41, 1..3_001),
             };
             let batches = |values, weight| vec![rows(values, weight, &context)];
-            let mut tactic = PairTactic { skip: Rc::default(), context: context.clone() };
+            let mut tactic = PairTactic {
+                origin: Origin::default(),
+                skip: Rc::default(),
+                context: context.clone(),
+            };
             let pairs = tactic.prep(batches(left, 2), batches(right, 3), fresh, 1).next();
             let mut pairs: Pairs<Cursors<Epoch>> =
                 pairs.unwrap().pop().and_then(|pairs| pairs.take()).unwrap();

@@ -51,6 +51,7 @@ pub mod late;
 pub mod layout;
 pub mod map;
 mod notice;
+mod operator;
 pub mod outer_join;
 mod overlay;
 mod panic_text;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Epoch, Origin};
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use timely::container::NoopBuilder;
@@ -71,6 +71,7 @@ pub fn series<'scope>(
     context: &StateContext,
 ) -> DeltaStream<'scope, Epoch> {
     source(scope, "Series", move |mut capability, info| {
+        let origin = Origin::here();
         capability.downgrade(&as_of);
         let activator = scope.activator_for(info.address);
         let mut fuel = Fuel::new(context);
@@ -79,22 +80,24 @@ pub fn series<'scope>(
         let mut next = Some(ROWS * scope.index() as u64);
         let mut capability = states::start().is_none().then_some(capability);
         move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            let Some(held) = &capability else { return };
-            fuel.refill();
-            while fuel.is_left() {
-                let Some(from) = next.filter(|from| *from < series.length) else {
-                    capability = None;
-                    return;
-                };
-                let values = Int64Array::from_iter_values(series.values(from, ROWS));
-                let rows = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(values)])
-                    .expect("one column of BIGINT");
-                let mut delta = Delta::insertions(rows, as_of);
-                fuel.consume(delta.bytes());
-                output.session_with_builder(held).give_container(&mut delta);
-                next = from.checked_add(stride);
-            }
-            fuel.reschedule(&activator);
+            origin.run(|| {
+                let Some(held) = &capability else { return };
+                fuel.refill();
+                while fuel.is_left() {
+                    let Some(from) = next.filter(|from| *from < series.length) else {
+                        capability = None;
+                        return;
+                    };
+                    let values = Int64Array::from_iter_values(series.values(from, ROWS));
+                    let rows = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(values)])
+                        .expect("one column of BIGINT");
+                    let mut delta = Delta::insertions(rows, as_of);
+                    fuel.consume(delta.bytes());
+                    output.session_with_builder(held).give_container(&mut delta);
+                    next = from.checked_add(stride);
+                }
+                fuel.reschedule(&activator);
+            })
         }
     })
 }

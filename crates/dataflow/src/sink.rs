@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_trace::Epoch;
+use alluvium_trace::{Epoch, Origin};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use timely::container::NoopBuilder;
@@ -30,35 +30,38 @@ pub fn sink<'scope>(
     mut sink: Box<dyn Sink>,
 ) -> DeltaStream<'scope, Epoch> {
     stream.unary_frontier(Pipeline, "Sink", move |_capability, _info| {
+        let origin = Origin::here();
         // A capability for each waiting epoch keeps the dataflow from ending before it.
         let mut waiting: BTreeMap<Epoch, (Capability<Epoch>, Vec<Delta<Epoch>>)> = BTreeMap::new();
         let mut reported = Some(0);
         move |(input, frontier),
               _output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            if fault::armed(Fault::PanicInSink) {
-                panic!("a fault was injected into a sink");
-            }
-            input.for_each(|capability, delta: &mut Delta<Epoch>| {
-                let delta = std::mem::take(delta);
-                for (epoch, part) in by_epoch(delta) {
-                    let wait = || (capability.delayed(&epoch, 0), Vec::new());
-                    waiting.entry(epoch).or_insert_with(wait).1.push(part);
+            origin.run(|| {
+                if fault::armed(Fault::PanicInSink) {
+                    panic!("a fault was injected into a sink");
                 }
-            });
-            let frontier = frontier.frontier().first().copied();
-            while let Some(entry) = waiting.first_entry() {
-                if frontier.is_some_and(|frontier| frontier <= *entry.key()) {
-                    break;
+                input.for_each(|capability, delta: &mut Delta<Epoch>| {
+                    let delta = std::mem::take(delta);
+                    for (epoch, part) in by_epoch(delta) {
+                        let wait = || (capability.delayed(&epoch, 0), Vec::new());
+                        waiting.entry(epoch).or_insert_with(wait).1.push(part);
+                    }
+                });
+                let frontier = frontier.frontier().first().copied();
+                while let Some(entry) = waiting.first_entry() {
+                    if frontier.is_some_and(|frontier| frontier <= *entry.key()) {
+                        break;
+                    }
+                    let (_capability, parts) = entry.remove();
+                    for (epoch, rows, weights) in consolidate(&parts) {
+                        sink.changes(epoch, rows, weights);
+                    }
                 }
-                let (_capability, parts) = entry.remove();
-                for (epoch, rows, weights) in consolidate(&parts) {
-                    sink.changes(epoch, rows, weights);
+                if frontier != reported {
+                    sink.frontier(frontier);
+                    reported = frontier;
                 }
-            }
-            if frontier != reported {
-                sink.frontier(frontier);
-                reported = frontier;
-            }
+            })
         }
     })
 }

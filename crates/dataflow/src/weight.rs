@@ -1,19 +1,26 @@
 //! Sums of weights.
 
-use alluvium_trace::{Cursors, PageTime};
+use alluvium_trace::{Cursors, Failure, PageTime};
 
 /// The sum of two weights.
 ///
-/// Panics if it exceeds 64 bits: weights never wrap.
+/// Unwinds with a [`Failure`] if it exceeds 64 bits: weights never wrap.
+#[inline]
 pub(crate) fn add(one: i64, other: i64) -> i64 {
-    one.checked_add(other).expect("the weight of a row exceeds 64 bits")
+    one.checked_add(other).unwrap_or_else(|| exceeded("a row"))
 }
 
 /// The product of two weights: that of a pair of rows.
 ///
-/// Panics if it exceeds 64 bits.
+/// Unwinds as [`add`] does.
+#[inline]
 pub(crate) fn multiply(one: i64, other: i64) -> i64 {
-    one.checked_mul(other).expect("the weight of a pair exceeds 64 bits")
+    one.checked_mul(other).unwrap_or_else(|| exceeded("a pair of rows"))
+}
+
+#[cold]
+fn exceeded(what: &str) -> i64 {
+    Failure::raise(format_args!("there are more than 2^63 copies of {what}"))
 }
 
 /// The sum of the weights of the current value of `cursors`, over all times.

@@ -18,7 +18,7 @@
 //! - [`bound`]: rows that nobody needs any more, which merges drop;
 //! - [`spine`] and [`null_trace`]: the traces, with a history of batches and without; [`trace`]: what they share;
 //! - [`metrics`]: what each spine holds;
-//! - [`failure`]: state that cannot be read or written;
+//! - [`failure`]: state that cannot be read or written, and [`origin`]: whose it was;
 //! - [`typed`]: typed keys and values, for programs of differential-dataflow.
 //!
 //! Batches and traces implement the traits of differential-dataflow, so that its join and reduce
@@ -44,6 +44,7 @@ pub mod memory;
 pub mod merge;
 pub mod metrics;
 pub mod null_trace;
+pub mod origin;
 pub mod pack;
 pub mod page;
 pub mod schedule;
@@ -72,6 +73,7 @@ pub use failure::Failure;
 pub use merge::merge;
 pub use metrics::Metrics;
 pub use null_trace::NullTrace;
+pub use origin::Origin;
 pub use pack::{BlobRange, Pack};
 pub use schedule::{Merging, Pace, Schedule};
 pub use spine::{Spine, Version, Waker};

@@ -1,6 +1,6 @@
 //! Changing the deltas of a stream one by one.
 
-use alluvium_trace::PageTime;
+use alluvium_trace::{Origin, PageTime};
 use timely::container::NoopBuilder;
 use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::OutputBuilderSession;
@@ -15,11 +15,14 @@ pub(crate) fn each_delta<'scope, T: PageTime>(
     mut change: impl FnMut(&mut Delta<T>) + 'static,
 ) -> DeltaStream<'scope, T> {
     rows.unary(Pipeline, name, move |_, _| {
+        let origin = Origin::here();
         move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<T>>>| {
-            input.for_each(|capability, delta: &mut Delta<T>| {
-                change(delta);
-                output.session_with_builder(&capability).give_container(delta);
-            });
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<T>| {
+                    change(delta);
+                    output.session_with_builder(&capability).give_container(delta);
+                });
+            })
         }
     })
 }

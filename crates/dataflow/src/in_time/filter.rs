@@ -20,6 +20,7 @@ use super::{LateColumn, Spec};
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::fuel::Fuel;
 use crate::layout::{Layout, all_columns};
+use crate::operator;
 use crate::states;
 use crate::waterlines::Waterlines;
 
@@ -48,7 +49,7 @@ pub(super) fn filter<'scope>(
     let mut output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(output);
     let mut fuel = Fuel::new(context);
     let mut filter = Filter::new(spec, waterlines, late, context);
-    builder.build(move |mut capabilities| {
+    operator::build(builder, move |mut capabilities| {
         let mut held = capabilities.pop();
         move |frontiers| {
             changes.for_each(|_, batches: &mut Vec<Batch<Epoch>>| {

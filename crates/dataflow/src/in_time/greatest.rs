@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, BoundColumn, Epoch, Spine};
+use alluvium_trace::{Batch, BoundColumn, Epoch, Origin, Spine};
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -81,16 +81,19 @@ fn find<'scope>(
     places: Vec<BoundColumn>,
 ) -> DeltaStream<'scope, Epoch> {
     changes.unary(Pipeline, "FindGreatest", move |_capability, _info| {
+        let origin = Origin::here();
         move |input, output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                let mut found = BTreeMap::new();
-                batches.drain(..).for_each(|batch| add_inserted(&batch, &places, &mut found));
-                for (epoch, values) in found {
-                    let at = capability.delayed(&epoch, 0);
-                    let mut delta = row_of_each(&values, epoch);
-                    output.session_with_builder(&at).give_container(&mut delta);
-                }
-            });
+            origin.run(|| {
+                input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
+                    let mut found = BTreeMap::new();
+                    batches.drain(..).for_each(|batch| add_inserted(&batch, &places, &mut found));
+                    for (epoch, values) in found {
+                        let at = capability.delayed(&epoch, 0);
+                        let mut delta = row_of_each(&values, epoch);
+                        output.session_with_builder(&at).give_container(&mut delta);
+                    }
+                });
+            })
         }
     })
 }

@@ -40,6 +40,7 @@ use crate::delta::{Delta, DeltaStream};
 use crate::exchange::exchange_by_value;
 use crate::fuel::Fuel;
 use crate::layout::Layout;
+use crate::operator;
 use crate::states::{self, Placement};
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ pub(crate) fn passing<'scope, C: Container>(
     let mut output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(output);
     let mut fuel = Fuel::new(context);
     let mut rows = Some(PassingRows::new(trace, layout, rule, context));
-    builder.build(move |mut capabilities| {
+    operator::build(builder, move |mut capabilities| {
         let mut held = capabilities.pop();
         move |frontiers| {
             if let Some(ticks) = &mut ticks {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Epoch, PageTime};
+use alluvium_trace::{Batch, Epoch, Origin, PageTime};
 use arrow::array::BooleanArray;
 use differential_dataflow::trace::TraceReader;
 use timely::container::NoopBuilder;
@@ -62,12 +62,15 @@ pub(super) fn convert<'scope, T: PageTime, From: PageTime, To: PageTime>(
     convert: impl Fn(Delta<From>) -> Option<Delta<To>> + 'static,
 ) -> Stream<'scope, T, Delta<To>> {
     rows.unary(Pipeline, name, move |_capability, _info| {
+        let origin = Origin::here();
         move |input, output: &mut OutputBuilderSession<'_, T, NoopBuilder<Delta<To>>>| {
-            input.for_each(|capability, delta: &mut Delta<From>| {
-                if let Some(mut converted) = convert(std::mem::take(delta)) {
-                    output.session_with_builder(&capability).give_container(&mut converted);
-                }
-            });
+            origin.run(|| {
+                input.for_each(|capability, delta: &mut Delta<From>| {
+                    if let Some(mut converted) = convert(std::mem::take(delta)) {
+                        output.session_with_builder(&capability).give_container(&mut converted);
+                    }
+                });
+            })
         }
     })
 }
@@ -100,6 +103,7 @@ pub fn replay<'scope>(
     let kept = KeptInput { _trace: Rc::clone(&trace) };
     let stream = rows.arranged.stream;
     let batches = stream.unary_frontier(Pipeline, "Replay", move |mut capability, _info| {
+        let origin = Origin::here();
         let mut saved = start.map(|start| {
             let as_of = start.saturating_sub(1);
             capability.downgrade(&as_of);
@@ -108,17 +112,19 @@ pub fn replay<'scope>(
             (capability, batches)
         });
         move |(input, frontier), output| {
-            if let Some((capability, mut batches)) = saved.take() {
-                output.session(&capability).give_container(&mut batches);
-            }
-            input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
-                output.session(&capability).give_container(batches);
-            });
-            if !frontier.frontier().is_empty() {
-                let mut trace = trace.borrow_mut();
-                trace.set_logical_compaction(before(frontier.frontier()).borrow());
-                trace.set_physical_compaction(frontier.frontier());
-            }
+            origin.run(|| {
+                if let Some((capability, mut batches)) = saved.take() {
+                    output.session(&capability).give_container(&mut batches);
+                }
+                input.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
+                    output.session(&capability).give_container(batches);
+                });
+                if !frontier.frontier().is_empty() {
+                    let mut trace = trace.borrow_mut();
+                    trace.set_logical_compaction(before(frontier.frontier()).borrow());
+                    trace.set_physical_compaction(frontier.frontier());
+                }
+            })
         }
     });
     (deltas(batches, layout, columns, context), kept)

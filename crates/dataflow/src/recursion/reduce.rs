@@ -37,6 +37,7 @@ use crate::codec::Encoded;
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::fault::{self, Fault};
 use crate::fuel::{Fuel, Produced};
+use crate::operator;
 
 /// What becomes of the rows of a key.
 pub(super) trait Logic: 'static {
@@ -74,7 +75,7 @@ pub(super) fn reduce<'scope>(
     let mut errors_output = OutputBuilder::<Round, NoopBuilder<Delta<Round>>>::from(errors_output);
     let mut reduction = Reduction::new(logic, trace, context);
     let mut fuel = Fuel::new(context);
-    builder.build(move |_capabilities| {
+    operator::build(builder, move |_capabilities| {
         move |frontiers| {
             input.for_each(|capability, batches: &mut Vec<Batch<Round>>| {
                 reduction.arrived.capabilities[0].insert(capability.retain(0));

@@ -20,6 +20,7 @@ use crate::batcher::{Batcher, Sealed};
 use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
 use crate::fuel::Fuel;
+use crate::operator;
 
 /// Processes the changes of intervals.
 pub(crate) trait Reducer<Tr>: 'static {
@@ -70,7 +71,7 @@ where
     }
     let (mut port, streams) = open(&mut builder);
     let mut driver = Driver::new(sides, reducer, activator, context);
-    builder.build(move |_capabilities| {
+    operator::build(builder, move |_capabilities| {
         move |frontiers| {
             for (number, handle) in handles.iter_mut().enumerate() {
                 handle.for_each(|capability, batches: &mut Vec<Batch<Epoch>>| {
@@ -174,7 +175,7 @@ where
         // What prunes the output knows nothing of these rows.
         let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower));
         let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
-        builder.build(move |_capabilities| {
+        operator::build(builder, move |_capabilities| {
             move |frontiers| {
                 input.for_each(|capability, delta: &mut Delta<Epoch>| {
                     encode(delta, batcher.rows(capability.retain(0)));

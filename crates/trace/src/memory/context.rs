@@ -40,6 +40,8 @@ struct Shared {
     /// What merges in the background; `None` if nothing does.
     compaction: Option<Arc<dyn Compaction>>,
     worker: Arc<WorkerState>,
+    /// Whether the dataflow that the state belongs to is closed on its own.
+    is_closed: Arc<AtomicBool>,
 }
 
 /// What the contexts of one worker share.
@@ -79,6 +81,7 @@ impl Default for Shared {
             pruning: None,
             compaction: None,
             worker: Arc::default(),
+            is_closed: Arc::default(),
         }
     }
 }
@@ -116,6 +119,11 @@ impl StateContext {
             shared.metrics = metrics;
             shared.worker = Arc::default();
         })
+    }
+
+    /// The context of one dataflow of a worker, which can be [closed](Self::close_dataflow) on its own.
+    pub fn for_dataflow(&self) -> Self {
+        self.with(|shared| shared.is_closed = Arc::default())
     }
 
     /// The context of the state of a table, view or index.
@@ -227,9 +235,16 @@ impl StateContext {
         self.shared.worker.is_closing.store(true, Ordering::Relaxed);
     }
 
+    /// As [`StateContext::close`], for the state of this [dataflow](Self::for_dataflow) alone.
+    pub fn close_dataflow(&self) {
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+    }
+
     /// Whether spines should leave their state as it is: the context is closed, or this thread unwinds.
     pub(crate) fn is_closing(&self) -> bool {
-        self.shared.worker.is_closing.load(Ordering::Relaxed) || std::thread::panicking()
+        self.shared.worker.is_closing.load(Ordering::Relaxed)
+            || self.shared.is_closed.load(Ordering::Relaxed)
+            || std::thread::panicking()
     }
 
     /// Runs `act` with this as the context of traces that differential-dataflow makes on this thread.
@@ -294,6 +309,15 @@ mod tests {
         let relation = one.for_relation("view");
         one.close();
         assert!(relation.is_closing() && !other.is_closing() && !context.is_closing());
+    }
+
+    #[test]
+    fn closing_a_dataflow_closes_no_other() {
+        let worker = StateContext::default().for_worker(Arc::default());
+        let (one, other) = (worker.for_dataflow(), worker.for_dataflow());
+        let relation = one.for_relation("view");
+        one.close_dataflow();
+        assert!(relation.is_closing() && !other.is_closing() && !worker.is_closing());
     }
 
     #[test]

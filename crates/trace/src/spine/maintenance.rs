@@ -34,6 +34,11 @@ impl<T: PageTime> Spine<T> {
         if self.context.is_closing() {
             return;
         }
+        let origin = self.origin;
+        origin.run(|| self.maintain_all());
+    }
+
+    fn maintain_all(&mut self) {
         let mut has_changed = self.install_done();
         loop {
             while self.version.open_next(&self.physical) {

@@ -62,6 +62,7 @@ use crate::bound::Bound;
 use crate::fault::{self, Fault};
 use crate::memory::{StateContext, context};
 use crate::metrics::Open;
+use crate::origin::Origin;
 use crate::time::PageTime;
 use crate::trace::StateTrace;
 
@@ -87,6 +88,8 @@ pub struct Spine<T: PageTime> {
     waker: Waker,
     counters: Open,
     context: StateContext,
+    /// Whose maintenance it is, whoever lets it happen.
+    origin: Origin,
 }
 
 impl<T: PageTime> StateTrace for Spine<T> {
@@ -106,6 +109,7 @@ impl<T: PageTime> StateTrace for Spine<T> {
             waker: Waker::default(),
             counters: Open::new(context),
             context: context.clone(),
+            origin: Origin::here(),
         }
     }
 
@@ -179,7 +183,8 @@ impl<T: PageTime> Trace for Spine<T> {
 
     /// Installs what is done. Does slices of jobs as well, where nobody else does them and there is nothing else to do.
     fn exert(&mut self) {
-        self.tick();
+        let origin = self.origin;
+        origin.run(|| self.tick());
         self.maintain();
     }
 
