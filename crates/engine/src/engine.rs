@@ -30,8 +30,9 @@ use crate::view::View;
 /// Clones are handles of one engine. All calls block. When the last handle is dropped (sessions and open
 /// transactions are handles too, subscriptions are not) the workers shut down and their threads are joined.
 ///
-/// If a worker, a [`crate::Source`] or a thread that owns a [`Subscription`] panics, the engine is poisoned:
-/// every call on every handle, also those that wait, returns [`Error::Poisoned`] from then on.
+/// If a view panics, or its state cannot be read or written, that view and what reads it have failed ([`Error::Failed`]), and all
+/// others go on. If a worker panics otherwise, or a [`crate::Source`] or a thread that owns a [`Subscription`] does, the engine is
+/// poisoned: every call on every handle, also those that wait, returns [`Error::Poisoned`] from then on.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) instance: Arc<Instance>,

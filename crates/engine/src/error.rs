@@ -48,6 +48,16 @@ pub enum Error {
         /// Where the statement starts, or names what it may not use.
         position: Option<Position>,
     },
+    /// A view has failed, or one that it reads, and is not kept up to date any more. All other relations are.
+    #[error(
+        "\"{view}\" has failed: {reason}; DROP it, or fill it again with ALTER VIEW {view} RESUME"
+    )]
+    Failed {
+        /// The view.
+        view: String,
+        /// What has happened.
+        reason: String,
+    },
     /// A part of the engine panicked. Nothing more can be done with this engine.
     #[error("the engine has stopped: {message}; open a new one")]
     Poisoned {

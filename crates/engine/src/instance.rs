@@ -175,6 +175,7 @@ impl Drop for Instance {
         drop(self.flusher.take());
         // Outputs write what is durable. Nobody is left who could be told of an error.
         let _ = self.reader.sequencer.sync(self.writer.last());
+        self.definitions.failing.close();
         self.definitions.close();
         self.connectors.outputs.close();
     }

@@ -36,8 +36,8 @@
 //! takes them out.
 //!
 //! State goes to temporary files where it is more than the [memory it may take](Builder::memory). Nothing is kept when the
-//! engine ends, unless it has a [state directory](Builder::state). A panic inside, or a file that cannot be read or
-//! written, ends it with [`Error::Poisoned`].
+//! engine ends, unless it has a [state directory](Builder::state). A panic inside of a view, or a file of its that cannot be
+//! read or written, stops that view with [`Error::Failed`]; elsewhere it ends the engine with [`Error::Poisoned`].
 //!
 //! Inside, `builder` starts an `instance`, which has four parts: `definitions` (over the `catalog`), the `writer`, the reader
 //! (`query`) and `connectors` (`source`s and `sink`s). A `session` runs statements on them. A `transaction` stages writes, the

@@ -46,7 +46,7 @@ pub enum AlteredKind {
     MaterializedView,
 }
 
-/// A change of a relation. Views can only be renamed.
+/// A change of a relation. Views can only be renamed, and resumed.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// `RENAME TO name`
@@ -56,6 +56,8 @@ pub enum Change {
         /// Where it is.
         position: Position,
     },
+    /// `RESUME`: a view that has failed is filled again.
+    Resume,
     /// `RENAME COLUMN column TO name`
     RenameColumn {
         /// The column.
@@ -118,8 +120,12 @@ pub(super) fn read(
 fn view(parser: &mut Parser<'_>, start: Option<Position>) -> Result<(ObjectName, bool, Change)> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = parser.parse_object_name(false).map_err(syntax_error)?;
+    if parser.parse_keyword(Keyword::RESUME) {
+        return Ok((name, if_exists, Change::Resume));
+    }
     if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
-        let what = "changing a view other than by RENAME TO (write CREATE OR REPLACE VIEW)";
+        let what =
+            "changing a view other than by RENAME TO or RESUME (write CREATE OR REPLACE VIEW)";
         return Err(Error::not_supported(what, start));
     }
     let to = parser.parse_object_name(false).map_err(syntax_error)?;
@@ -279,6 +285,8 @@ impl TableDefinition {
                 expected.name.clone_from(to);
                 source.renamed(&name::written(to))
             }
+            // It is not of a table.
+            Change::Resume => return Ok(None),
             Change::RenameColumn { column, position, to, to_position } => {
                 let number = self.column(column).map_err(|error| error.at(*position))?;
                 self.check_free(to).map_err(|error| error.at(*to_position))?;

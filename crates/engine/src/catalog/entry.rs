@@ -24,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) definition: Definition,
     /// Its indexes, in the order in which they were created.
     pub(crate) indexes: Vec<Arc<NamedIndex>>,
+    /// Why it has failed, if it has: then it has no dataflow.
+    pub(crate) failed: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -149,7 +151,8 @@ impl View {
             kept: OnceLock::new(),
         });
         let (name, depends) = (entry.name.clone(), planned.depends);
-        Entry { name, schema: planned.schema, depends, definition, indexes: Vec::new() }
+        let (indexes, failed) = Default::default();
+        Entry { name, schema: planned.schema, depends, definition, indexes, failed }
     }
 }
 
@@ -178,6 +181,8 @@ pub struct RelationInfo {
     pub primary_key: Vec<usize>,
     /// The indexes that statements created on it.
     pub indexes: Vec<IndexInfo>,
+    /// Why it has failed, if it has: it is not kept up to date, until `ALTER VIEW … RESUME`.
+    pub failed: Option<String>,
     /// How many deletions were refused because the row was not there; only of a table without a primary key.
     pub refused: u64,
     /// How many rows came too late and were dropped; only of a table or view with LATENESS.
@@ -243,6 +248,7 @@ impl Entry {
             depends: Vec::new(),
             definition: Definition::Table(table),
             indexes: Vec::new(),
+            failed: None,
         }
     }
 
@@ -307,6 +313,27 @@ impl Entry {
             Definition::Table(table) => Some(table.id),
             Definition::View(view) => view.id,
             Definition::Declared(_) => None,
+        }
+    }
+
+    /// The same, which has failed.
+    pub(crate) fn stopped(&self, reason: &Arc<str>) -> Self {
+        let mut entry = Self { failed: Some(reason.clone()), ..self.clone() };
+        if let Definition::View(view) = &mut entry.definition {
+            (view.id, view.uses) = Default::default();
+        }
+        let indexes = self.indexes.iter().map(|index| Arc::new(index.stopped()));
+        entry.indexes = indexes.collect();
+        entry
+    }
+
+    /// Fails if it has failed.
+    pub(crate) fn check_runs(&self) -> Result<()> {
+        match &self.failed {
+            None => Ok(()),
+            Some(reason) => {
+                Err(Error::Failed { view: self.name.clone(), reason: reason.to_string() })
+            }
         }
     }
 

@@ -15,8 +15,8 @@ pub(crate) struct Indexes(Mutex<HashMap<Fingerprint, Entry>>);
 
 struct Entry {
     id: DataflowId,
-    /// The indexes it is made of.
-    parts: Vec<Fingerprint>,
+    /// The indexes it is made of, with their dataflows.
+    parts: Vec<(Fingerprint, DataflowId)>,
     /// How many views, subscriptions, [named indexes](super::NamedIndex) and indexes use it.
     users: usize,
 }
@@ -57,28 +57,50 @@ impl Indexes {
     /// Adds an index that has been built, with its first user; it becomes a user of those it is made of.
     pub(crate) fn insert(&self, id: DataflowId, index: &CompiledIndex) {
         let mut entries = self.0.lock();
+        let mut parts = Vec::with_capacity(index.parts.len());
         for part in &index.parts {
             if let Some(entry) = entries.get_mut(part) {
                 entry.users += 1;
+                parts.push((*part, entry.id));
             }
         }
-        entries.insert(index.fingerprint, Entry { id, parts: index.parts.clone(), users: 1 });
+        entries.insert(index.fingerprint, Entry { id, parts, users: 1 });
     }
 
     /// Removes one user from each of these. Returns the indexes that have none left, each before those it is made of.
     pub(crate) fn release(&self, uses: &Uses) -> Vec<DataflowId> {
-        let mut entries = self.0.lock();
-        let mut released: Vec<Fingerprint> = uses.all.keys().copied().collect();
-        let mut gone = Vec::new();
-        while let Some(fingerprint) = released.pop() {
-            let Place::Occupied(mut place) = entries.entry(fingerprint) else { continue };
-            place.get_mut().users -= 1;
-            if place.get().users == 0 {
-                let entry = place.remove();
-                gone.push(entry.id);
-                released.extend(entry.parts);
-            }
-        }
-        gone
+        let released = uses.all.iter().map(|(fingerprint, id)| (*fingerprint, *id)).collect();
+        release(&mut self.0.lock(), released)
     }
+
+    /// Forgets the index of a dataflow that has failed, if it is one, whoever uses it. Returns the indexes that have no users left
+    /// without it.
+    pub(crate) fn forget(&self, id: DataflowId) -> Vec<DataflowId> {
+        let mut entries = self.0.lock();
+        let failed = entries.extract_if(|_, entry| entry.id == id);
+        let parts = failed.flat_map(|(_, entry)| entry.parts).collect();
+        release(&mut entries, parts)
+    }
+}
+
+/// Removes one user from each of these dataflows that are still indexes. Returns those that have none left.
+fn release(
+    entries: &mut HashMap<Fingerprint, Entry>,
+    mut released: Vec<(Fingerprint, DataflowId)>,
+) -> Vec<DataflowId> {
+    let mut gone = Vec::new();
+    while let Some((fingerprint, id)) = released.pop() {
+        let Place::Occupied(mut place) = entries.entry(fingerprint) else { continue };
+        // One that has failed may have a successor.
+        if place.get().id != id {
+            continue;
+        }
+        place.get_mut().users -= 1;
+        if place.get().users == 0 {
+            let entry = place.remove();
+            gone.push(entry.id);
+            released.extend(entry.parts);
+        }
+    }
+    gone
 }

@@ -296,6 +296,11 @@ impl Catalog {
         entries.insert(entry.name.clone(), Arc::new(entry));
     }
 
+    /// Notes that a view has failed.
+    pub(crate) fn fail(&self, entry: &Entry, reason: &Arc<str>) {
+        self.insert(entry.stopped(reason));
+    }
+
     pub(crate) fn remove(&self, name: &str) {
         let mut entries = self.entries.write();
         Arc::make_mut(&mut entries).remove(name);

@@ -7,14 +7,14 @@ use crate::error::{Error, Result};
 use crate::worker::DataflowId;
 
 /// An index of a relation, which goes with it. It is one user, under a name, of rows that views may share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NamedIndex {
     /// A name in the schema of the relation that no other relation or index has.
     pub(crate) name: String,
     /// The columns of the relation that the rows are sorted by.
     pub(crate) columns: Vec<usize>,
-    /// The dataflow that keeps the rows.
-    pub(crate) id: DataflowId,
+    /// The dataflow that keeps the rows; `None` while the relation has failed.
+    pub(crate) id: Option<DataflowId>,
     /// The same, for those who count users.
     pub(crate) uses: Uses,
     /// The statement that created it.
@@ -33,6 +33,11 @@ pub struct IndexInfo {
 }
 
 impl NamedIndex {
+    /// The same, whose relation has failed.
+    pub(super) fn stopped(&self) -> Self {
+        Self { id: None, uses: Uses::default(), ..self.clone() }
+    }
+
     /// What is said of it to users.
     pub(crate) fn info(&self) -> IndexInfo {
         let (name, columns, sql) = (self.name.clone(), self.columns.clone(), self.text.clone());

@@ -54,6 +54,9 @@ enum Contents {
 impl Definitions {
     /// Alters a table or view once no transaction writes.
     pub(crate) fn alter(&self, alter: &Alter, parts: Parts<'_>) -> Result<()> {
+        if let Change::Resume = alter.change {
+            return self.resume(alter, parts.connectors);
+        }
         if let Ok(entry) = self.catalog.get(&alter.name) {
             self.wait_if_filling(&entry)?;
         }
@@ -64,6 +67,7 @@ impl Definitions {
         }
         let entry = self.catalog.get(&alter.name)?;
         check_kind(&entry, alter.kind)?;
+        entry.check_runs()?;
         let altered = match entry.as_view() {
             Ok(view) => self.alter_view(&entry, view, alter, parts),
             Err(_) => self.alter_table(&entry, alter, parts),
@@ -91,9 +95,7 @@ impl Definitions {
             Change::AddColumn { ref column, .. } => {
                 Contents::Rows(rewritten(entry, &definition, Some(column), now, parts)?)
             }
-            Change::DropColumn { .. } => {
-                Contents::Rows(rewritten(entry, &definition, None, now, parts)?)
-            }
+            _ => Contents::Rows(rewritten(entry, &definition, None, now, parts)?),
         };
         let record = self.altered(entry, &definition.name, alter, &definition.text, parts, now)?;
         interrupt::deferred(|| {
@@ -182,7 +184,11 @@ impl Definitions {
         };
         let moved = self.install_view(definition, planned, None, start, writer)?;
         // It starts with what the other one keeps, and so is full.
-        moved.dataflow().map_or(Ok(()), |id| self.progress.wait_filled(id))?;
+        match moved.dataflow().map_or(Ok(()), |id| self.progress.wait_filled(id)) {
+            // As the other one would have, whose name it has from now on.
+            Err(Error::Failed { .. }) => {}
+            filled => filled?,
+        }
         let removed = self.remove(entry, connectors);
         self.catalog.insert(moved);
         removed
@@ -275,7 +281,7 @@ fn default<'a>(added: &'a Defaults<'_>, table: &str) -> Result<&'a ArrayRef> {
 }
 
 /// Fails if a relation is of another kind than a statement says.
-fn check_kind(entry: &Entry, kind: AlteredKind) -> Result<()> {
+pub(super) fn check_kind(entry: &Entry, kind: AlteredKind) -> Result<()> {
     let what = match (kind, entry.kind()) {
         (AlteredKind::Table, RelationKind::Table) => return Ok(()),
         (AlteredKind::View, view) if view != RelationKind::Table => return Ok(()),

@@ -10,6 +10,7 @@ use alluvium_sql::plan::Index;
 use alluvium_sql::statement::{Drop, IfTaken, IndexDefinition};
 
 use super::Definitions;
+use super::failed::unfilled;
 use crate::catalog::{Definition, Entry, NamedIndex, Uses, named_index};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
@@ -37,23 +38,31 @@ impl Definitions {
             self.taken(name, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(at))?;
             self.begin_index(definition, base, writer)?
         };
-        if waits {
-            self.progress.wait_filled(id).inspect_err(|_| self.undo_index(name, id))?;
+        if let Some(id) = id.filter(|_| waits) {
+            self.progress.wait_filled(id).map_err(|error| {
+                self.undo_index(name, id);
+                unfilled(name, error)
+            })?;
         }
         self.sequencer.durable().sync_all()
     }
 
-    /// Orders the dataflow of an index, and adds it to the catalog. The caller holds the definitions' lock.
+    /// Orders the dataflow of an index, unless its relation has failed, and adds it to the catalog. The caller holds the
+    /// definitions' lock.
     fn begin_index(
         &self,
         definition: &IndexDefinition,
         base: &Path,
         writer: &Writer,
-    ) -> Result<DataflowId> {
+    ) -> Result<Option<DataflowId>> {
         let name = &definition.name;
         let of_relation = |error: Error| error.at(definition.relation_position);
         let entry = self.catalog.get(&definition.relation).map_err(of_relation)?;
         check_kept(&entry).map_err(of_relation)?;
+        let is_left_out = entry.failed.is_some() && self.sequencer.durable().is_replaying();
+        if !is_left_out {
+            entry.check_runs().map_err(of_relation)?;
+        }
         let columns = definition.places(&entry.schema)?;
         let index = Index::of_relation(&entry.name, &entry.relation(), columns.clone())?;
         let index = index.ok_or_else(|| Error::sql(format!("\"{}\" keeps no rows", entry.name)))?;
@@ -63,8 +72,13 @@ impl Definitions {
             false => None,
         };
         let mut uses = Uses::default();
-        self.use_index(&compiled, &mut uses)?;
-        let id = uses.all[&compiled.fingerprint];
+        let id = match is_left_out {
+            true => None,
+            false => {
+                self.use_index(&compiled, &mut uses)?;
+                Some(uses.all[&compiled.fingerprint])
+            }
+        };
         if let Some(record) = record {
             let recorded = Recorded::new(name.clone(), record);
             self.sequencer.record(&recorded).inspect_err(|_| self.release(&uses))?;
@@ -79,12 +93,28 @@ impl Definitions {
     fn undo_index(&self, name: &str, id: DataflowId) {
         let _lock = self.lock();
         let entries = self.catalog.entries();
+        // It has no dataflow any more if its relation has failed meanwhile.
+        let is_it = |found: &NamedIndex| found.id.is_none_or(|found| found == id);
         if let Some((entry, found)) =
-            named_index::find(&entries, name).filter(|(_, found)| found.id == id)
+            named_index::find(&entries, name).filter(|(_, found)| is_it(found))
         {
             // If this fails the engine has stopped.
             let _ = self.forget_index(entry, found);
         }
+    }
+
+    /// An index of a relation that has been filled again, over what it has now.
+    pub(super) fn indexed_again(&self, entry: &Entry, index: &NamedIndex) -> Result<NamedIndex> {
+        let NamedIndex { name, columns, text, .. } = index;
+        let (name, columns, text) = (name.clone(), columns.clone(), text.clone());
+        let sorted = Index::of_relation(&entry.name, &entry.relation(), columns.clone())?;
+        let sorted =
+            sorted.ok_or_else(|| Error::sql(format!("\"{}\" keeps no rows", entry.name)))?;
+        let compiled = compile_index(&sorted)?;
+        let mut uses = Uses::default();
+        self.use_index(&compiled, &mut uses)?;
+        let id = Some(uses.all[&compiled.fingerprint]);
+        Ok(NamedIndex { name, columns, id, uses, text })
     }
 
     /// Drops an index. Views that share its rows keep them.

@@ -72,9 +72,7 @@ impl Definitions {
 
     /// Releases indexes, and removes those without users.
     pub(super) fn release(&self, uses: &Uses) {
-        for gone in self.indexes.release(uses) {
-            self.sequencer.remove(gone);
-        }
+        self.failing.release(uses);
     }
 
     /// The dataflows that a plan over these indexes reads.

@@ -3,11 +3,12 @@
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
 //! [`relations`] creates and drops tables and views, in [`schemas`], [`functions`] what their queries call, [`mod@indexes`] their
 //! indexes, and [`alter`] changes them; [`recursion`] has views that
-//! recur wait for each other, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
+//! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody; it
 //! is not part of a transaction. A relation enters the catalog when its dataflow has caught up.
 
 pub(crate) mod alter;
+pub(crate) mod failed;
 mod functions;
 mod indexes;
 mod install;
@@ -19,6 +20,7 @@ mod subscriptions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use alluvium_sql::planner::Planner;
 use alluvium_sql::statement::ViewLateness;
@@ -34,11 +36,12 @@ use crate::durable::flusher::{Durability, Flusher};
 use crate::durable::persisted::ConnectorFacts;
 use crate::durable::record::Record;
 use crate::durable::restore::Restored;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
-use crate::worker::Progress;
+use crate::worker::{DataflowId, Progress, Watcher};
+use failed::Failing;
 pub(crate) use relations::Taken;
 use subscriptions::Subscriptions;
 
@@ -46,8 +49,9 @@ use subscriptions::Subscriptions;
 pub(crate) struct Definitions {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) planner: Arc<Planner>,
-    indexes: Indexes,
-    subscriptions: Mutex<Subscriptions>,
+    indexes: Arc<Indexes>,
+    subscriptions: Arc<Mutex<Subscriptions>>,
+    pub(crate) failing: Arc<Failing>,
     /// What is said of views that are not there yet.
     announced: Mutex<BTreeMap<String, Vec<ViewLateness>>>,
     sequencer: Arc<Sequencer>,
@@ -68,17 +72,32 @@ impl Definitions {
         poison: Arc<Poison>,
         context: StateContext,
     ) -> Self {
+        let (indexes, subscriptions, lock) = Default::default();
+        let failing = Arc::new(Failing {
+            catalog: catalog.clone(),
+            indexes: Arc::clone(&indexes),
+            subscriptions: Arc::clone(&subscriptions),
+            sequencer: sequencer.clone(),
+            progress: progress.clone(),
+            poison: poison.clone(),
+            lock: Arc::clone(&lock),
+            seen: AtomicUsize::new(0),
+            threads: Mutex::new(Some(Vec::new())),
+        });
+        let watcher: Arc<dyn Watcher> = failing.clone();
+        progress.failures().watch(Arc::downgrade(&watcher));
         Self {
             catalog,
             planner,
-            indexes: Indexes::default(),
-            subscriptions: Mutex::default(),
+            indexes,
+            subscriptions,
+            failing,
             announced: Mutex::default(),
             sequencer,
             progress,
             poison,
             context,
-            lock: Arc::default(),
+            lock,
         }
     }
 
@@ -96,16 +115,35 @@ impl Definitions {
                 None => return Ok((lock, entry)),
                 Some(id) => {
                     drop(lock);
-                    self.progress.wait_filled(id)?;
+                    self.wait_filled_or_failed(id)?;
                 }
             }
         }
     }
 
-    /// Waits until a relation is full.
+    /// Waits until a dataflow is full. One that fails instead is noted in the catalog.
+    pub(super) fn wait_filled_or_failed(&self, id: DataflowId) -> Result<()> {
+        match self.progress.wait_filled(id) {
+            Err(Error::Failed { .. }) => {
+                self.failing.settle_locked(&self.lock());
+                Ok(())
+            }
+            filled => filled,
+        }
+    }
+
+    /// Whether a relation has failed, once it is full or has.
+    pub(crate) fn has_failed(&self, name: &str) -> Result<bool> {
+        self.lock_filled(name).map(|(_, entry)| entry.failed.is_some())
+    }
+
+    /// Waits until a relation is full. Fails if it has failed.
     pub(super) fn wait_if_filling(&self, entry: &Entry) -> Result<()> {
-        let id = entry.dataflow().filter(|id| self.progress.is_filling(*id));
-        id.map_or(Ok(()), |id| self.progress.wait_filled(id))
+        let Some(id) = entry.dataflow() else { return Ok(()) };
+        match self.progress.is_filling(id) {
+            true => self.progress.wait_filled(id),
+            false => self.progress.failures().check([&id]),
+        }
     }
 
     /// Takes the checkpoints of this engine.

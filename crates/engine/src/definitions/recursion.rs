@@ -210,7 +210,8 @@ impl Definitions {
 fn declared_entry(name: &str, schema: SchemaRef, view: Option<Arc<Waiting>>) -> Entry {
     let depends = view.as_ref().map_or_else(Vec::new, |view| view.planned.depends.clone());
     let definition = Definition::Declared(Declared { view });
-    Entry { name: name.to_owned(), schema, depends, definition, indexes: Vec::new() }
+    let (indexes, failed) = Default::default();
+    Entry { name: name.to_owned(), schema, depends, definition, indexes, failed }
 }
 
 /// The declared views that are created and wait for others.

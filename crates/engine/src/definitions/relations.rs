@@ -9,7 +9,7 @@ use alluvium_sql::planner::{CLOCK, PlannedView};
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 use arrow::datatypes::SchemaRef;
 
-use super::{Definitions, lateness, recursion};
+use super::{Definitions, failed, lateness, recursion};
 use crate::catalog::{Definition, Entries, Entry, Scope, Uses, View};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
@@ -51,9 +51,9 @@ impl<'a> Start<'a> {
 }
 
 /// What became of a view that was to be built.
-pub(super) enum Built {
+pub(super) enum Built<B> {
     /// Its dataflow is filled.
-    Begun(Begun),
+    Begun(B),
     /// Not yet: it reads a relation whose dataflow is filled.
     Waits(DataflowId),
 }
@@ -228,7 +228,8 @@ impl Definitions {
         writer: &Writer,
     ) -> Result<Option<Begun>> {
         loop {
-            let _lock = self.lock();
+            let lock = self.lock();
+            self.failing.settle_locked(&lock);
             let definition = &self.with_announced(definition);
             let name = &definition.name;
             let mut record = self.recorded(name, || {
@@ -257,8 +258,8 @@ impl Definitions {
                     return Ok(Some(begun));
                 }
                 Built::Waits(id) => {
-                    drop(_lock);
-                    self.progress.wait_filled(id)?;
+                    drop(lock);
+                    self.wait_filled_or_failed(id)?;
                 }
             }
         }
@@ -271,13 +272,17 @@ impl Definitions {
         before: Option<Arc<Entry>>,
         record: Option<Recorded>,
         writer: &Writer,
-    ) -> Result<Built> {
+    ) -> Result<Built<Begun>> {
         // A view cannot read the one it replaces.
         let entries = match &before {
             Some(before) => self.entries_without(before),
             None => self.catalog.entries(),
         };
         let planned = self.planner.view(definition, &Scope(&entries))?;
+        if !self.sequencer.durable().is_replaying() {
+            let reads = planned.depends.iter().chain(&planned.reads);
+            failed::check_reads(&definition.name, reads, &entries)?;
+        }
         if let Some(id) = self.filling_of(&entries, &planned.depends) {
             return Ok(Built::Waits(id));
         }
@@ -309,16 +314,36 @@ impl Definitions {
     pub(super) fn finish_view(&self, begun: Begun, connectors: &Connectors) -> Result<()> {
         let Begun { filled, replacement } = begun;
         let full = filled.iter().try_for_each(|(_, id)| self.progress.wait_filled(*id));
-        let _lock = self.lock();
+        let lock = self.lock();
+        self.failing.settle_locked(&lock);
+        // What is done again was full once, and failed later.
+        let replays = self.sequencer.durable().is_replaying();
         let Some(replacement) = replacement else {
-            return full.or_else(|error| self.give_up(&filled, error, connectors));
+            return match full {
+                Err(Error::Failed { .. }) if replays => Ok(()),
+                full => full.or_else(|error| self.give_up(&filled, error, connectors)),
+            };
         };
-        full.and_then(|()| self.replace(&replacement, connectors)).inspect_err(|_| {
+        // It may have failed since it was full.
+        let ids = filled.iter().map(|(_, id)| id);
+        let replaced = full.and_then(|()| self.progress.failures().check(ids));
+        let Replacement { before, entry, record } = *replacement;
+        let (stopped, replaced) = match replaced {
+            Ok(()) => (None, self.replace(&before, &entry, record.as_ref(), connectors)),
+            Err(Error::Failed { reason, .. }) if replays => {
+                let stopped = entry.stopped(&reason.into());
+                let replaced = self.replace(&before, &stopped, record.as_ref(), connectors);
+                (Some(stopped), replaced)
+            }
+            Err(error) => (None, Err(failed::unfilled(&entry.name, error))),
+        };
+        if stopped.is_some() || replaced.is_err() {
             filled.iter().for_each(|(_, id)| self.sequencer.remove(*id));
-            if let Ok(view) = replacement.entry.as_view() {
+            if let Ok(view) = entry.as_view() {
                 self.release(&view.uses);
             }
-        })
+        }
+        replaced
     }
 
     /// Drops the views whose creation was given up, unless they are full by now. The caller holds the definitions' lock.
@@ -328,23 +353,32 @@ impl Definitions {
         error: Error,
         connectors: &Connectors,
     ) -> Result<()> {
-        if views.iter().all(|(_, id)| self.progress.is_filled(*id)) {
+        let has_failed = matches!(error, Error::Failed { .. });
+        if !has_failed && views.iter().all(|(_, id)| self.progress.is_filled(*id)) {
             return Ok(());
         }
         for (name, id) in views {
             // Somebody else may have dropped it.
             if let Ok(entry) = self.catalog.get(name)
-                && entry.dataflow() == Some(*id)
+                && self.failing.is_of(&entry, *id)
             {
                 self.drop_relation(&entry, true, connectors)?;
             }
         }
-        Err(error)
+        Err(match views {
+            [(name, _), ..] => failed::unfilled(name, error),
+            [] => error,
+        })
     }
 
     /// Has a view that is full take the place of another one. The caller holds the definitions' lock.
-    fn replace(&self, replacement: &Replacement, connectors: &Connectors) -> Result<()> {
-        let Replacement { before, entry, record } = replacement;
+    fn replace(
+        &self,
+        before: &Arc<Entry>,
+        entry: &Entry,
+        record: Option<&Recorded>,
+        connectors: &Connectors,
+    ) -> Result<()> {
         let name = &entry.name;
         let is_current = self.catalog.get(name).is_ok_and(|current| Arc::ptr_eq(&current, before));
         let entries = self.catalog.entries();
@@ -358,7 +392,7 @@ impl Definitions {
         self.catalog.check_unused(name)?;
         let removed = self.remove(before, connectors);
         if let Some(id) = entry.dataflow() {
-            self.sequencer.promote(id, record.as_ref())?;
+            self.sequencer.promote(id, record)?;
         } else if let Some(record) = record {
             self.sequencer.record(record)?;
         }
@@ -382,10 +416,21 @@ impl Definitions {
         if planned.reads.iter().any(|relation| relation == CLOCK) {
             self.start_clock(writer.now()?)?;
         }
+        let replays = self.sequencer.durable().is_replaying();
+        // What it reads may have failed, which it then has as well.
+        let reads = planned.depends.iter().chain(&planned.reads);
+        let left_out = match kind {
+            ViewKind::Local => None,
+            _ => failed::failed_read(reads, &self.catalog.entries()).filter(|_| replays),
+        };
         let plan = Arc::new(planned.plan);
         let (id, uses) = match kind {
             // It is part of the views that name it.
             ViewKind::Local => {
+                start.record().map(|record| self.sequencer.record(record)).transpose()?;
+                (None, Uses::default())
+            }
+            _ if left_out.is_some() => {
                 start.record().map(|record| self.sequencer.record(record)).transpose()?;
                 (None, Uses::default())
             }
@@ -420,6 +465,7 @@ impl Definitions {
             schema: planned.schema,
             depends: planned.depends,
             indexes: Vec::new(),
+            failed: left_out,
             definition: Definition::View(View {
                 id,
                 kind,

@@ -26,10 +26,10 @@ pub(super) struct Subscriptions {
 }
 
 /// A dataflow whose changes are for subscribers: the relation and the indexes it reads, and where its changes go.
-struct Installed {
+pub(super) struct Installed {
     relation: String,
-    uses: Uses,
-    feed: Arc<Feed>,
+    pub(super) uses: Uses,
+    pub(super) feed: Arc<Feed>,
 }
 
 impl Subscriptions {
@@ -40,7 +40,13 @@ impl Subscriptions {
         self.dataflows.insert(id, installed);
     }
 
-    fn remove(&mut self, id: DataflowId) -> Option<Installed> {
+    /// The dataflows of a relation.
+    pub(super) fn of(&self, relation: &str) -> Vec<DataflowId> {
+        let of = self.dataflows.iter().filter(|(_, of)| of.relation == relation);
+        of.map(|(id, _)| *id).collect()
+    }
+
+    pub(super) fn remove(&mut self, id: DataflowId) -> Option<Installed> {
         self.shared.retain(|_, shared| *shared != id);
         self.dataflows.remove(&id)
     }
@@ -114,6 +120,7 @@ impl Definitions {
         options: SubscribeOptions,
         instance: &Arc<Instance>,
     ) -> Result<Option<Subscription>> {
+        entry.check_runs()?;
         entry.changes()?;
         let relation = entry.dataflow().filter(|_| entry.keeps_rows());
         if relation.is_none() && options.policy == Policy::Resync {
@@ -238,6 +245,7 @@ impl Definitions {
     /// Installs a dataflow whose changes go to a feed, which has one subscriber. The caller holds the definitions' lock.
     fn install_feed(&self, entry: &Entry, feeding: Feeding<'_>) -> Result<Entered> {
         let name = &entry.name;
+        entry.check_runs()?;
         let compiled = compile(entry.changes()?.as_ref(), Output::Changes, &|index| {
             self.indexes.is_there(index)
         })?;
@@ -262,7 +270,7 @@ impl Definitions {
             reads: view.reads.clone(),
             // A checkpoint says how much an output has written.
             counts: is_output,
-            sink: Some(Box::new(FeedSink::new(feed.clone(), view.worker, view.start))),
+            sink: Some(Box::new(FeedSink::new(feed.clone(), view.id, view.worker, view.start))),
         })?;
         let installed = Installed { relation: name.clone(), uses, feed: feed.clone() };
         self.subscriptions.lock().insert(id, installed, kind);
@@ -314,7 +322,7 @@ impl Definitions {
 
     /// Ends all feeds; the workers are about to shut down.
     pub(crate) fn close(&mut self) {
-        let subscriptions = self.subscriptions.get_mut();
+        let subscriptions = self.subscriptions.lock();
         subscriptions.dataflows.values().for_each(|installed| installed.feed.cut());
     }
 }

@@ -109,7 +109,7 @@ impl Checkpointer {
 
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
-        let Taken { pin, shards } = self.pin()?;
+        let Taken { mut pin, shards } = self.pin()?;
         if last.number > 0 && (pin.end.0, pin.workers) == (last.end, last.workers) {
             return Ok(());
         }
@@ -121,6 +121,9 @@ impl Checkpointer {
         self.durable().sync_all()?;
         // Outputs wait for epochs to be durable, and nobody else may make them so.
         self.engine.sequencer.sync(pin.epoch)?;
+        let failures = self.engine.sequencer.failures();
+        // What has failed is filled again, if at all.
+        pin.kept.retain(|id, _| failures.get(*id).is_none());
         let checkpoint = checkpoint(pin, &shards, self.retained)?;
         let bytes = checkpoint.encode()?;
         let number = last.number + 1;

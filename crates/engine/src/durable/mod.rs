@@ -81,6 +81,11 @@ impl Durable {
         self.is_expected.load(Ordering::Relaxed)
     }
 
+    /// Whether what was recorded is being done again.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.is_expected() && !self.is_attached()
+    }
+
     /// From now on everything is recorded in this journal, which has all epochs up to `last` already.
     pub(crate) fn attach(&self, journal: Arc<dyn Journal>, last: Epoch, durability: Durability) {
         match durability {

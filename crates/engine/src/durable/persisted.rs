@@ -71,14 +71,16 @@ impl Saving for MarkedOutputs {
     /// Waits until the outputs have all changes up to the epoch.
     fn finish(self: Box<Self>, checkpoint: &mut Checkpoint) -> Result<()> {
         let Self { marks, epoch, poison } = *self;
-        let length = |marks: Marks| match marks.length(epoch) {
-            Some(length) => Ok(length),
+        let length = |marks: Marks| match marks.clone().length(epoch) {
+            Some(length) => Ok(Some(length)),
+            None if marks.has_failed() => Ok(None),
             None => {
                 poison.check()?;
                 Err(Error::source("no checkpoint could be taken: an output has ended"))
             }
         };
-        checkpoint.outputs = marks.into_iter().map(length).collect::<Result<_>>()?;
+        let lengths = marks.into_iter().filter_map(|marks| length(marks).transpose());
+        checkpoint.outputs = lengths.collect::<Result<_>>()?;
         Ok(())
     }
 }

@@ -26,8 +26,9 @@ pub(super) fn table(
         .collect();
     let mut named: BTreeMap<String, String> = BTreeMap::new();
     for index in entries.values().flat_map(|entry| &entry.indexes) {
+        let Some(id) = index.id else { continue };
         // Two by the same columns are one.
-        let names = named.entry(index.id.of_index()).or_default();
+        let names = named.entry(id.of_index()).or_default();
         let comma = if names.is_empty() { "" } else { ", " };
         *names += &format!("{comma}{}", index.name);
     }

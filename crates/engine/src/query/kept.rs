@@ -57,7 +57,8 @@ pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<S
     let mut reasons: BTreeMap<StateKey, BTreeSet<String>> = BTreeMap::new();
     for entry in entries.values() {
         for index in &entry.indexes {
-            let key = (index.id.of_index(), ROWS.to_owned());
+            let Some(id) = index.id else { continue };
+            let key = (id.of_index(), ROWS.to_owned());
             reasons.entry(key).or_default().insert(full(&Reason::of_index(), None));
         }
         match &entry.definition {

@@ -35,6 +35,8 @@ impl Reader {
             None => reading.entries.clone(),
             Some(rights) => Arc::new(reading.entries.only(|name| rights.shows(name))),
         };
+        kept.iter().try_for_each(|entry| entry.check_runs())?;
+        let failures = self.progress.failures();
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
             true => shown
                 .values()
@@ -48,7 +50,8 @@ impl Reader {
         for entry in views {
             let own = entry.dataflow().into_iter();
             let indexes = entry.as_view().into_iter().flat_map(|view| &view.uses.reported);
-            reporters.extend(own.chain(indexes.copied()).map(|id| (entry, id)));
+            let ids = own.chain(indexes.copied()).filter(|id| failures.get(*id).is_none());
+            reporters.extend(ids.map(|id| (entry, id)));
         }
         let kept_ids: Vec<DataflowId> = kept.iter().filter_map(|entry| entry.dataflow()).collect();
         reporters.retain(|(_, id)| !self.progress.is_filling(*id));
@@ -63,16 +66,22 @@ impl Reader {
             }
             false => 0,
         };
-        let indexes = kept.iter().flat_map(|entry| &entry.indexes).map(|index| index.id);
-        let indexes: Vec<DataflowId> = indexes.collect();
-        let with_indexes = match indexes.iter().any(|id| self.progress.is_filling(*id)) {
-            true => None,
-            false => self.progress.pin(&[&ids[..], &indexes].concat(), at_least)?,
+        let is_there = |index: &&Arc<NamedIndex>| {
+            let can_be_read = |id| failures.get(id).is_none() && !self.progress.is_filling(id);
+            index.id.is_some_and(can_be_read)
         };
-        // Without an index that is filled, or dropped meanwhile, the rows are the same.
-        let pinned = match with_indexes {
-            Some(pinned) => Some(pinned),
-            None => self.progress.pin(&ids, at_least)?,
+        let mut indexes_of: Vec<Vec<&Arc<NamedIndex>>> =
+            kept.iter().map(|entry| entry.indexes.iter().filter(is_there).collect()).collect();
+        let indexes: Vec<DataflowId> =
+            indexes_of.iter().flatten().filter_map(|index| index.id).collect();
+        let pinned = match self.progress.pin(&[&ids[..], &indexes].concat(), at_least) {
+            Ok(Some(pinned)) => Some(pinned),
+            // Without an index that is dropped or fails meanwhile the rows are the same.
+            Ok(None) | Err(Error::Failed { .. }) => {
+                indexes_of.iter_mut().for_each(Vec::clear);
+                self.progress.pin(&ids, at_least)?
+            }
+            Err(error) => return Err(error),
         };
         let Some(mut pinned) = pinned else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
@@ -81,7 +90,7 @@ impl Reader {
         let mut index_parts = pinned.dataflows.split_off(ids.len()).into_iter();
         let view_parts = pinned.dataflows.split_off(kept.len());
         let mut providers = Providers::new();
-        for (entry, parts) in kept.iter().zip(pinned.dataflows) {
+        for ((entry, indexes), parts) in kept.iter().zip(&indexes_of).zip(pinned.dataflows) {
             let overlay = match reading.transaction {
                 Some(transaction) if entry.is_table() => transaction.overlay(entry)?,
                 _ => None,
@@ -90,7 +99,7 @@ impl Reader {
                 index: index.map(|index| index.name.as_str().into()),
                 snapshots: parts.into_iter().filter_map(|part| part.contents).collect(),
             };
-            let indexes = entry.indexes.iter().zip(index_parts.by_ref());
+            let indexes = indexes.iter().zip(index_parts.by_ref());
             let indexes = indexes.map(|(index, parts)| path(Some(index), parts));
             let paths = [path(None, parts)].into_iter().chain(indexes).collect();
             let table =

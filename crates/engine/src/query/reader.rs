@@ -161,17 +161,36 @@ impl Reader {
             has_passed,
             primary_key,
             indexes: entry.indexes.iter().map(|index| index.info()).collect(),
+            failed: self.why_failed(entry),
             refused: counts.refused,
             late: counts.late,
         };
         Ok(info)
     }
 
+    /// Why a relation has failed, if it has.
+    fn why_failed(&self, entry: &Entry) -> Option<String> {
+        let failed = entry.dataflow().and_then(|id| self.progress.failures().get(id));
+        let reason = entry.failed.clone().or(failed.map(|failed| failed.reason));
+        reason.map(|reason| reason.to_string())
+    }
+
+    /// Fails if a view has failed.
+    pub(crate) fn check_none_failed(&self) -> Result<()> {
+        let entries = self.catalog.entries();
+        let failed = entries.values().find_map(|entry| Some((entry, self.why_failed(entry)?)));
+        match failed {
+            None => Ok(()),
+            Some((entry, reason)) => Err(Error::Failed { view: entry.name.clone(), reason }),
+        }
+    }
+
     /// How many updates the errors of all views have, as they were last published. Does not block.
     pub(crate) fn error_updates(&self) -> Result<u64> {
         let entries = self.catalog.entries();
         let views = entries.values().filter(|entry| !entry.is_table());
-        let ids: Vec<_> = views.filter_map(|view| view.dataflow()).collect();
+        let ids = views.filter_map(|view| view.dataflow());
+        let ids: Vec<_> = ids.filter(|id| self.progress.failures().get(*id).is_none()).collect();
         let parts = self.progress.published(&ids)?.into_iter();
         Ok(parts.filter_map(|part| part.errors).map(|errors| errors.updates() as u64).sum())
     }

@@ -6,12 +6,13 @@ use super::Reader;
 use crate::error::{Error, Result};
 
 impl Reader {
-    /// Fails if the engine is strict and an expression of a view fails for a row, as of the last committed
+    /// Fails if the engine is strict and a view has failed, or an expression of a view fails for a row, as of the last committed
     /// epoch. Waits for that epoch, if the engine is strict.
     pub(crate) fn check_views(&self) -> Result<()> {
         if !self.strict {
             return Ok(());
         }
+        self.check_none_failed()?;
         let errors =
             self.select("SELECT view, message, expression, \"row\" FROM alluvium.errors LIMIT 1")?;
         let Some(rows) = errors.batches.iter().find(|rows| rows.num_rows() > 0) else {

@@ -64,7 +64,9 @@ impl Reader {
     /// How many changes a table or view has not taken so far.
     pub(super) fn counts(&self, entry: &Entry) -> Result<Counts> {
         let mut counts = Counts::default();
-        let Some(id) = entry.dataflow() else { return Ok(counts) };
+        let failures = self.progress.failures();
+        let id = entry.dataflow().filter(|id| failures.get(*id).is_none());
+        let Some(id) = id else { return Ok(counts) };
         for part in self.progress.published(&[id])? {
             counts.refused += part.refused();
             counts.late += part.late();
@@ -80,7 +82,8 @@ impl Reader {
             let waterlines = entry.dataflow().and_then(|id| self.sequencer.waterlines(id));
             return Ok(waterlines.map_or_else(Vec::new, |known| known.columns().collect()));
         };
-        let ids: Vec<_> = view.id.into_iter().collect();
+        let failures = self.progress.failures();
+        let ids: Vec<_> = view.id.into_iter().filter(|id| failures.get(*id).is_none()).collect();
         let Some(pinned) = self.progress.pin(&ids, 0)? else { return Ok(Vec::new()) };
         let parts: Vec<_> = pinned.dataflows.into_iter().flatten().collect();
         let waterline = |column: usize| {

@@ -33,7 +33,7 @@ use crate::error::Result;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
-use crate::worker::{Advance, Command, DataflowId, Pool, Progress, Shard};
+use crate::worker::{Advance, Command, DataflowId, Failures, Pool, Progress, Shard};
 use facts::{Applied, Raised, Sifted};
 use state::State;
 
@@ -137,6 +137,11 @@ impl Sequencer {
     /// Why it may have stopped.
     pub(crate) fn poison(&self) -> &Poison {
         &self.poison
+    }
+
+    /// The dataflows that have failed.
+    pub(crate) fn failures(&self) -> &Failures {
+        self.progress.failures()
     }
 
     /// How many workers there are.

@@ -7,6 +7,7 @@ use alluvium_sql::statement::ViewDefinition;
 use super::Session;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::sink::OutputMode;
 
 impl Session {
     /// Creates a view and its outputs. If an output cannot be opened the view is not created, and another one not replaced.
@@ -48,8 +49,13 @@ impl Session {
         if !create(&base)? {
             return Ok(());
         }
+        let has_failed = self.is_redoing && definitions.has_failed(name)?;
         let start = || {
             for output in taken {
+                if has_failed && output.mode_for(name, kind)? == OutputMode::Changes {
+                    outputs.leave_out(name);
+                    continue;
+                }
                 match open(output) {
                     Ok(output) => opened.push(output),
                     // The journal may say that the view is dropped later.

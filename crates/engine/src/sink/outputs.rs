@@ -8,7 +8,7 @@
 //! of its subscription and its length at the checkpoint's epoch. The engine that goes on cuts it back to that length, and
 //! writes the changes of later epochs again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,6 +90,8 @@ pub(crate) struct Outputs {
     restored: Mutex<BTreeMap<OutputName, (Epoch, u64)>>,
     /// While what was done before is done again: relations of which an output could not be opened.
     missing: Mutex<Vec<(String, Error)>>,
+    /// Relations that had failed when the engine was opened, whose changes were written.
+    left_out: Mutex<BTreeSet<String>>,
 }
 
 impl Outputs {
@@ -138,7 +140,8 @@ impl Outputs {
     /// Those that go on after a restart, marked behind an epoch.
     pub(crate) fn mark(&self, epoch: Epoch) -> Vec<Marks> {
         let changes = self.changes.lock();
-        let marks: Vec<Marks> = changes.iter().filter_map(Running::marks).cloned().collect();
+        let running = changes.iter().filter(|running| !running.has_failed());
+        let marks: Vec<Marks> = running.filter_map(Running::marks).cloned().collect();
         marks.iter().for_each(|marks| marks.mark(epoch));
         marks
     }
@@ -147,9 +150,21 @@ impl Outputs {
     pub(crate) fn remove(&self, relation: &str) -> Result<()> {
         self.contents.lock().retain(|(name, _)| name != relation);
         self.missing.lock().retain(|(name, _)| name != relation);
+        self.left_out.lock().remove(relation);
         let ended: Vec<_> =
             self.changes.lock().extract_if(.., |running| running.relation == relation).collect();
-        ended.into_iter().map(Running::join).fold(Ok(()), Result::and)
+        ended.into_iter().map(Running::end).fold(Ok(()), Result::and)
+    }
+
+    /// Whether an output of a relation has ended because that has failed.
+    pub(crate) fn has_ended(&self, relation: &str) -> bool {
+        let is_ended = |running: &Running| running.relation == relation && running.has_failed();
+        self.left_out.lock().contains(relation) || self.changes.lock().iter().any(is_ended)
+    }
+
+    /// Notes that the changes of a relation which has failed were written, and are not any more.
+    pub(crate) fn leave_out(&self, relation: &str) {
+        self.left_out.lock().insert(relation.to_owned());
     }
 
     /// As [`Outputs::remove`], for all relations. The thread of an output does not wait for itself.
@@ -187,6 +202,13 @@ impl Instance {
             return Ok(());
         }
         let entry = self.definitions.catalog.get(relation)?;
+        if mode == OutputMode::Changes
+            && self.reader.sequencer.durable().is_replaying()
+            && self.definitions.has_failed(relation)?
+        {
+            self.connectors.outputs.leave_out(relation);
+            return Ok(());
+        }
         let opened = self.open_output(relation, entry.kind(), &entry.schema, output)?;
         self.start_output(relation, opened, record)
     }
@@ -289,7 +311,7 @@ impl Instance {
         self.connectors.inputs.wait()?;
         self.reader.sequencer.wait(self.writer.last())?;
         self.reader.check_views()?;
-        let written = self.write_outputs();
+        let written = self.reader.check_none_failed().and(self.write_outputs());
         let outputs = &self.connectors.outputs;
         if self.definitions.is_durable() {
             return written.and_then(|()| self.checkpoint());

@@ -23,6 +23,7 @@ pub(super) struct Running {
     pub(super) relation: String,
     pub(super) path: PathBuf,
     pub(super) subscription: DataflowId,
+    feed: Arc<Feed>,
     thread: JoinHandle<Result<()>>,
     /// What a checkpoint asks, if it can go on after a restart.
     marks: Option<Marks>,
@@ -53,23 +54,36 @@ impl Running {
     /// Writes the changes of a relation until there will be no more.
     pub(super) fn start(relation: &str, writing: Writing) -> Result<Self> {
         let (path, subscription) = (writing.path.clone(), writing.subscription.id());
+        let feed = writing.subscription.feed().clone();
         let (reach, reached) = unbounded();
-        let marks = writing.lasting.as_ref().map(|(output, _)| {
-            let feed = writing.subscription.feed().clone();
-            Marks { output: output.clone(), feed, reached }
+        let marks = writing.lasting.as_ref().map(|(output, _)| Marks {
+            output: output.clone(),
+            feed: feed.clone(),
+            reached,
         });
         let thread = thread::Builder::new()
             .name(format!("sink-{relation}"))
             .stack_size(stack::THREAD)
             .spawn(move || writing.run(&reach))
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
-        Ok(Self { relation: relation.to_owned(), path, subscription, thread, marks })
+        Ok(Self { relation: relation.to_owned(), path, subscription, feed, thread, marks })
     }
 
     /// Waits until all that was delivered is written.
     pub(super) fn join(self) -> Result<()> {
         // A panic has poisoned the engine already.
         self.thread.join().unwrap_or(Ok(()))
+    }
+
+    /// Waits until all that was delivered is written, if what it writes has not failed.
+    pub(super) fn end(self) -> Result<()> {
+        let has_failed = self.has_failed();
+        self.join().or_else(|error| if has_failed { Ok(()) } else { Err(error) })
+    }
+
+    /// Whether what it writes has failed: it lacks changes.
+    pub(super) fn has_failed(&self) -> bool {
+        self.feed.has_failed()
     }
 
     /// The thread that writes.
@@ -94,6 +108,11 @@ impl Marks {
         self.feed.pass_mark();
     }
 
+    /// Whether what the output writes has failed: it does not go on after a restart.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.feed.has_failed()
+    }
+
     /// Waits until the changes up to that epoch are durable. Returns the length of what has them; `None` if it was not
     /// written to the end.
     pub(crate) fn length(self, epoch: Epoch) -> Option<(OutputName, u64)> {
@@ -109,6 +128,7 @@ impl Writing {
         let written = self.write(reached);
         let Self { path, subscription, writer, lasting, .. } = self;
         if let (Err(error), Some((_, poison))) = (&written, &lasting)
+            && !subscription.feed().has_failed()
             && poison.check().is_ok()
         {
             poison.spread(format!(

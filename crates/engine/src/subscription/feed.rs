@@ -14,11 +14,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::PinnedRows;
 use super::options::{Policy, SubscribeOptions};
 use super::queue::{Delivery, Lag, Place, Queue};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::poison::{Poison, Waited};
 use crate::sequencer::Start;
 use crate::transaction::change::TableChange;
-use crate::worker::Progress;
+use crate::worker::{DataflowId, Failed, Progress};
 
 /// Merges the changes of the workers into deliveries, one per epoch that all of them have passed, and keeps these until all
 /// subscribers have taken them.
@@ -67,6 +67,8 @@ struct State {
     mark: Option<Mark>,
     /// Whether nothing more will be delivered.
     is_closed: bool,
+    /// Why there is nothing more, if its dataflow or the relation has failed.
+    failed: Option<Error>,
     /// Whether there are no subscribers any more, and nothing is kept.
     is_abandoned: bool,
 }
@@ -136,6 +138,7 @@ impl Feed {
             mark: None,
             is_closed: false,
             is_abandoned: false,
+            failed: None,
         };
         let feed = Arc::new_cyclic(|me| {
             let (state, durable) = (Mutex::new(state), Arc::new(Durable(me.clone())).into());
@@ -243,7 +246,7 @@ impl Feed {
         let mut state = self.state.lock();
         self.poison.check()?;
         self.skip_known(&mut state, id);
-        let State { subscribers, queue, mark, is_closed, .. } = &mut *state;
+        let State { subscribers, queue, mark, is_closed, failed, .. } = &mut *state;
         let Some(subscriber) = subscribers.get_mut(&id) else { return Ok(Taken::End) };
         subscriber.waker = None;
         let place = match &mut subscriber.at {
@@ -267,6 +270,9 @@ impl Feed {
             return Ok(Taken::Mark(epoch));
         }
         let Some(epoch) = ready else {
+            if let Some(error) = failed {
+                return Err(error.clone());
+            }
             if *is_closed {
                 return Ok(Taken::End);
             }
@@ -359,6 +365,22 @@ impl Feed {
         state.is_closed = true;
         state.queue.cut();
         self.wake_all(state);
+    }
+
+    /// The dataflow has failed: epochs that are not complete are never delivered, and an error comes behind those that are.
+    pub(crate) fn fail(&self, failed: &Failed) {
+        let mut state = self.state.lock();
+        if !state.is_closed {
+            state.failed = Some(failed.error());
+        }
+        state.is_closed = true;
+        state.queue.cut();
+        self.wake_all(state);
+    }
+
+    /// Whether it has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state.lock().failed.is_some()
     }
 
     /// Drops what a subscriber has already.
@@ -515,15 +537,16 @@ impl Wake for Durable {
 /// One worker's end of a feed.
 pub(crate) struct FeedSink {
     feed: Arc<Feed>,
+    id: DataflowId,
     worker: usize,
     start: Start,
 }
 
 impl FeedSink {
     /// For a dataflow that starts so.
-    pub(crate) fn new(feed: Arc<Feed>, worker: usize, start: Start) -> Self {
+    pub(crate) fn new(feed: Arc<Feed>, id: DataflowId, worker: usize, start: Start) -> Self {
         feed.start(start);
-        Self { feed, worker, start }
+        Self { feed, id, worker, start }
     }
 }
 
@@ -542,9 +565,13 @@ impl Sink for FeedSink {
     }
 }
 
-/// A dataflow without inputs ends without a call. One that is removed has its feed cut before.
+/// A dataflow without inputs ends without a call. One that is removed has its feed cut before. One that fails is dropped on each
+/// worker when that hears of it.
 impl Drop for FeedSink {
     fn drop(&mut self) {
-        self.frontier(None);
+        match self.feed.progress.failures().get(self.id) {
+            Some(failed) => self.feed.fail(&failed),
+            None => self.frontier(None),
+        }
     }
 }

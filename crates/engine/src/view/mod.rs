@@ -65,6 +65,7 @@ impl View {
     /// The table or view that `entry` is.
     pub(crate) fn new(engine: Engine, entry: &Entry) -> Result<Self> {
         let name = entry.name.clone();
+        entry.check_runs()?;
         if let Definition::Table(Table { kept: false, .. }) = &entry.definition {
             return Err(Error::sql(format!("\"{name}\" keeps no rows to read: {KEEPING}")));
         }

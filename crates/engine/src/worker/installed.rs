@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alluvium_dataflow::contents::Contents;
+use alluvium_dataflow::import::Imports;
 use alluvium_dataflow::states::States;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{Relations, StreamInput, TableDataflow, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
 use timely::dataflow::operators::probe::Handle as Probe;
 
 use super::command::{DataflowId, Reads, Shard};
+use super::failures::Purpose;
 use super::progress::Published;
 
 /// A dataflow that runs on this worker.
@@ -31,6 +34,16 @@ pub(super) struct Installed {
     kind: Kind,
     /// Where its operators keep rows.
     states: States,
+    purpose: Purpose,
+    running: Option<Running>,
+}
+
+/// A dataflow as timely runs it.
+pub(super) struct Running {
+    /// Its number there.
+    pub(super) number: usize,
+    /// The context of its state.
+    pub(super) context: StateContext,
 }
 
 /// How far a new dataflow has come.
@@ -86,12 +99,37 @@ impl Installed {
 
     fn new(id: DataflowId, as_of: Epoch, name: Option<String>, kind: Kind, states: States) -> Self {
         let filling = Filling::Loads;
-        Self { id, name, as_of, filling, shown: 0, waits: false, kind, states }
+        let (shown, waits, running) = (0, false, None);
+        let purpose = name.clone().map_or(Purpose::Index, Purpose::Relation);
+        Self { id, name, as_of, filling, shown, waits, kind, states, purpose, running }
     }
 
     /// The same, for which commits wait from the start.
     pub(super) fn counted(self) -> Self {
         Self { filling: Filling::Counts, ..self }
+    }
+
+    /// The same, which timely runs so.
+    pub(super) fn run_by(self, running: Running) -> Self {
+        Self { running: Some(running), ..self }
+    }
+
+    /// The same, for this purpose.
+    pub(super) fn meant_as(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
+    }
+
+    /// Ends its inputs, after which nothing runs it any more. Returns its number in timely.
+    fn fail(&mut self) -> Option<usize> {
+        let running = self.running.take();
+        if let Some(Running { context, .. }) = &running {
+            context.close_dataflow();
+        }
+        if let Kind::View(view) = &mut self.kind {
+            view.streams.clear();
+            view.imports = Imports::default();
+        }
+        running.map(|running| running.number)
     }
 
     /// What it keeps.
@@ -295,6 +333,8 @@ impl Installed {
 #[derive(Default)]
 pub(super) struct Dataflows {
     installed: BTreeMap<DataflowId, Installed>,
+    /// Those that have failed and are not removed yet: nothing runs them.
+    failed: BTreeMap<DataflowId, Installed>,
 }
 
 impl Dataflows {
@@ -303,7 +343,29 @@ impl Dataflows {
     }
 
     pub(super) fn remove(&mut self, id: DataflowId) -> Option<Installed> {
-        self.installed.remove(&id)
+        self.installed.remove(&id).or_else(|| self.failed.remove(&id))
+    }
+
+    /// Whether a dataflow is there whose rows can be computed again, so that it can fail alone.
+    pub(super) fn can_fail(&self, id: DataflowId) -> bool {
+        self.get(id).is_some_and(Installed::is_view)
+    }
+
+    /// What a dataflow is for.
+    pub(super) fn purpose(&self, id: DataflowId) -> Option<&Purpose> {
+        self.get(id).map(|installed| &installed.purpose)
+    }
+
+    /// Takes a dataflow that has failed from those that run. Returns its number in timely, unless that has been done before.
+    pub(super) fn fail(&mut self, id: DataflowId) -> Option<Option<usize>> {
+        let mut installed = self.installed.remove(&id)?;
+        let number = installed.fail();
+        self.failed.insert(id, installed);
+        Some(number)
+    }
+
+    fn get(&self, id: DataflowId) -> Option<&Installed> {
+        self.installed.get(&id).or_else(|| self.failed.get(&id))
     }
 
     pub(super) fn ids(&self) -> Vec<DataflowId> {
@@ -334,12 +396,13 @@ impl Dataflows {
 
     /// Whether a dataflow reads others.
     pub(super) fn is_view(&self, id: DataflowId) -> bool {
-        self.installed.get(&id).is_some_and(Installed::is_view)
+        self.get(id).is_some_and(Installed::is_view)
     }
 
     /// Takes out the one that was built last.
     pub(super) fn pop_last(&mut self) -> Option<Installed> {
-        self.installed.pop_last().map(|(_, installed)| installed)
+        let last = self.installed.pop_last().or_else(|| self.failed.pop_last());
+        last.map(|(_, installed)| installed)
     }
 }
 
@@ -358,12 +421,12 @@ pub(super) struct Readable<'a> {
 impl Relations for Readable<'_> {
     fn contents(&self, relation: &str) -> Option<Contents> {
         let id = self.reads.relations.get(relation)?;
-        self.dataflows.installed.get(id)?.contents().cloned()
+        self.dataflows.get(*id)?.contents().cloned()
     }
 
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents> {
         let id = self.reads.indexes.get(&fingerprint)?;
-        self.dataflows.installed.get(id)?.contents().cloned()
+        self.dataflows.get(*id)?.contents().cloned()
     }
 
     fn are_present(&self, as_of: Epoch) -> bool {

@@ -12,9 +12,12 @@
 //! An epoch costs as much as what it changes: only the dataflows advance that its changes reach ([`readers`]), and only
 //! their snapshots are published.
 //!
-//! A worker that panics poisons the engine; the others then stop at their next step.
+//! A view that panics [fails](fail), with what reads it. A worker that panics otherwise poisons the engine; the others then stop at
+//! their next step.
 
 mod command;
+mod fail;
+mod failures;
 #[cfg(test)]
 mod faults;
 mod installed;
@@ -26,5 +29,6 @@ mod stale;
 mod thread;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed, Shard};
+pub(crate) use failures::{Failed, Failures, Purpose, Watcher};
 pub(crate) use pool::Pool;
 pub(crate) use progress::{Progress, Published, Reader};

@@ -15,6 +15,7 @@ use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::command::DataflowId;
+use super::failures::Failures;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::poison::{Poison, Waited};
@@ -103,6 +104,7 @@ pub(crate) struct Progress {
     durable: Mutex<BTreeMap<Epoch, Vec<Waker>>>,
     /// What reads dataflows again and again.
     readers: Mutex<Vec<(DataflowId, Weak<dyn Reader>)>>,
+    failures: Failures,
     poison: Arc<Poison>,
 }
 
@@ -244,6 +246,7 @@ impl Progress {
         let (state, waits) = (Mutex::new(state), Waits::default());
         let (awaited, readers) = Default::default();
         let complete = AtomicU64::new(start);
+        let failures = Failures::default();
         let progress = Arc::new(Self {
             state,
             complete,
@@ -252,10 +255,16 @@ impl Progress {
             metrics,
             durable: awaited,
             readers,
+            failures,
             poison,
         });
         progress.poison.register(&progress);
         progress
+    }
+
+    /// The dataflows that have failed.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.failures
     }
 
     /// The metrics of each worker.
@@ -408,13 +417,14 @@ impl Progress {
         }
     }
 
-    /// Waits until a dataflow has caught up on every worker. Fails if it is removed before.
+    /// Waits until a dataflow has caught up on every worker. Fails if it does, or is removed, before.
     pub(crate) fn wait_filled(&self, id: DataflowId) -> Result<()> {
-        let is_filled = self.until(|state, waker| match state.filling.contains(&id) {
-            true => Look::Waits(self.waits.filled.enter(id, waker)),
-            false => Look::Found(state.is_filled(id)),
+        let is_filled = self.until(|state, waker| match self.failures.get(id) {
+            Some(failed) => Look::Found(Err(failed.error())),
+            None if state.filling.contains(&id) => Look::Waits(self.waits.filled.enter(id, waker)),
+            None => Look::Found(Ok(state.is_filled(id))),
         })?;
-        match is_filled {
+        match is_filled? {
             true => Ok(()),
             false => Err(Error::sql("the relation was dropped while it was filled")),
         }
@@ -436,7 +446,7 @@ impl Progress {
     }
 
     /// Pins dataflows as of the last epoch that is complete in all of them, once that is at least this one; `None` if one of them
-    /// cannot be read, or no longer.
+    /// cannot be read, or no longer. Fails if one of them has.
     pub(crate) fn pin(&self, ids: &[DataflowId], at_least: Epoch) -> Result<Option<Pinned>> {
         self.readable(ids, at_least, |state, epoch| {
             let one = |id: &DataflowId| {
@@ -479,14 +489,20 @@ impl Progress {
     ) -> Result<Option<R>> {
         self.look_for(at_least);
         let Waits { relations, filled, .. } = &self.waits;
-        self.until(|state, waker| match state.readable(ids, at_least) {
-            Readable::At(epoch) => Look::Found(read(state, epoch)),
-            Readable::Never => Look::Found(None),
-            Readable::Later(id, epoch) => {
-                Look::Waits((Some(relations.enter((id, epoch), waker)), None))
+        self.until(|state, waker| {
+            // One that has failed comes no further.
+            if let Err(error) = self.failures.check(ids) {
+                return Look::Found(Err(error));
             }
-            Readable::Filling(id) => Look::Waits((None, Some(filled.enter(id, waker)))),
-        })
+            match state.readable(ids, at_least) {
+                Readable::At(epoch) => Look::Found(Ok(read(state, epoch))),
+                Readable::Never => Look::Found(Ok(None)),
+                Readable::Later(id, epoch) => {
+                    Look::Waits((Some(relations.enter((id, epoch), waker)), None))
+                }
+                Readable::Filling(id) => Look::Waits((None, Some(filled.enter(id, waker)))),
+            }
+        })?
     }
 
     /// An epoch is about to be committed; epochs come in order.

@@ -55,6 +55,16 @@ impl Readers {
         self.dataflows.get(&id).into_iter().flat_map(|dataflow| dataflow.read_by.iter().copied())
     }
 
+    /// The dataflows that read this one, themselves or through others.
+    pub(super) fn all_of(&self, id: DataflowId) -> BTreeSet<DataflowId> {
+        let mut found = BTreeSet::new();
+        let mut next = vec![id];
+        while let Some(id) = next.pop() {
+            next.extend(self.of(id).filter(|reader| found.insert(*reader)));
+        }
+        found
+    }
+
     /// Advances the dataflows that changes of `changed` reach. Returns them, each once.
     pub(super) fn advance(&mut self, changed: &[DataflowId], to: Epoch) -> Vec<DataflowId> {
         let mut reached = Vec::with_capacity(changed.len());
@@ -100,6 +110,8 @@ mod tests {
         assert_eq!(advance(&mut readers, 1, 2), [0; 0], "they are there already");
         assert_eq!(readers.advanced(DataflowId(6)), Some(2));
         assert_eq!(readers.advanced(DataflowId(0)), Some(1));
+        let all: Vec<u64> = readers.all_of(DataflowId(1)).iter().map(|id| id.0).collect();
+        assert_eq!(all, [4, 5, 6]);
         assert_eq!(readers.of(DataflowId(1)).collect::<Vec<_>>(), [DataflowId(4), DataflowId(5)]);
         readers.remove(DataflowId(5));
         assert_eq!(advance(&mut readers, 0, 3), [0, 3]);

@@ -11,7 +11,7 @@ use alluvium_dataflow::states;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Epoch, Failure};
+use alluvium_trace::{Epoch, Failure, Origin};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use crossbeam_channel::Receiver;
@@ -20,7 +20,9 @@ use timely::communication::Allocator;
 use timely::worker::Worker as TimelyWorker;
 
 use super::command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed};
-use super::installed::{Dataflows, Installed, Readable};
+use super::fail::Unwound;
+use super::failures::Purpose;
+use super::installed::{Dataflows, Installed, Readable, Running};
 use super::progress::{Progress, Published, Reached};
 use super::readers::Readers;
 use crate::poison::Poison;
@@ -66,6 +68,7 @@ pub(super) fn run(
         shown_complete: 0,
         shown_merges: 0,
         active: Instant::now(),
+        seen_failures: 0,
     };
     // The worker outlives the loop: were it dropped by the unwinding, a second panic would abort.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
@@ -77,18 +80,18 @@ pub(super) fn run(
     }
 }
 
-struct Worker {
+pub(super) struct Worker {
     index: usize,
-    timely: TimelyWorker,
+    pub(super) timely: TimelyWorker,
     commands: Receiver<Command>,
-    progress: Arc<Progress>,
-    poison: Arc<Poison>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) poison: Arc<Poison>,
     /// The context of all state of this worker.
     context: StateContext,
     /// For how many epochs changes are kept.
     history: u64,
-    installed: Dataflows,
-    readers: Readers,
+    pub(super) installed: Dataflows,
+    pub(super) readers: Readers,
     /// The waterlines of the tables, and those of dataflows.
     waterlines: Waterlines,
     /// The first epoch that is not committed here.
@@ -100,15 +103,15 @@ struct Worker {
     /// The first epoch that some dataflow still has to do.
     lowest: Epoch,
     /// The dataflows whose last changes are not published yet.
-    pending: BTreeSet<DataflowId>,
+    pub(super) pending: BTreeSet<DataflowId>,
     /// Those of them that are still to be advanced, in turn, and up to where they are complete without that.
-    waiting: VecDeque<(DataflowId, Epoch)>,
+    pub(super) waiting: VecDeque<(DataflowId, Epoch)>,
     /// The dataflows that are filled, which nobody waits for.
-    filling: Vec<DataflowId>,
+    pub(super) filling: Vec<DataflowId>,
     /// Those that run, and how far they were advanced.
-    running: Vec<(DataflowId, Epoch)>,
+    pub(super) running: Vec<(DataflowId, Epoch)>,
     /// The dataflows that may be compacted further once their last epoch is complete everywhere.
-    uncompacted: BTreeSet<DataflowId>,
+    pub(super) uncompacted: BTreeSet<DataflowId>,
     /// The last dataflow that was published again without having changed.
     refreshed: DataflowId,
     /// The dataflows that are gone, while other threads still see them.
@@ -121,6 +124,17 @@ struct Worker {
     shown_merges: u64,
     /// When it last got a command or came further.
     active: Instant,
+    /// How many failures it has looked at.
+    pub(super) seen_failures: usize,
+}
+
+/// A view or an index that is being built.
+struct New<'a> {
+    id: DataflowId,
+    name: &'a str,
+    as_of: Epoch,
+    /// The context of its state.
+    context: &'a StateContext,
 }
 
 /// Dataflows that have come further, as other threads see them.
@@ -179,17 +193,17 @@ impl Worker {
     /// Steps the dataflows, or sleeps while they have nothing to do, though not at once: mostly something comes soon.
     fn step(&mut self) {
         if self.active.elapsed() < self.progress.spin() {
-            self.timely.step_or_park(Some(Duration::ZERO));
+            self.step_dataflows(Some(Duration::ZERO));
             return;
         }
         // Nobody has to wake a worker that sleeps to know how far it is.
         self.publish_each();
         if self.is_settled() {
-            self.timely.step_or_park(None);
+            self.step_dataflows(None);
             return;
         }
         let start = Instant::now();
-        self.timely.step_or_park(Some(REST));
+        self.step_dataflows(Some(REST));
         if start.elapsed() >= REST && self.pending.is_empty() {
             self.settle();
         }
@@ -235,40 +249,56 @@ impl Worker {
             let awaited: Vec<DataflowId> = read.iter().copied().filter(is_awaited).collect();
             self.wait_for(&awaited);
         }
-        let installed = match dataflow {
+        let running = Running {
+            number: self.timely.next_dataflow_index(),
+            context: self.context.for_dataflow(),
+        };
+        let context = running.context.clone();
+        let installed = Origin::of(id.0).build(|| match dataflow {
             Dataflow::Table { name, table } => {
                 let (timely, start) = (&mut self.timely, self.next_epoch);
-                let render = || table.render(timely, &name, start, &self.waterlines, &self.context);
+                let render = || table.render(timely, &name, start, &self.waterlines, &context);
                 let (table, states) = states::build(saved, render);
                 table.refused.store(refused, Ordering::Relaxed);
                 table.late.store(late, Ordering::Relaxed);
-                Installed::table(id, as_of, name, (table, states))
+                Installed::table(id, as_of, name, (table, states)).run_by(running)
             }
             Dataflow::Stream { name } => Installed::stream(id, as_of, name),
             Dataflow::Index { plan, reads } => {
                 let name = id.of_index();
-                let render = || self.render(id, &plan, &name, as_of, &reads, None);
-                Installed::view(id, as_of, None, states::build(saved, render))
+                let new = New { id, name: &name, as_of, context: &context };
+                let render = || self.render(&new, &plan, &reads, None);
+                Installed::view(id, as_of, None, states::build(saved, render)).run_by(running)
             }
             Dataflow::View { name, plan, reads, sink, counts } => {
+                let purpose = match sink {
+                    Some(_) => Purpose::Subscription(name.clone()),
+                    None => Purpose::Relation(name.clone()),
+                };
                 let sink = sink.map(|sink| sink as Box<dyn Sink>);
-                let render = || self.render(id, &plan, &name, as_of, &reads, sink);
+                let new = New { id, name: &name, as_of, context: &context };
+                let render = || self.render(&new, &plan, &reads, sink);
                 let (view, states) = states::build(saved, render);
                 if let Some(count) = &view.late {
                     count.store(late, Ordering::Relaxed);
                 }
                 let name = view.contents.is_some().then_some(name);
                 let view = Installed::view(id, as_of, name, (view, states));
+                let view = view.run_by(running).meant_as(purpose);
                 if counts { view.counted() } else { view }
             }
-        };
+        });
         let is_filled = !installed.is_counted();
         self.installed.insert(installed);
+        let failed = (self.progress.failures().count() > 0).then(|| read.clone());
         self.readers.insert(id, read, as_of);
         self.advance(&[id]);
         if is_filled && let Some(installed) = self.installed.get_mut(id) {
             installed.advance_to(self.next_epoch);
             self.filling.push(id);
+        }
+        if let Some(read) = failed {
+            self.end_new(id, &read);
         }
     }
 
@@ -277,22 +307,21 @@ impl Worker {
         while self.waiting.iter().any(|(id, _)| dataflows.contains(id)) {
             self.run_waiting();
         }
-        let (installed, readers) = (&mut self.installed, &self.readers);
-        let mut is_behind = |id: &DataflowId| {
-            let frontier = installed.get_mut(*id).and_then(Installed::frontier);
-            frontier.is_some_and(|frontier| Some(frontier) < readers.advanced(*id))
-        };
-        while dataflows.iter().any(&mut is_behind) && !self.poison.is_spread() {
-            self.timely.step_or_park(None);
+        while dataflows.iter().any(|id| self.is_behind(*id)) && !self.poison.is_spread() {
+            self.step_dataflows(None);
         }
+    }
+
+    /// Whether a dataflow that has not failed still lacks rows that were sent to it.
+    fn is_behind(&mut self, id: DataflowId) -> bool {
+        let frontier = self.installed.get_mut(id).and_then(Installed::frontier);
+        frontier.is_some_and(|frontier| Some(frontier) < self.readers.advanced(id))
     }
 
     fn render(
         &mut self,
-        id: DataflowId,
+        &New { id, name, as_of, context }: &New<'_>,
         plan: &PhysicalPlan,
-        name: &str,
-        as_of: Epoch,
         reads: &Reads,
         sink: Option<Box<dyn Sink>>,
     ) -> ViewDataflow {
@@ -301,13 +330,15 @@ impl Worker {
         let dataflows = &self.installed;
         let next_epoch = self.next_epoch;
         let relations = Readable { dataflows, reads, next_epoch, waterlines, own_waterlines };
-        plan.render(&mut self.timely, name, as_of, &relations, sink, &self.context)
+        plan.render(&mut self.timely, name, as_of, &relations, sink, context)
     }
 
     fn remove(&mut self, id: DataflowId) {
-        if let Some(table) = self.installed.remove(id).as_ref().and_then(Installed::table_name) {
+        let removed = self.installed.remove(id);
+        if let Some(table) = removed.as_ref().and_then(Installed::table_name) {
             self.waterlines.remove(table);
         }
+        self.attempt(|_| drop(removed));
         self.waterlines.remove_dataflow(id.0);
         self.readers.remove(id);
         self.pending.remove(&id);
@@ -509,12 +540,15 @@ impl Worker {
     /// Promises that nobody reads as of an epoch before `complete`, nor changes before the history.
     fn compact(&mut self, complete: Epoch) {
         let (installed, history) = (&mut self.installed, self.history);
+        let mut unwound = Vec::new();
         self.uncompacted.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let last = installed.shown.saturating_sub(1);
-            installed.allow_compaction(complete.min(last), history);
+            let compact = || installed.allow_compaction(complete.min(last), history);
+            unwound.extend(catch_unwind(AssertUnwindSafe(compact)).err().map(Unwound::from));
             complete < last
         });
+        unwound.into_iter().for_each(|unwound| self.blame(unwound));
     }
 
     /// Ends all dataflows, the last one first, whatever state a panic left them in.

@@ -13,6 +13,7 @@ mod durable;
 mod error_texts;
 mod explain_state;
 mod explosions;
+mod failed;
 mod failures;
 mod filling;
 mod final_rows;
