@@ -189,6 +189,35 @@ fn a_view_that_fails_while_it_is_filled_is_not_there() {
     }
 }
 
+#[test]
+fn a_view_whose_replacement_fails_stays() {
+    for workers in 1..=3 {
+        without_hanging(move || {
+            let engine = engine_with(
+                workers,
+                "CREATE TABLE t (k BIGINT NOT NULL, g BIGINT);
+                 CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t",
+            );
+            engine.execute(OVERFLOW).expect("the view counts rows");
+            let replace = "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t a
+                JOIN t b ON a.k = b.k JOIN t c ON b.k = c.k JOIN t d ON c.k = d.k JOIN t e ON d.k = e.k";
+            for _ in 0..3 {
+                let error = engine.execute(replace).expect_err("it fails").to_string();
+                assert!(error.contains("\"v\" cannot be filled"), "{error}");
+                assert_eq!(query(&engine, "SELECT n FROM v"), ["8192"]);
+                assert_eq!(relation(&engine, "v").failed, None);
+            }
+            engine
+                .execute("DELETE FROM t; INSERT INTO t VALUES (1, 1), (1, 2)")
+                .expect("it goes on");
+            assert_eq!(query(&engine, "SELECT n FROM v"), ["2"]);
+            engine.execute(replace).expect("it fits now");
+            assert_eq!(query(&engine, "SELECT n FROM v"), ["32"]);
+            drop(engine);
+        });
+    }
+}
+
 /// Many views of the same tables fail and are resumed one after the other, while others read and commit.
 #[test]
 fn clients_are_not_disturbed_by_views_that_fail_again_and_again() {
