@@ -5,7 +5,8 @@
 //! indexes, and [`alter`] changes them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody; it
-//! is not part of a transaction. A relation enters the catalog when its dataflow has caught up.
+//! is not part of a transaction. A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
+//! filled outside of it: who reads it waits until it is full.
 
 pub(crate) mod alter;
 pub(crate) mod failed;

@@ -109,6 +109,36 @@ fn who_reads_a_view_that_is_filled_waits_and_sees_all() {
 }
 
 #[test]
+fn a_read_waits_for_what_it_reads_and_for_no_other_view() {
+    for workers in 1..=2 {
+        let engine = engine(workers);
+        // An epoch of 200 rows takes it many times as long as the table.
+        engine
+            .execute(
+                "CREATE MATERIALIZED VIEW heavy AS SELECT COUNT(*) AS c FROM t a, t b WHERE a.n + b.n = 7;
+                 CREATE MATERIALIZED VIEW light AS SELECT MAX(n) AS m FROM t",
+            )
+            .unwrap();
+        let mut early = 0;
+        for round in 5..9 {
+            let (first, last) = (round * 200, round * 200 + 200);
+            engine
+                .execute(&format!("INSERT INTO t SELECT UNNEST(range({first}, {last}))"))
+                .unwrap();
+            let committed = engine.progress().committed;
+            assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), [last.to_string()]);
+            assert_eq!(query(&engine, "SELECT m FROM light"), [(last - 1).to_string()]);
+            early += usize::from(engine.progress().complete < committed);
+            // All relations of one answer are of one epoch.
+            let both = query(&engine, "SELECT (SELECT COUNT(*) FROM t), (SELECT c FROM heavy)");
+            assert_eq!(both, [format!("{last} 8")]);
+            assert!(engine.progress().complete >= committed);
+        }
+        assert!(early > 0, "reads waited for the heavy view");
+    }
+}
+
+#[test]
 fn a_view_that_is_filled_can_be_dropped() {
     let engine = engine(2);
     let created = begin(&engine, LONG);
