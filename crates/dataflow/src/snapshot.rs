@@ -134,15 +134,14 @@ pub struct Rows {
 pub struct Lookups {
     snapshots: Vec<Snapshot>,
     epoch: Epoch,
-    columns: Vec<usize>,
     /// Those of the last read.
     rows: Option<Rows>,
 }
 
 impl Lookups {
-    /// Of these snapshots, pinned on each worker, as of the end of `epoch`. `columns` selects and orders the columns.
-    pub fn new(snapshots: Vec<Snapshot>, epoch: Epoch, columns: &[usize]) -> Self {
-        Self { snapshots, epoch, columns: columns.to_vec(), rows: None }
+    /// Of these snapshots, pinned on each worker, as of the end of `epoch`.
+    pub fn new(snapshots: Vec<Snapshot>, epoch: Epoch) -> Self {
+        Self { snapshots, epoch, rows: None }
     }
 
     /// The epoch.
@@ -151,12 +150,18 @@ impl Lookups {
     }
 
     /// As [`Snapshot::read_ranges`], for ranges of few rows.
-    pub fn read(&mut self, ranges: &KeyRanges) -> Option<impl Iterator<Item = RecordBatch> + '_> {
-        let Self { snapshots, epoch, columns, rows } = self;
+    pub fn read(
+        &mut self,
+        ranges: &KeyRanges,
+        columns: &[usize],
+    ) -> Option<impl Iterator<Item = RecordBatch> + '_> {
+        let Self { snapshots, epoch, rows } = self;
         let (first, low) = (snapshots.first()?, ranges.get(0).map_or(&[][..], |(low, _)| low));
         let rows = match rows {
             Some(rows) => {
                 rows.cursors.seek_anywhere(low);
+                rows.columns.clear();
+                rows.columns.extend_from_slice(columns);
                 rows
             }
             None => {

@@ -44,6 +44,7 @@ use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::subscription::{Client, Subscription};
+use crate::view::KeyedRelations;
 use crate::worker::{Pool, Progress};
 use crate::writer::Writer;
 
@@ -125,6 +126,7 @@ impl Instance {
                 planner,
                 query: query.clone(),
                 plans: Plans::default(),
+                keyed: KeyedRelations::default(),
                 sequencer: sequencer.clone(),
             },
             writer: Writer::new(clock, sequencer, catalog, query, context.clone(), poison.clone()),

@@ -92,7 +92,7 @@ pub use crate::error::{Error, Result};
 pub use crate::file_access::FileAccess;
 pub use crate::interrupt::Interrupt;
 pub use crate::query::Rows;
-pub use crate::session::{Outcome, Session};
+pub use crate::session::{Description, Outcome, Prepared, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{
     Absent, Inferred, Live, Portion, Progress, Refusal, Source, SourcePosition, SourceProgress,

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! - `sql_functions` puts expressions in the places of calls of functions that SQL defines.
-//! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`.
+//! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`, `parameter_types` infers
+//!   its type, and `parametrized` makes parameters of literals.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
@@ -59,7 +60,9 @@ mod operands;
 pub(crate) mod operators;
 mod optimizer;
 mod ordinality;
+mod parameter_types;
 mod parameters;
+mod parametrized;
 mod pivot;
 mod query;
 pub(crate) mod recursion;
@@ -84,6 +87,7 @@ mod wildcards;
 mod write;
 
 pub use alluvium_dataflow::wording::type_name;
+use arrow::datatypes::DataType;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
@@ -103,7 +107,8 @@ pub use self::microseconds::Microseconds;
 pub use self::now::{CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub use self::one_nan::OneNan;
-pub use self::parameters::{bind, check_parameters, typed};
+pub use self::parameters::{bind, check_parameters, check_values, fit, parameter_count, typed};
+pub use self::parametrized::{Parametrized, literal_value, may_become, parametrized};
 pub use self::recursion::{RECURSION_LIMIT, WorkTable};
 pub use self::relation::RelationSource;
 pub use self::repeated_names::as_written;
@@ -120,6 +125,11 @@ use crate::error::{Position, Result};
 use crate::physical::{Output, compile};
 use crate::plan::{Fingerprint, IncrementalPlan, KeptBy};
 use crate::statement::{FunctionDefinition, StatementKind, ViewDefinition};
+
+/// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
+pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<DataType>>> {
+    parameter_types::parameter_types(&[plan], count)
+}
 
 /// Plans statements against a catalog.
 ///

@@ -1,5 +1,6 @@
 //! Parameters: `$1`, `$2`, …
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -18,8 +19,8 @@ use crate::walk::walk;
 
 const MILLISECONDS_IN_DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Refuses a statement whose parameters are not exactly `$1` to the number of values, and values that no type has.
-pub fn check_parameters(statement: &StatementKind, values: &[ScalarValue]) -> Result<()> {
+/// Refuses values that no type has.
+pub fn check_values(values: &[ScalarValue]) -> Result<()> {
     for (place, value) in values.iter().enumerate() {
         if let ScalarValue::Date64(Some(milliseconds)) = value
             && i32::try_from(milliseconds.div_euclid(MILLISECONDS_IN_DAY)).is_err()
@@ -29,22 +30,87 @@ pub fn check_parameters(statement: &StatementKind, values: &[ScalarValue]) -> Re
             return Err(Error::new(message, None));
         }
     }
+    Ok(())
+}
+
+/// Refuses a statement whose parameters are not exactly `$1` to the number of values, and values that no type has.
+pub fn check_parameters(statement: &StatementKind, values: &[ScalarValue]) -> Result<()> {
+    check_values(values)?;
     let given = values.len();
     let mut uses = Uses { given, used: vec![false; given] };
-    match statement {
-        StatementKind::Query(query)
-        | StatementKind::ExplainSelect(query)
-        | StatementKind::CreateTableAs { query, .. } => walk(query, &mut uses),
-        StatementKind::Insert(insert) => walk(insert, &mut uses),
-        StatementKind::Update(update) => walk(update, &mut uses),
-        StatementKind::Delete(delete) => walk(delete, &mut uses),
-        _ => Ok(()),
-    }?;
+    walk_parameters(statement, &mut uses)?;
     match uses.used.iter().position(|used| !used) {
         None => Ok(()),
         Some(unused) => {
             let message = format!("there is a value for ${}, which does not occur", unused + 1);
             Err(Error::new(message, None))
+        }
+    }
+}
+
+/// The number of a statement's parameters, which are `$1` to this number.
+///
+/// # Errors
+/// If a parameter has another name, or if one between does not occur.
+pub fn parameter_count(statement: &StatementKind) -> Result<usize> {
+    let mut named = Named::default();
+    walk_parameters(statement, &mut named)?;
+    let count = named.places.len();
+    match (0..count).find(|place| !named.places.contains(place)) {
+        None => Ok(count),
+        Some(missing) => {
+            let message = format!("parameter ${} does not occur", missing + 1);
+            Err(Error::new(message, None))
+        }
+    }
+}
+
+/// Visits the parts of a statement that may have parameters.
+fn walk_parameters(
+    statement: &StatementKind,
+    visitor: &mut dyn Visitor<Break = Error>,
+) -> Result<()> {
+    match statement {
+        StatementKind::Query(query)
+        | StatementKind::ExplainSelect(query)
+        | StatementKind::CreateTableAs { query, .. } => walk(query, visitor),
+        StatementKind::Insert(insert) => walk(insert, visitor),
+        StatementKind::Update(update) => walk(update, visitor),
+        StatementKind::Delete(delete) => walk(delete, visitor),
+        _ => Ok(()),
+    }
+}
+
+/// The parameter that an expression is, and where.
+fn parameter(expression: &ast::Expr) -> Option<(&str, Option<Position>)> {
+    let ast::Expr::Value(value) = expression else { return None };
+    let ast::Value::Placeholder(name) = &value.value else { return None };
+    Some((name, Position::of_span(value.span)))
+}
+
+fn misnamed(name: &str) -> String {
+    format!("parameters are written $1, $2, …, not {name}")
+}
+
+/// The parameters of a statement, by place.
+#[derive(Default)]
+struct Named {
+    places: BTreeSet<usize>,
+}
+
+impl Visitor for Named {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expression: &ast::Expr) -> ControlFlow<Error> {
+        let Some((name, position)) = parameter(expression) else {
+            return ControlFlow::Continue(());
+        };
+        match place(name) {
+            Some(place) => {
+                self.places.insert(place);
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(Error::new(misnamed(name), position)),
         }
     }
 }
@@ -58,22 +124,23 @@ impl Visitor for Uses {
     type Break = Error;
 
     fn pre_visit_expr(&mut self, expression: &ast::Expr) -> ControlFlow<Error> {
-        let ast::Expr::Value(value) = expression else { return ControlFlow::Continue(()) };
-        let ast::Value::Placeholder(name) = &value.value else { return ControlFlow::Continue(()) };
+        let Some((name, position)) = parameter(expression) else {
+            return ControlFlow::Continue(());
+        };
         let message = match place(name) {
             Some(place) if place < self.given => {
                 self.used[place] = true;
                 return ControlFlow::Continue(());
             }
             Some(_) => format!("there is no value for parameter {name}"),
-            None => format!("parameters are written $1, $2, …, not {name}"),
+            None => misnamed(name),
         };
-        ControlFlow::Break(Error::new(message, Position::of_span(value.span)))
+        ControlFlow::Break(Error::new(message, position))
     }
 }
 
 /// The index of a parameter's value.
-fn place(name: &str) -> Option<usize> {
+pub(super) fn place(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
@@ -84,26 +151,25 @@ pub fn bind(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
     replace(plan, values, value)
 }
 
-/// The plan with open parameters that have types: those that the context asks for, else those of the values. Each may be
-/// NULL.
+/// The plan with open parameters that have types: those that the context asks for, else these. Each may be NULL.
 ///
-/// The statement has passed [`check_parameters`].
-pub fn typed(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
-    replace(plan, values, |parameter, values| {
+/// There is a type for each parameter.
+pub fn typed(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+    replace(plan, types, |parameter, types| {
         let field = match &parameter.field {
             Some(field) => field.as_ref().clone().with_nullable(true),
-            None => Field::new("", given(parameter, values)?.data_type(), true),
+            None => Field::new("", given(parameter, types)?.clone(), true),
         };
         let id = parameter.id.clone();
         Ok(Expr::Placeholder(Placeholder::new_with_field(id, Some(Arc::new(field)))))
     })
 }
 
-/// The plan with other expressions in place of its parameters.
-fn replace(
+/// The plan with other expressions in place of its parameters, made of what is given for each.
+fn replace<G>(
     plan: LogicalPlan,
-    values: &[ScalarValue],
-    replacement: impl Fn(&Placeholder, &[ScalarValue]) -> datafusion_common::Result<Expr>,
+    values: &[G],
+    replacement: impl Fn(&Placeholder, &[G]) -> datafusion_common::Result<Expr>,
 ) -> Result<LogicalPlan> {
     if values.is_empty() {
         return Ok(plan);
@@ -132,19 +198,31 @@ fn wrong(message: String) -> DataFusionError {
     DataFusionError::External(Box::new(Error::new(message, None)))
 }
 
-/// The value that is given for a parameter.
-fn given<'a>(
-    parameter: &Placeholder,
-    values: &'a [ScalarValue],
-) -> datafusion_common::Result<&'a ScalarValue> {
+/// What is given for a parameter.
+fn given<'a, G>(parameter: &Placeholder, values: &'a [G]) -> datafusion_common::Result<&'a G> {
     let value = place(&parameter.id).and_then(|place| values.get(place));
     value.ok_or_else(|| wrong(format!("there is no value for parameter {}", parameter.id)))
 }
 
+/// The value of a parameter, cast to the type that the context asks for.
+///
+/// # Errors
+/// If there is none, or if it does not fit.
+pub fn fit(parameter: &Placeholder, values: &[ScalarValue]) -> Result<ScalarValue> {
+    fitting(parameter, values).map_err(|error| Error::from_datafusion(&error))
+}
+
 /// The value in place of a parameter.
 fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::Result<Expr> {
+    fitting(parameter, values).map(|value| Expr::Literal(value, None))
+}
+
+fn fitting(
+    parameter: &Placeholder,
+    values: &[ScalarValue],
+) -> datafusion_common::Result<ScalarValue> {
     let value = given(parameter, values)?;
-    let value = match &parameter.field {
+    Ok(match &parameter.field {
         Some(field) if *field.data_type() != value.data_type() => fitted(value, field.data_type())
             .ok_or_else(|| {
                 let (given, wanted) = (value.data_type(), field.data_type());
@@ -154,8 +232,7 @@ fn value(parameter: &Placeholder, values: &[ScalarValue]) -> datafusion_common::
                 ))
             })?,
         _ => value.clone(),
-    };
-    Ok(Expr::Literal(value, None))
+    })
 }
 
 /// The value with another type, unless that type cannot hold it. An integer does not hold a fraction.

@@ -11,7 +11,8 @@
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
 //! - `copy` reads COPY, `file` finds the files that queries name;
-//! - `setting` reads SET, SHOW and RESET, `unqualified` finds the names that a search path completes.
+//! - `setting` reads SET, SHOW and RESET, `unqualified` finds the names that a search path completes;
+//! - `shape` is a text without its literals, before it is parsed.
 mod alter;
 mod asof;
 mod connector;
@@ -29,6 +30,7 @@ mod refused;
 mod room;
 mod schema;
 mod setting;
+mod shape;
 mod source;
 mod statements;
 mod syntax_error;
@@ -49,6 +51,7 @@ pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::schema::SchemaDefinition;
 pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue, TransactionModes};
+pub use self::shape::{Literal, LiteralValue, Shape};
 pub use self::statements::{Statements, parse};
 pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};

@@ -138,7 +138,7 @@ pub(crate) fn is_system(name: &str) -> bool {
 }
 
 /// The columns of a system relation.
-fn system(name: &str) -> Option<&'static SchemaRef> {
+pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {
         ERRORS => Some(&ERRORS_SCHEMA),
         ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),

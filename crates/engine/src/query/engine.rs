@@ -193,6 +193,16 @@ impl QueryEngine {
         Ok(self.planning(&plan)?.physical(&plan.into())?.schema())
     }
 
+    /// The columns of the result of a plan, which may have open parameters with types.
+    pub(super) fn described(&self, plan: LogicalPlan) -> Result<SchemaRef> {
+        // Operators are chosen for values only.
+        if plan.get_parameter_names()?.is_empty() {
+            return self.columns(plan);
+        }
+        let Planning { state, .. } = &*self.planning(&plan)?;
+        Ok(Arc::clone(state.optimize(&plan)?.schema().inner()))
+    }
+
     /// Counts rows among those that queries hold.
     pub(super) fn hold(&self) -> Held {
         let memory: Arc<dyn MemoryPool> = self.memory.account();

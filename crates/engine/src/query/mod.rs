@@ -5,7 +5,7 @@
 //! plan, which computes rows as they are [pulled](Rows), on the thread that pulls them ([running]). Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
 //! the time of the epoch that is read or, inside a transaction, the transaction's. Queries compute in [slots], share [memory], and move
 //! rows that do not fit to files ([spill], [merge_joins]). The plans of statements by key are
-//! [kept](mod@prepared).
+//! [kept](mod@prepared), and reads of one row by key need no [query engine](key_read).
 
 mod access_path;
 mod arrangements;
@@ -24,6 +24,7 @@ mod information_schema;
 mod interruptible;
 mod kept;
 mod key_order;
+mod key_read;
 mod memory;
 mod merge_joins;
 mod plans;
@@ -48,8 +49,9 @@ mod wrapped;
 
 pub(crate) use engine::{Held, QueryEngine};
 pub(crate) use file::{File, Files};
-pub(crate) use plans::Plans;
-pub(crate) use prepared::Plan;
+pub(crate) use plans::{OwnPlan, Plans};
+pub(crate) use prepared::{Change, Execution, KeptPlan, Plan, shape_before_parsing, shape_of};
 pub(crate) use reader::{Answer, Reader, Reading, relations};
 pub use rows::Rows;
 pub(crate) use running::Running;
+pub(crate) use values::allow_nulls;

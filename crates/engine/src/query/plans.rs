@@ -1,14 +1,15 @@
-//! The texts of statements that were planned, and the [plans](Prepared) that are kept of them.
+//! The texts of statements that were planned, and the [plans](KeptPlan) that are kept of them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use alluvium_sql::statement::Statement;
-use arrow::datatypes::DataType;
+use alluvium_sql::statement::Shape;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
 
-use super::prepared::Prepared;
+use super::prepared::KeptPlan;
 use crate::catalog::Entries;
 
 /// How many texts are remembered at least; at most twice as many.
@@ -20,13 +21,14 @@ pub(crate) struct Plans {
     known: Mutex<Known>,
 }
 
-/// What is known of texts, as of one moment of the catalog.
+/// What is known of statements, as of one moment of the catalog.
 #[derive(Default)]
 struct Known {
     entries: Weak<Entries>,
-    young: HashMap<String, Text>,
-    /// Those that were young once, and not used since.
-    old: HashMap<String, Text>,
+    /// By the texts of shapes with literals, which literals are parameters.
+    open: Recent<Arc<[bool]>>,
+    /// By texts with marks in the places of these.
+    texts: Recent<Text>,
 }
 
 /// A text that was planned.
@@ -44,101 +46,227 @@ pub(super) enum Kept {
     /// That it is planned anew each time.
     Nothing,
     /// Its plan.
-    Plan(Arc<Prepared>),
+    Plan(Arc<KeptPlan>),
+}
+
+/// What is known by text, of those texts that were used last.
+struct Recent<V> {
+    young: HashMap<String, V>,
+    /// Those that were young once, and not used since.
+    old: HashMap<String, V>,
+}
+
+impl<V> Default for Recent<V> {
+    fn default() -> Self {
+        Self { young: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+impl<V> Recent<V> {
+    fn insert(&mut self, text: String, value: V) {
+        if self.young.len() >= TEXTS {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(text, value);
+    }
+
+    /// What is known of a text; from then on it is young.
+    fn get(&mut self, text: &str) -> Option<&V> {
+        if !self.young.contains_key(text) {
+            let (text, value) = self.old.remove_entry(text)?;
+            self.insert(text, value);
+        }
+        self.young.get(text)
+    }
 }
 
 impl Known {
     /// Forgets what was known of other relations than these.
     fn set_entries(&mut self, entries: &Arc<Entries>) {
-        // As long as it is referred to, nothing else has its address, and a definition changes a copy.
-        if !std::ptr::eq(self.entries.as_ptr(), Arc::as_ptr(entries)) {
+        if !are(&self.entries, entries) {
             *self = Self { entries: Arc::downgrade(entries), ..Self::default() };
         }
     }
 
-    fn insert(&mut self, text: &str, values: &[ScalarValue], kept: Kept) {
-        let types = values.iter().map(ScalarValue::data_type).collect();
-        self.make_young(text.to_owned(), Text { types, kept });
+    /// The text by which a plan is kept; `None` if it is not known which literals are parameters.
+    fn key<'a>(&mut self, shape: &'a Shape) -> Option<Cow<'a, str>> {
+        if shape.literals().is_empty() {
+            return Some(shape.text().into());
+        }
+        let open = self.open.get(shape.text())?;
+        Some(match open.contains(&false) {
+            true => shape.with_fixed(open).into(),
+            false => shape.text().into(),
+        })
     }
 
-    fn make_young(&mut self, text: String, known: Text) {
-        if self.young.len() >= TEXTS {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(text, known);
-    }
-
-    /// What is kept of a text with values of these types; from then on it is young.
-    fn get(&mut self, text: &str, values: &[ScalarValue]) -> Option<&Kept> {
-        if !self.young.contains_key(text) {
-            let (text, known) = self.old.remove_entry(text)?;
-            self.make_young(text, known);
-        }
-        let known = self.young.get(text)?;
+    fn kept(&mut self, key: &str, values: &[ScalarValue]) -> Option<&Kept> {
+        let known = self.texts.get(key)?;
         let types = values.iter().map(ScalarValue::data_type);
         known.types.iter().cloned().eq(types).then_some(&known.kept)
     }
 }
 
+/// What is known of a statement that is to be planned.
+#[derive(Debug, PartialEq)]
+pub(super) enum Seen {
+    /// Nothing.
+    Never,
+    /// It was planned once, with these literals as parameters.
+    Once(Arc<[bool]>),
+    /// Whether its plan is kept.
+    Often,
+}
+
 impl Plans {
-    /// The plan that is kept for a statement, with values of these types and these relations.
+    /// The plan that is kept for a statement of this shape over these relations, with the values that it takes.
     pub(crate) fn get(
         &self,
-        statement: &Statement,
+        shape: &Shape,
         values: &[ScalarValue],
         entries: &Arc<Entries>,
-    ) -> Option<Arc<Prepared>> {
+    ) -> Option<(Arc<KeptPlan>, Vec<ScalarValue>)> {
         let mut known = self.known.lock();
         known.set_entries(entries);
-        match known.get(&statement.text, values)? {
-            Kept::Plan(plan) => Some(plan.clone()),
-            Kept::Text | Kept::Nothing => None,
-        }
+        let key = known.key(shape)?;
+        let Kept::Plan(plan) = known.kept(&key, values)? else { return None };
+        let plan = plan.clone();
+        drop(known);
+        let values = plan.values(values, shape)?;
+        Some((plan, values))
     }
 
-    /// Whether a statement is planned for the second time, so that its plan may be kept. Remembers the first time.
-    pub(super) fn is_wanted(
+    /// What is known of a statement of this shape over these relations.
+    pub(super) fn seen(
         &self,
-        statement: &Statement,
+        shape: &Shape,
         values: &[ScalarValue],
         entries: &Arc<Entries>,
-    ) -> bool {
+    ) -> Seen {
         let mut known = self.known.lock();
         known.set_entries(entries);
-        match known.get(&statement.text, values) {
-            None => {
-                known.insert(&statement.text, values, Kept::Text);
-                false
-            }
-            Some(Kept::Text) => true,
-            Some(Kept::Nothing | Kept::Plan(_)) => false,
+        let Some(key) = known.key(shape) else { return Seen::Never };
+        match known.kept(&key, values) {
+            None => Seen::Never,
+            Some(Kept::Nothing | Kept::Plan(_)) => Seen::Often,
+            Some(Kept::Text) => Seen::Once(match shape.literals().is_empty() {
+                true => Arc::default(),
+                false => known.open.get(shape.text()).cloned().unwrap_or_default(),
+            }),
         }
     }
 
+    /// Keeps a plan of a statement, in which these literals are parameters.
     pub(super) fn keep(
         &self,
-        statement: &Statement,
+        shape: &Shape,
+        is_open: &[bool],
         values: &[ScalarValue],
         entries: &Arc<Entries>,
         kept: Kept,
     ) {
         let mut known = self.known.lock();
         known.set_entries(entries);
-        known.insert(&statement.text, values, kept);
+        let key = shape.with_fixed(is_open);
+        if !shape.literals().is_empty() {
+            known.open.insert(shape.text().to_owned(), is_open.into());
+        }
+        let types = values.iter().map(ScalarValue::data_type).collect();
+        known.texts.insert(key, Text { types, kept });
     }
+}
+
+/// What is known of one statement, which whoever prepared it keeps.
+pub(crate) struct OwnPlan {
+    /// The columns of its result, if it has one.
+    columns: Option<SchemaRef>,
+    /// The relations over which it has these.
+    described_for: Mutex<Weak<Entries>>,
+    plan: Mutex<Option<Own>>,
+}
+
+/// What is kept of it.
+struct Own {
+    entries: Weak<Entries>,
+    /// The types of the values of its parameters.
+    types: Vec<DataType>,
+    kept: Kept,
+}
+
+impl Own {
+    fn is_for(&self, values: &[ScalarValue], entries: &Arc<Entries>) -> bool {
+        let types = values.iter().map(ScalarValue::data_type);
+        are(&self.entries, entries) && self.types.iter().cloned().eq(types)
+    }
+}
+
+impl OwnPlan {
+    /// Of a statement that has these columns over these relations.
+    pub(crate) fn new(columns: Option<SchemaRef>, entries: &Arc<Entries>) -> Self {
+        let described_for = Mutex::new(Arc::downgrade(entries));
+        Self { columns, described_for, plan: Mutex::default() }
+    }
+
+    /// Whether these are the relations over which it is known to have its columns.
+    pub(crate) fn is_described_for(&self, entries: &Arc<Entries>) -> bool {
+        are(&self.described_for.lock(), entries)
+    }
+
+    /// Notes that over these relations it has these columns. Returns whether they are its own.
+    pub(crate) fn set_described(
+        &self,
+        columns: Option<&SchemaRef>,
+        entries: &Arc<Entries>,
+    ) -> bool {
+        let is_same = self.columns.as_ref() == columns;
+        if is_same {
+            *self.described_for.lock() = Arc::downgrade(entries);
+        }
+        is_same
+    }
+
+    /// The plan, if it is kept for values of these types and these relations.
+    pub(crate) fn get(
+        &self,
+        values: &[ScalarValue],
+        entries: &Arc<Entries>,
+    ) -> Option<Arc<KeptPlan>> {
+        let known = self.plan.lock();
+        match known.as_ref().filter(|own| own.is_for(values, entries))? {
+            Own { kept: Kept::Plan(plan), .. } => Some(plan.clone()),
+            Own { kept: Kept::Text | Kept::Nothing, .. } => None,
+        }
+    }
+
+    /// Whether it is not known yet if the plan is kept.
+    pub(super) fn is_wanted(&self, values: &[ScalarValue], entries: &Arc<Entries>) -> bool {
+        !self.plan.lock().as_ref().is_some_and(|own| own.is_for(values, entries))
+    }
+
+    pub(super) fn keep(&self, values: &[ScalarValue], entries: &Arc<Entries>, kept: Kept) {
+        let types = values.iter().map(ScalarValue::data_type).collect();
+        *self.plan.lock() = Some(Own { entries: Arc::downgrade(entries), types, kept });
+    }
+}
+
+/// Whether these are the relations that are referred to.
+fn are(referred: &Weak<Entries>, entries: &Arc<Entries>) -> bool {
+    // As long as it is referred to, nothing else has its address, and a definition changes a copy.
+    std::ptr::eq(referred.as_ptr(), Arc::as_ptr(entries))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn statement(text: &str) -> Statement {
-        alluvium_sql::statement::parse(text).next().expect("a statement").expect("it is right")
-    }
-
-    /// Whether the text is known already.
+    /// Whether the text is known already. Remembers it.
     fn is_known(plans: &Plans, text: &str, values: &[ScalarValue], entries: &Arc<Entries>) -> bool {
-        plans.is_wanted(&statement(text), values, entries)
+        let shape = Shape::whole(text);
+        let is_known = plans.seen(&shape, values, entries) != Seen::Never;
+        if !is_known {
+            plans.keep(&shape, &[], values, entries, Kept::Text);
+        }
+        is_known
     }
 
     #[test]
@@ -163,6 +291,22 @@ mod tests {
         }
         assert!(!is_known(&plans, "SELECT 'once'", &[], &entries));
         let known = plans.known.lock();
-        assert!(known.young.len() <= TEXTS && known.old.len() <= TEXTS);
+        assert!(known.texts.young.len() <= TEXTS && known.texts.old.len() <= TEXTS);
+    }
+
+    #[test]
+    fn literals_that_stay_tell_texts_apart() {
+        let (plans, entries) = (Plans::default(), Arc::default());
+        let shape = |text| Shape::of(text).expect("it has a shape");
+        let seen = |text| plans.seen(&shape(text), &[], &entries);
+        let (first, other) =
+            ("SELECT f(v, 1) FROM t WHERE k = 2", "SELECT f(v, 1) FROM t WHERE k = 3");
+        assert_eq!(seen(first), Seen::Never);
+        plans.keep(&shape(first), &[false, true], &[], &entries, Kept::Text);
+        assert_eq!(seen(first), Seen::Once([false, true].into()));
+        assert_eq!(seen(other), Seen::Once([false, true].into()));
+        assert_eq!(seen("SELECT f(v, 7) FROM t WHERE k = 2"), Seen::Never);
+        plans.keep(&shape(other), &[false, true], &[], &entries, Kept::Nothing);
+        assert_eq!(seen(first), Seen::Often);
     }
 }

@@ -1,7 +1,8 @@
 //! Plans that are kept for statements that run again.
 //!
-//! A statement by key spends nearly all of its time on its plan. So when a text is planned for the second time, its plan is
-//! kept: optimised, with its parameters open. From then on the values are put in, and the plan runs.
+//! A statement by key spends nearly all of its time on its plan. So when a text is planned for the second time, or a statement
+//! that was prepared for the first time, its plan is kept: optimised, with its parameters open. From then on the values are
+//! put in, and the plan runs; or, if it is a [read by key](KeyRead), the row is looked up.
 //!
 //! A plan is kept only where that cannot matter to the result, nor to how rows are found:
 //!
@@ -9,22 +10,31 @@
 //! - It calls only immutable functions, and none on parameters: a result's type may depend on an argument's value.
 //! - In its filters, parameters are compared with columns as they are, so that a seek needs no constant to be folded.
 //! - It was made with the relations that exist now: a definition ends all plans that were kept before it.
+//!
+//! A text is known by its [shape](Shape): where only the value of a literal matters, it is a parameter of the plan. So a plan is
+//! found for texts with other keys, before they are parsed.
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::{bind, typed};
+use alluvium_sql::planner::{
+    Parametrized, bind, literal_value, may_become, parameter_types, parametrized, typed,
+};
 use alluvium_sql::stack;
-use alluvium_sql::statement::Statement;
+use alluvium_sql::statement::{Shape, Statement, StatementKind};
+use arrow::datatypes::DataType;
 use datafusion::common::Result as PlanResult;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, Volatility};
 use datafusion::scalar::ScalarValue;
 
-use super::plans::Kept;
-use super::reader::{Reader, Reading};
+use super::key_read::KeyRead;
+use super::plans::{Kept, OwnPlan, Seen};
+use super::reader::{Reader, Reading, relations};
+use super::rows::Rows;
 use super::seek;
 use super::values::allow_nulls;
+use crate::catalog::{Entries, Scope};
 use crate::error::Result;
 
 /// The longest text that is remembered, in bytes.
@@ -43,21 +53,76 @@ impl From<LogicalPlan> for Plan {
     }
 }
 
-/// A plan that is kept.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    /// Optimised, with open parameters; it scans relations as the planner names them.
-    plan: LogicalPlan,
-    /// The table that the statement changes, if it changes one.
-    target: Option<String>,
-    /// Whether it reads a relation.
-    reads: bool,
+/// A statement that is executed, with values for its parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct Execution<'a> {
+    pub(crate) statement: &'a Statement,
+    pub(crate) values: &'a [ScalarValue],
+    /// Where its plan is kept; with those of other texts without.
+    pub(crate) own: Option<&'a OwnPlan>,
 }
 
-impl Prepared {
-    /// The table that the statement changes.
-    pub(crate) fn target(&self) -> Option<&str> {
-        self.target.as_deref()
+/// How a statement changes a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Insert,
+    Update,
+    Delete,
+}
+
+impl Change {
+    fn of(statement: &StatementKind) -> Option<Self> {
+        match statement {
+            StatementKind::Insert(_) => Some(Self::Insert),
+            StatementKind::Update(_) => Some(Self::Update),
+            StatementKind::Delete(_) => Some(Self::Delete),
+            _ => None,
+        }
+    }
+}
+
+/// The shape by which the plan of a statement's text is kept; `None` if it is too long for that.
+pub(crate) fn shape_of(text: &str) -> Option<Shape> {
+    (text.len() <= LONGEST).then(|| Shape::of(text).unwrap_or_else(|| Shape::whole(text)))
+}
+
+/// The shape of a text that may be more than one statement; `None` if it takes the parser to find it, or is too long.
+pub(crate) fn shape_before_parsing(text: &str) -> Option<Shape> {
+    (text.len() <= LONGEST).then(|| Shape::of(text)).flatten()
+}
+
+/// A plan that is kept.
+#[derive(Debug)]
+pub(crate) struct KeptPlan {
+    /// Optimised, with open parameters; it scans relations as the planner names them.
+    plan: LogicalPlan,
+    /// The table that the statement changes, if it changes one, and how.
+    target: Option<(String, Change)>,
+    /// For each literal of its shape the type of the parameter that it has become, if it has.
+    literals: Vec<Option<DataType>>,
+    /// Whether it reads a relation.
+    reads: bool,
+    /// What it is, if it finds a row by its key.
+    by_key: Option<KeyRead>,
+}
+
+impl KeptPlan {
+    /// The table that the statement changes, and how.
+    pub(crate) fn target(&self) -> Option<(&str, Change)> {
+        self.target.as_ref().map(|(table, change)| (table.as_str(), *change))
+    }
+
+    /// The values for its parameters: those that are given, and the literals of a statement. `None` if one of these does not fit.
+    pub(super) fn values(&self, given: &[ScalarValue], shape: &Shape) -> Option<Vec<ScalarValue>> {
+        let mut values = Vec::with_capacity(given.len() + self.literals.len());
+        values.extend_from_slice(given);
+        for (data_type, literal) in self.literals.iter().zip(shape.literals()) {
+            values.push(match data_type {
+                Some(data_type) => literal_value(&literal.value, data_type)?,
+                None => ScalarValue::Null,
+            });
+        }
+        Some(values)
     }
 
     /// Whether the statement reads a relation.
@@ -72,32 +137,129 @@ impl Prepared {
 }
 
 impl Reader {
-    /// The plan of a statement for these values. The plan as it is given has open parameters; it is kept if it runs again.
-    pub(crate) fn plan(
+    /// The row of a query whose kept plan finds it by its key; `None` if its plan has to run.
+    pub(crate) fn look_up(
         &self,
-        statement: &Statement,
-        plan: LogicalPlan,
-        target: Option<&str>,
+        plan: &KeptPlan,
         values: &[ScalarValue],
         reading: Reading<'_>,
+    ) -> Result<Option<Rows>> {
+        match (&plan.by_key, reading.transaction) {
+            (Some(by_key), None) => by_key.read(self, values, reading.at_least).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The plan of a statement for its values. The plan as it is given has open parameters; it is kept if it runs again.
+    pub(crate) fn plan(
+        &self,
+        execution: Execution<'_>,
+        plan: LogicalPlan,
+        target: Option<&str>,
+        reading: Reading<'_>,
     ) -> Result<Plan> {
+        let Execution { statement, values, .. } = execution;
         // Plans are dropped by whoever comes by, on whatever stack.
-        let is_small = statement.text.len() <= LONGEST
-            && stack::is_shallow(
-                self.catalog.with_functions(statement.depth) + self.catalog.deepest(),
-            );
-        if is_small && self.plans.is_wanted(statement, values, reading.entries) {
-            // What is wrong with it is found again below, and reported with the values.
-            let prepared =
-                self.prepare(&plan, target, values, reading).ok().flatten().map(Arc::new);
-            let kept = prepared.clone().map_or(Kept::Nothing, Kept::Plan);
-            self.plans.keep(statement, values, reading.entries, kept);
-            if let Some(prepared) = prepared {
-                return prepared.bind(values);
-            }
+        let depth = self.catalog.with_functions(statement.depth) + self.catalog.deepest();
+        if stack::is_shallow(depth)
+            && let Some((kept, values)) = self.keep(execution, &plan, target, reading)
+        {
+            return kept.bind(&values);
         }
         let plan = bind(plan, values)?;
         Ok(if target.is_some() { allow_nulls(plan)?.into() } else { plan.into() })
+    }
+
+    /// Keeps the plan of a statement if it runs again and may be kept. Returns it, with the values that it takes.
+    fn keep(
+        &self,
+        execution: Execution<'_>,
+        plan: &LogicalPlan,
+        target: Option<&str>,
+        reading: Reading<'_>,
+    ) -> Option<(Arc<KeptPlan>, Vec<ScalarValue>)> {
+        let Execution { statement, values, own } = execution;
+        let types: Vec<DataType> = values.iter().map(ScalarValue::data_type).collect();
+        // What is wrong with it is found again when it is planned as it is, and reported with the values.
+        let prepare = |plan: &LogicalPlan, types: &[DataType], literals| {
+            let kind = Change::of(&statement.kind);
+            let target = target.zip(kind).map(|(table, kind)| (table.to_owned(), kind));
+            self.prepare(plan, target, types, literals, reading).ok().flatten().map(Arc::new)
+        };
+        if let Some(own) = own {
+            if !own.is_wanted(values, reading.entries) {
+                return None;
+            }
+            let prepared = prepare(plan, &types, Vec::new());
+            let kept = prepared.clone().map_or(Kept::Nothing, Kept::Plan);
+            own.keep(values, reading.entries, kept);
+            return Some((prepared?, values.to_vec()));
+        }
+        let shape = shape_of(&statement.text)?;
+        let keep = |is_open: &[bool], kept| {
+            self.plans.keep(&shape, is_open, values, reading.entries, kept);
+        };
+        let mut is_open = match self.plans.seen(&shape, values, reading.entries) {
+            Seen::Often => return None,
+            Seen::Never => {
+                let open = parametrized(statement, &shape, values.len(), &|_| true).is_open;
+                keep(&open, Kept::Text);
+                return None;
+            }
+            Seen::Once(is_open) => is_open.to_vec(),
+        };
+        while is_open.contains(&true) {
+            let open = parametrized(statement, &shape, values.len(), &|number| is_open[number]);
+            let Some((plan, literals)) = self.opened(&open, &shape, values.len(), reading) else {
+                break;
+            };
+            let stays = |number: usize| is_open[number] && literals[number].is_none();
+            if !(0..is_open.len()).any(stays) {
+                let own = types.iter().cloned();
+                let all = own.chain(literals.iter().map(|of| of.clone().unwrap_or(DataType::Null)));
+                if let Some(prepared) = prepare(&plan, &all.collect::<Vec<_>>(), literals) {
+                    keep(&is_open, Kept::Plan(prepared.clone()));
+                    let values = prepared.values(values, &shape)?;
+                    return Some((prepared, values));
+                }
+                break;
+            }
+            is_open = literals.iter().map(Option::is_some).collect();
+        }
+        is_open.fill(false);
+        let literals = vec![None; is_open.len()];
+        let mut all = types;
+        all.resize(values.len() + literals.len(), DataType::Null);
+        let prepared = prepare(plan, &all, literals);
+        keep(&is_open, prepared.clone().map_or(Kept::Nothing, Kept::Plan));
+        let prepared = prepared?;
+        let values = prepared.values(values, &shape)?;
+        Some((prepared, values))
+    }
+
+    /// The plan of a statement with parameters in the places of literals, and the types of these where the literals may have them.
+    fn opened(
+        &self,
+        open: &Parametrized,
+        shape: &Shape,
+        parameters: usize,
+        reading: Reading<'_>,
+    ) -> Option<(LogicalPlan, Vec<Option<DataType>>)> {
+        let scope = Scope(reading.entries);
+        let plan = match &open.kind {
+            StatementKind::Query(query) => self.planner.query(query, &scope).ok()?,
+            StatementKind::Insert(insert) => self.planner.insert(insert, &scope).ok()?.plan,
+            StatementKind::Update(update) => self.planner.update(update, &scope).ok()?.plan,
+            StatementKind::Delete(delete) => self.planner.delete(delete, &scope).ok()?.plan,
+            _ => return None,
+        };
+        let literals = shape.literals();
+        let mut types = parameter_types(&plan, parameters + literals.len()).ok()?;
+        let types = types.split_off(parameters).into_iter().zip(literals);
+        let types = types.map(|(known, literal)| {
+            known.filter(|data_type| may_become(&literal.value, data_type))
+        });
+        Some((plan, types.collect()))
     }
 
     /// As [`Reader::plan`], of a statement that changes a table and has more plans, which are not kept.
@@ -121,10 +283,11 @@ impl Reader {
     fn prepare(
         &self,
         plan: &LogicalPlan,
-        target: Option<&str>,
-        values: &[ScalarValue],
+        target: Option<(String, Change)>,
+        types: &[DataType],
+        literals: Vec<Option<DataType>>,
         reading: Reading<'_>,
-    ) -> Result<Option<Prepared>> {
+    ) -> Result<Option<KeptPlan>> {
         if !is_preparable(plan)? {
             return Ok(None);
         }
@@ -135,7 +298,7 @@ impl Reader {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        let mut open = typed(plan.clone(), values)?;
+        let mut open = typed(plan.clone(), types)?;
         if target.is_some() {
             open = allow_nulls(open)?;
         }
@@ -157,8 +320,22 @@ impl Reader {
             }
             (node, _) => Ok(Transformed::no(node)),
         })?;
-        let (plan, target, reads) = (detached.data, target.map(str::to_owned), source.is_some());
-        Ok(finds.then_some(Prepared { plan, target, reads }))
+        if !finds {
+            return Ok(None);
+        }
+        let by_key = match &target {
+            None => self.key_read(&detached.data, reading.entries)?,
+            Some(_) => None,
+        };
+        let (plan, reads) = (detached.data, source.is_some());
+        Ok(Some(KeptPlan { plan, target, literals, reads, by_key }))
+    }
+
+    /// The read by key that a plan is.
+    fn key_read(&self, plan: &LogicalPlan, entries: &Entries) -> Result<Option<KeyRead>> {
+        let names = relations(plan)?;
+        let entry = names.first().and_then(|name| entries.get(name));
+        Ok(entry.and_then(|entry| KeyRead::of(self, plan, entry)))
     }
 }
 
@@ -203,6 +380,7 @@ fn has_parameter(expression: &Expr) -> bool {
 mod tests {
     use alluvium_sql::statement;
 
+    use super::shape_of;
     use crate::Engine;
 
     const TABLES: &str = "
@@ -219,7 +397,12 @@ mod tests {
             session.run_with(&statement, &values).unwrap_or_else(|error| panic!("{sql}: {error}"));
         }
         let entries = engine.instance.definitions.catalog.entries();
-        engine.instance.reader.plans.get(&statement, &values, &entries).is_some()
+        engine
+            .instance
+            .reader
+            .plans
+            .get(&shape_of(sql).expect("it is short"), &values, &entries)
+            .is_some()
     }
 
     #[test]

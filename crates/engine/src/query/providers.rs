@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::planner::CLOCK;
-use datafusion::datasource::TableProvider;
+use datafusion::datasource::{MemTable, TableProvider};
 
 use super::access_path::AccessPath;
+use super::file::Files;
 use super::reader::{Reader, Reading};
 use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
-use crate::catalog::{ARRANGEMENTS, ERRORS, Entry, NamedIndex, TABLES, is_system};
+use crate::catalog::{ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, TABLES, is_system, system};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -138,5 +139,34 @@ impl Reader {
             }
         }
         Ok((providers, time))
+    }
+
+    /// Tables for DataFusion with the columns of these relations, and without rows.
+    pub(super) fn without_rows(
+        &self,
+        names: &[String],
+        entries: &Entries,
+        files: &Files,
+    ) -> Result<Providers> {
+        let mut providers = Providers::new();
+        for name in names {
+            let provider: Arc<dyn TableProvider> = match (files.get(name), entries.get(name)) {
+                (Some(file), _) => {
+                    let (file, formats) = (file.clone(), self.formats.clone());
+                    Arc::new(file::FileTable { file, formats })
+                }
+                (None, Some(entry)) => {
+                    let path = AccessPath { index: None, snapshots: Arc::default() };
+                    let schema = entry.schema.clone();
+                    Arc::new(table::RelationTable::new(schema, 0, vec![path], None))
+                }
+                (None, None) => match system(name) {
+                    Some(schema) => Arc::new(MemTable::try_new(schema.clone(), vec![Vec::new()])?),
+                    None => clock::table(0)?,
+                },
+            };
+            providers.insert(name.clone(), provider);
+        }
+        Ok(providers)
     }
 }

@@ -13,13 +13,16 @@ use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
+use super::providers::Providers;
 use super::{Files, Held, Plan, Plans, QueryEngine, Running, series};
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
+use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
 use crate::session::Rights;
 use crate::source::{Refusals, Registry};
 use crate::transaction::Transaction;
+use crate::view::KeyedRelations;
 use crate::worker::Progress;
 
 /// The result of a query.
@@ -54,6 +57,7 @@ pub(crate) struct Reader {
     pub(crate) planner: Arc<Planner>,
     pub(crate) query: Arc<QueryEngine>,
     pub(crate) plans: Plans,
+    pub(crate) keyed: KeyedRelations,
     pub(crate) sequencer: Arc<Sequencer>,
 }
 
@@ -90,6 +94,17 @@ impl Reader {
     /// The columns of the result of a planned query.
     pub(crate) fn columns(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<SchemaRef> {
         self.query.columns(self.attach(plan, reading)?)
+    }
+
+    /// As [`Reader::columns`], of relations that are not read. The plan may have open parameters with types.
+    pub(crate) fn described(
+        &self,
+        plan: LogicalPlan,
+        entries: &Arc<Entries>,
+        files: &Files,
+    ) -> Result<SchemaRef> {
+        let providers = self.without_rows(&relations(&plan)?, entries, files)?;
+        self.query.described(attached(plan, &providers, 0)?)
     }
 
     /// Counts rows of a result among those that queries hold.
@@ -203,31 +218,36 @@ impl Reader {
     pub(super) fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
         let names = relations(&plan)?;
         let (providers, time) = self.providers(&names, reading)?;
-        let plan = at(plan, time)?;
-        let attached = plan.transform_up_with_subqueries(|node| match node {
-            LogicalPlan::TableScan(scan) => {
-                let source = scan.source.as_ref();
-                let provider = if let Some(series) = source.downcast_ref::<SeriesSource>() {
-                    Some(series::table(series))
-                } else if let Some(literals) = source.downcast_ref::<LiteralRows>() {
-                    let rows = literals.rows().clone();
-                    Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?) as _)
-                } else if let Some(table) = source.downcast_ref::<WorkTable>() {
-                    let rows = CteWorkTable::new(table.name(), table.columns().clone());
-                    Some(Arc::new(rows) as _)
-                } else {
-                    relation(&scan).and_then(|name| providers.get(name)).cloned()
-                };
-                let Some(provider) = provider else {
-                    return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
-                };
-                let source = provider_as_source(provider);
-                Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
-            }
-            node => Ok(Transformed::no(node)),
-        })?;
-        Ok(attached.data)
+        attached(plan, &providers, time)
     }
+}
+
+/// The plan over these relations, at a time.
+fn attached(plan: LogicalPlan, providers: &Providers, time: Moment) -> Result<LogicalPlan> {
+    let plan = at(plan, time)?;
+    let attached = plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::TableScan(scan) => {
+            let source = scan.source.as_ref();
+            let provider = if let Some(series) = source.downcast_ref::<SeriesSource>() {
+                Some(series::table(series))
+            } else if let Some(literals) = source.downcast_ref::<LiteralRows>() {
+                let rows = literals.rows().clone();
+                Some(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?) as _)
+            } else if let Some(table) = source.downcast_ref::<WorkTable>() {
+                let rows = CteWorkTable::new(table.name(), table.columns().clone());
+                Some(Arc::new(rows) as _)
+            } else {
+                relation(&scan).and_then(|name| providers.get(name)).cloned()
+            };
+            let Some(provider) = provider else {
+                return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+            };
+            let source = provider_as_source(provider);
+            Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+        }
+        node => Ok(Transformed::no(node)),
+    })?;
+    Ok(attached.data)
 }
 
 /// The names of the relations and files that a plan scans, each once.

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{LogicalPlan, Values};
 ///
 /// DataFusion gives VALUES the nullability of the columns they go to, and fails on a NULL without being
 /// able to name the table. What goes into a table is checked when it is staged.
-pub(super) fn allow_nulls(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn allow_nulls(plan: LogicalPlan) -> Result<LogicalPlan> {
     let allowed = plan.transform_up(|node| match node {
         LogicalPlan::Values(Values { schema, values }) => {
             let fields = schema.iter().map(|(qualifier, field)| {

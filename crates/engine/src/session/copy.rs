@@ -14,6 +14,7 @@ use crate::connectors::{self, FormatOption};
 use crate::error::{Error, Result};
 use crate::file_access::Purpose;
 use crate::interrupt;
+use crate::query::Execution;
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
 use crate::writer::column_names;
@@ -89,7 +90,7 @@ impl Session {
             .sink(format.map(|format| format.value.as_str()), &path)
             .map_err(|error| at(error, format))?;
         let options = connectors::checked(&options, |name, value| sink.check(name, value))?;
-        let answer = self.answer(statement, query, &[])?;
+        let answer = self.answer(Execution { statement, values: &[], own: None }, query)?;
         let (visibility, schema) = (Visibility::WhenFinished, answer.schema().clone());
         let request = SinkRequest { path, options, schema, visibility, start: None };
         let mut writer = self.instance().connectors.formats.create(&*sink, &request)?;

@@ -1,16 +1,20 @@
 //! Sessions: a client's SQL, statement by statement.
 //!
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
-//! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`], and INSERT, UPDATE and DELETE are in
+//! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`],
+//! and INSERT, UPDATE and DELETE are in
 //! [`write`](mod@write), with [`conflicts`]. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
-//! may do what.
+//! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
+//! run many times.
 
 mod conflicts;
 mod copy;
 mod create_as;
 mod definition;
 mod describe;
+mod description;
 mod outcome;
+mod prepared;
 mod rights;
 mod settings;
 mod write;
@@ -20,17 +24,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alluvium_sql::name;
-use alluvium_sql::planner::{bind, check_parameters};
+use alluvium_sql::planner::{bind, check_parameters, check_values};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{
-    self, ConnectorDefinition, Statement, StatementKind, TableDefinition, TransactionModes, files,
+    self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, TransactionModes,
+    files,
 };
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
 use self::settings::SessionSettings;
 pub(crate) use describe::written;
+pub use description::Description;
 pub use outcome::Outcome;
+pub use prepared::Prepared;
 pub(crate) use rights::Rights;
 
 use crate::catalog::{Catalog, Entries, FileScope};
@@ -41,7 +49,10 @@ use crate::error::{Error, Result};
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
-use crate::query::{File, Files, Reading, Rows, Running, relations};
+use crate::query::{
+    Execution, File, Files, KeptPlan, Reading, Rows, Running, relations, shape_before_parsing,
+    shape_of,
+};
 use crate::transaction::Transaction;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
@@ -123,6 +134,9 @@ impl Session {
     /// Executes statements, one after the other; stops at the first error. The rows of each are computed before the next one
     /// runs, and count meanwhile as memory that queries take; [`Session::run`] leaves them to be pulled.
     pub fn execute(&mut self, sql: &str) -> Result<Vec<Outcome>> {
+        if let Some(ran) = self.run_before_parsing(sql, &[]) {
+            return Ok(vec![ran?.complete()?]);
+        }
         let statements = alluvium_sql::statement::parse(sql);
         statements.map(|statement| self.run(&statement?)?.complete()).collect()
     }
@@ -130,10 +144,9 @@ impl Session {
     /// Executes one statement with values for its parameters: the first for `$1`, and so on, each of a type
     /// that fits where its parameter stands. SELECT, INSERT, UPDATE and DELETE can have parameters.
     pub fn execute_with(&mut self, sql: &str, parameters: &[ScalarValue]) -> Result<Outcome> {
-        let mut statements = alluvium_sql::statement::parse(sql);
-        match (statements.next().transpose()?, statements.next().transpose()?) {
-            (Some(statement), None) => self.run_with(&statement, parameters),
-            _ => Err(Error::sql("one statement is expected here")),
+        match self.run_before_parsing(sql, parameters) {
+            Some(ran) => ran,
+            None => self.run_with(&one_statement(sql)?, parameters),
         }
     }
 
@@ -149,51 +162,112 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let Some(qualified) = self.qualified(statement)? else {
-            return self.perform(statement, parameters, true);
+            return self.perform(Execution { statement, values: parameters, own: None }, true);
         };
-        let performed = self.perform(&qualified.statement, parameters, true);
+        let statement = &qualified.statement;
+        let performed = self.perform(Execution { statement, values: parameters, own: None }, true);
         performed.map_err(|error| error.moved(|position| qualified.moved(position)))
+    }
+
+    /// Runs a text that is not parsed yet from the plan that is kept of its shape; `None` if none is, or if the session has to
+    /// look at the statement: for its rights, its search path, or transactions that only read.
+    fn run_before_parsing(
+        &mut self,
+        sql: &str,
+        parameters: &[ScalarValue],
+    ) -> Option<Result<Outcome>> {
+        if self.rights.is_some() || self.settings.concern_statements() {
+            return None;
+        }
+        let shape = shape_before_parsing(sql)?;
+        check_values(parameters).ok()?;
+        self.within_limits(|session| session.run_shape(sql, &shape, parameters)).transpose()
+    }
+
+    fn run_shape(
+        &mut self,
+        sql: &str,
+        shape: &Shape,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<Outcome>> {
+        let poison = self.instance().poison.clone();
+        poison.check()?;
+        let ran = poison.guard(|| {
+            let outcome = self.run_kept(shape, parameters, || one_statement(sql).ok())?;
+            if outcome.is_some() {
+                self.instance().reader.check_views()?;
+            }
+            Ok(outcome)
+        });
+        ran.map_err(|error| match error {
+            Error::Poisoned { .. } => error,
+            _ => interrupt::reached().unwrap_or_else(|| {
+                let Ok(statement) = one_statement(sql) else { return error };
+                let error = self.located(error, &statement, parameters);
+                self.file_access.worded(error, &self.base).at(statement.position)
+            }),
+        })
+    }
+
+    /// Runs a statement from the plan that is kept of its shape; `None` if none is. It is parsed by `statement` if that is needed.
+    fn run_kept(
+        &mut self,
+        shape: &Shape,
+        parameters: &[ScalarValue],
+        statement: impl FnOnce() -> Option<Statement>,
+    ) -> Result<Option<Outcome>> {
+        let entries = self.instance().definitions.catalog.entries();
+        let kept = self.instance().reader.plans.get(shape, parameters, &entries);
+        let Some((kept, values)) = kept else { return Ok(None) };
+        if kept.target().is_some() {
+            self.before_reading(kept.reads())?;
+            return self.change_kept(shape, parameters);
+        }
+        let rows = self.answer_kept(&kept, &values, &entries, parameters, statement)?;
+        Ok(Some(Outcome::Rows(rows)))
     }
 
     /// Executes a definition that was executed before: what its views fail for is no error of it.
     pub(crate) fn redo(&mut self, statement: &Statement) -> Result<()> {
         self.is_redoing = true;
-        let done = self.perform(statement, &[], false).map(drop);
+        let execution = Execution { statement, values: &[], own: None };
+        let done = self.perform(execution, false).map(drop);
         self.is_redoing = false;
         done
     }
 
-    fn perform(
-        &mut self,
-        statement: &Statement,
-        parameters: &[ScalarValue],
-        checks_views: bool,
-    ) -> Result<Outcome> {
+    fn perform(&mut self, execution: Execution<'_>, checks_views: bool) -> Result<Outcome> {
+        self.within_limits(|session| session.perform_within_limits(execution, checks_views))
+    }
+
+    /// Runs `act` for as long as a statement may take.
+    fn within_limits<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
         match self.settings.deadline() {
-            None => self.perform_within_limits(statement, parameters, checks_views),
-            deadline => interrupt::limited(deadline, || {
-                self.perform_within_limits(statement, parameters, checks_views)
-            }),
+            None => act(self),
+            deadline => interrupt::limited(deadline, || act(self)),
         }
     }
 
     fn perform_within_limits(
         &mut self,
-        statement: &Statement,
-        parameters: &[ScalarValue],
+        execution: Execution<'_>,
         checks_views: bool,
     ) -> Result<Outcome> {
+        let Execution { statement, values: parameters, own } = execution;
         let poison = self.instance().poison.clone();
         poison.check()?;
         let catalog = &self.instance().definitions.catalog;
         let depth = depth(catalog, statement);
         let ran = poison.guard(|| {
             stack::with_room(depth, || {
-                check_parameters(&statement.kind, parameters)?;
+                // Those of a prepared statement have been counted.
+                if own.is_none() {
+                    check_parameters(&statement.kind, parameters)?;
+                }
                 self.check_read_only(&statement.kind)?;
                 self.authorize(statement)?;
                 let outcome = self
-                    .dispatch(statement, parameters)
+                    .run_or_dispatch(execution)
                     .map_err(|error| self.located(error, statement, parameters))?;
                 if checks_views {
                     self.instance().reader.check_views()?;
@@ -210,7 +284,28 @@ impl Session {
         })
     }
 
-    fn dispatch(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
+    /// Runs a statement from its kept plan, if there is one.
+    fn run_or_dispatch(&mut self, execution: Execution<'_>) -> Result<Outcome> {
+        let Execution { statement, values, own } = execution;
+        let may_be_kept = matches!(
+            statement.kind,
+            StatementKind::Query(_)
+                | StatementKind::Insert(_)
+                | StatementKind::Update(_)
+                | StatementKind::Delete(_)
+        );
+        if own.is_none()
+            && may_be_kept
+            && let Some(shape) = shape_of(&statement.text)
+            && let Some(outcome) = self.run_kept(&shape, values, || Some(statement.clone()))?
+        {
+            return Ok(outcome);
+        }
+        self.dispatch(execution)
+    }
+
+    fn dispatch(&mut self, execution: Execution<'_>) -> Result<Outcome> {
+        let Execution { statement, values: parameters, .. } = execution;
         let engine = self.engine.clone();
         let Instance { definitions, writer, connectors, .. } = &*engine.instance;
         match &statement.kind {
@@ -291,15 +386,15 @@ impl Session {
                 // Its own table is one of them.
                 let reads = insert.on.is_some() || statement::relations(&**insert).len() > 1;
                 self.before_reading(reads)?;
-                self.insert(statement, insert, parameters)
+                self.insert(execution, insert)
             }
             StatementKind::Update(update) => {
                 self.before_reading(true)?;
-                self.update(statement, update, parameters)
+                self.update(execution, update)
             }
             StatementKind::Delete(delete) => {
                 self.before_reading(true)?;
-                self.delete(statement, delete, parameters)
+                self.delete(execution, delete)
             }
             StatementKind::CreateTableFrom { name, position, path, options } => {
                 self.outside("CREATE TABLE")?;
@@ -328,9 +423,7 @@ impl Session {
             StatementKind::Begin(modes) => self.begin(*modes),
             StatementKind::Commit => self.commit(),
             StatementKind::Rollback => self.rollback(),
-            StatementKind::Query(query) => {
-                Ok(Outcome::Rows(self.answer(statement, query, parameters)?))
-            }
+            StatementKind::Query(query) => Ok(Outcome::Rows(self.answer(execution, query)?)),
             StatementKind::ShowTables => {
                 describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())
             }
@@ -437,21 +530,16 @@ impl Session {
     }
 
     /// The rows of a query, once inputs have started or, if the session awaits them, come to their ends.
-    fn answer(
-        &self,
-        statement: &Statement,
-        query: &ast::Query,
-        parameters: &[ScalarValue],
-    ) -> Result<Rows> {
+    fn answer(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
         let Instance { definitions: Definitions { catalog, planner, .. }, reader, .. } =
             self.instance();
-        let entries = catalog.entries();
-        if let Some(prepared) = reader.plans.get(statement, parameters, &entries) {
-            self.before_reading(prepared.reads())?;
-            let files = Files::new();
-            let reading = self.reading_of_query(&entries, &files);
-            let running = reader.start(prepared.bind(parameters)?, reading)?;
-            return self.rows(running, statement, parameters);
+        let Execution { statement, values, own } = execution;
+        let entries = self.entries(execution)?;
+        let located = || Some(statement.clone());
+        if let Some(own) = own
+            && let Some(kept) = own.get(values, &entries)
+        {
+            return self.answer_kept(&kept, values, &entries, values, located);
         }
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
@@ -459,28 +547,48 @@ impl Session {
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
         let reading = self.reading_of_query(&entries, &files);
-        let plan = reader.plan(statement, plan, None, parameters, reading)?;
-        self.rows(reader.start(plan, reading)?, statement, parameters)
+        let plan = reader.plan(execution, plan, None, reading)?;
+        self.rows(reader.start(plan, reading)?, depth(catalog, statement), values, located)
     }
 
-    /// The rows of a query that runs. The first ones are computed here; errors of the others have positions as those of the
-    /// statement have.
+    /// The rows of a query with a kept plan, which takes these values; `statement` and `parameters` are as for [`Session::rows`].
+    fn answer_kept(
+        &self,
+        kept: &KeptPlan,
+        values: &[ScalarValue],
+        entries: &Arc<Entries>,
+        parameters: &[ScalarValue],
+        statement: impl FnOnce() -> Option<Statement>,
+    ) -> Result<Rows> {
+        let reader = &self.instance().reader;
+        self.before_reading(kept.reads())?;
+        let files = Files::new();
+        let reading = self.reading_of_query(entries, &files);
+        if let Some(rows) = reader.look_up(kept, values, reading)? {
+            return Ok(rows.with_written_names());
+        }
+        // Plans are kept of shallow statements only.
+        self.rows(reader.start(kept.bind(values)?, reading)?, 0, parameters, statement)
+    }
+
+    /// The rows of a query that runs, of a statement with so many levels. The first ones are computed here; errors of the others
+    /// have positions as those of the statement have, which is made only if there are such.
     fn rows(
         &self,
         running: Running,
-        statement: &Statement,
+        depth: usize,
         parameters: &[ScalarValue],
+        statement: impl FnOnce() -> Option<Statement>,
     ) -> Result<Rows> {
-        let Instance { definitions, poison, .. } = self.instance();
-        let depth = depth(&definitions.catalog, statement);
-        let rows = Rows::of(running, poison, depth)?.with_written_names();
+        let rows = Rows::of(running, &self.instance().poison, depth)?.with_written_names();
         Ok(rows.located(|| {
             let (engine, base) = (self.engine.clone(), self.base.clone());
             let access = self.file_access.clone();
-            let (statement, parameters) = (statement.clone(), parameters.to_vec());
+            let (statement, parameters) = (statement(), parameters.to_vec());
             move |error| {
+                let Some(statement) = &statement else { return access.worded(error, &base) };
                 let paths = Paths { base: &base, access: &access };
-                let ran = (&statement, &parameters[..]);
+                let ran = (statement, &parameters[..]);
                 let error = located(&engine.instance, paths, (None, None), ran, error);
                 access.worded(error, &base).at(statement.position)
             }
@@ -588,12 +696,10 @@ fn located(
     (statement, parameters): (&Statement, &[ScalarValue]),
     error: Error,
 ) -> Error {
-    let (Error::Sql { message, position: None } | Error::Data { message, position: None }) = &error
-    else {
+    if !has_no_place(&error) {
         return error;
-    };
-    let Definitions { catalog, planner, .. } = &instance.definitions;
-    let entries = catalog.entries();
+    }
+    let entries = instance.definitions.catalog.entries();
     let files = match &statement.kind {
         StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
             paths.files(instance, query)
@@ -602,14 +708,42 @@ fn located(
         _ => Ok(Files::new()),
     };
     let Ok(files) = files else { return error };
-    let scope = FileScope { entries: &entries, files: &files };
     // Which rows there are does not matter.
     let reading = Reading { entries: &entries, files: &files, at_least: 0, transaction, rights };
     let check = |plan| instance.reader.failure(plan, parameters, reading);
-    match planner.culprit(&statement.kind, &scope, message, &check) {
+    located_by(instance, error, statement, FileScope { entries: &entries, files: &files }, &check)
+}
+
+/// As [`located`], over these relations, where `check` says why a plan fails.
+fn located_by(
+    instance: &Instance,
+    error: Error,
+    statement: &Statement,
+    scope: FileScope<'_>,
+    check: &dyn Fn(LogicalPlan) -> Option<String>,
+) -> Error {
+    if !has_no_place(&error) {
+        return error;
+    }
+    let planner = &instance.definitions.planner;
+    match planner.culprit(&statement.kind, &scope, &error.to_string(), check) {
         Some(culprit) => error.at(culprit),
         None => error,
     }
+}
+
+/// The statement of a text that has one.
+fn one_statement(sql: &str) -> Result<Statement> {
+    let mut statements = alluvium_sql::statement::parse(sql);
+    match (statements.next().transpose()?, statements.next().transpose()?) {
+        (Some(statement), None) => Ok(statement),
+        _ => Err(Error::sql("one statement is expected here")),
+    }
+}
+
+/// Whether an error could have a place in a statement, and has none.
+fn has_no_place(error: &Error) -> bool {
+    matches!(error, Error::Sql { position: None, .. } | Error::Data { position: None, .. })
 }
 
 fn no_transaction(statement: &str) -> Error {

@@ -1,7 +1,9 @@
 //! INSERT, UPDATE and DELETE.
 
-use alluvium_sql::planner::{PlannedWrite, Returning};
-use alluvium_sql::statement::Statement;
+use std::sync::Arc;
+
+use alluvium_sql::planner::{OnConflict, PlannedWrite, Returning};
+use alluvium_sql::statement::Shape;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -11,19 +13,65 @@ use datafusion::sql::sqlparser::ast;
 use super::conflicts::Conflicts;
 use super::{Outcome, Session};
 use crate::catalog::{Entries, FileScope, Scope};
-use crate::error::Result;
-use crate::query::{Answer, Files, Held, Reader, Reading, Rows};
+use crate::error::{Error, Result};
+use crate::query::{Answer, Change, Execution, Files, Held, Plan, Reader, Reading, Rows};
 use crate::transaction::{Staging, Transaction};
 
+/// A statement that writes, once it is planned.
+struct Write {
+    table: String,
+    change: Change,
+    /// The rows that it changes.
+    plan: Plan,
+    on_conflict: Option<OnConflict>,
+    returning: Option<Returning>,
+    files: Files,
+}
+
+impl Write {
+    /// One that only changes rows.
+    fn of_rows(table: String, plan: Plan, change: Change) -> Self {
+        Self { table, change, plan, on_conflict: None, returning: None, files: Files::new() }
+    }
+}
+
+/// What a statement has changed.
+#[derive(Default)]
+struct Changed {
+    rows: u64,
+    /// What RETURNING says of it.
+    returned: Option<Answer>,
+}
+
+impl Changed {
+    fn outcome(self, epoch: Option<Epoch>) -> Outcome {
+        match self.returned {
+            Some(Answer { schema, batches }) => Outcome::Rows(Rows::new(schema, batches)),
+            None => Outcome::Changed { rows: self.rows, epoch },
+        }
+    }
+}
+
 /// Stages the rows of a plan. Returns those of the table that RETURNING shows.
-type Stage = fn(&mut Staging<'_>, RecordBatch) -> Result<RecordBatch>;
+fn stage(change: Change, staging: &mut Staging<'_>, rows: &RecordBatch) -> Result<RecordBatch> {
+    match change {
+        Change::Insert => staging.insert(rows.columns()),
+        Change::Delete => staging.delete(rows.columns()),
+        // All old rows are deleted before any new row is inserted, because a row may take another row's old key.
+        Change::Update => {
+            let (old, new) = rows.columns().split_at(rows.num_columns() / 2);
+            staging.delete(old)?;
+            staging.check_late(new)?;
+            staging.insert(new)
+        }
+    }
+}
 
 impl Session {
     pub(super) fn insert(
         &mut self,
-        statement: &Statement,
+        execution: Execution<'_>,
         insert: &ast::Insert,
-        parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
             let files = session.files(insert)?;
@@ -31,110 +79,135 @@ impl Session {
             let planned = session.instance().definitions.planner.insert(insert, &scope)?;
             Ok((planned, files))
         };
-        self.change(statement, parameters, plan, |staging, rows| staging.insert(rows.columns()))
+        self.change(execution, plan, Change::Insert)
     }
 
     pub(super) fn delete(
         &mut self,
-        statement: &Statement,
+        execution: Execution<'_>,
         delete: &ast::Delete,
-        parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
             let planned = session.instance().definitions.planner.delete(delete, &Scope(entries))?;
             Ok((planned, Files::new()))
         };
-        self.change(statement, parameters, plan, |staging, rows| staging.delete(rows.columns()))
+        self.change(execution, plan, Change::Delete)
     }
 
-    /// All old rows are deleted before any new row is inserted, because a row may take another row's old key.
     pub(super) fn update(
         &mut self,
-        statement: &Statement,
+        execution: Execution<'_>,
         update: &ast::Update,
-        parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         let plan = |session: &Self, entries: &Entries| {
             let planned = session.instance().definitions.planner.update(update, &Scope(entries))?;
             Ok((planned, Files::new()))
         };
-        self.change(statement, parameters, plan, |staging, rows| {
-            let width = rows.num_columns() / 2;
-            let (old, new) = rows.columns().split_at(width);
-            staging.delete(old)?;
-            staging.check_late(new)?;
-            staging.insert(new)
-        })
+        self.change(execution, plan, Change::Update)
     }
 
     /// Runs the plan of a statement that writes, inside the open transaction or one of its own, and passes its result to
     /// `stage`, batch by batch. On an error nothing is staged.
     fn change(
         &mut self,
-        statement: &Statement,
-        parameters: &[ScalarValue],
+        execution: Execution<'_>,
         plan: impl FnOnce(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
-        stage: Stage,
+        change: Change,
     ) -> Result<Outcome> {
-        let ((rows, returned), epoch) = self.in_one_transaction(|session| {
-            let entries = session.instance().definitions.catalog.entries();
+        let parameters = execution.values;
+        let (changed, epoch) = self.in_one_transaction(|session| {
+            let entries = session.entries(execution)?;
             let reader = &session.instance().reader;
-            let prepared = reader.plans.get(statement, parameters, &entries);
-            let prepared = prepared.and_then(|plan| Some((plan.target()?.to_owned(), plan)));
-            let (mut on_conflict, mut returning) = (None, None);
-            let (target, plan, files) = match prepared {
-                Some((target, plan)) => (target, plan.bind(parameters)?, Files::new()),
-                None => {
-                    let (planned, files) = plan(session, &entries)?;
-                    let PlannedWrite { table, plan, .. } = planned;
-                    (on_conflict, returning) = (planned.on_conflict, planned.returning);
-                    let reading = session.reading(&entries, &files);
-                    let plan = match (&on_conflict, &returning) {
-                        (None, None) => {
-                            reader.plan(statement, plan, Some(&table), parameters, reading)?
-                        }
-                        _ => reader.plan_once(plan, parameters)?,
-                    };
-                    (table, plan, files)
-                }
-            };
-            let (Some(table), Some(transaction)) = (entries.get(&target), &session.transaction)
-            else {
-                return Ok((0, None));
-            };
-            let mut staging = transaction.begin_staging(table);
+            if let Some(own) = execution.own
+                && let Some(kept) = own.get(parameters, &entries)
+                && let Some((table, _)) = kept.target()
+            {
+                let write = Write::of_rows(table.to_owned(), kept.bind(parameters)?, change);
+                return session.stage(write, &entries);
+            }
+            let (planned, files) = plan(session, &entries)?;
+            let PlannedWrite { table, plan, on_conflict, returning } = planned;
             let reading = session.reading(&entries, &files);
-            let conflicts = on_conflict.map(|on_conflict| {
-                Conflicts::new(reader, reading, table, on_conflict.bind(parameters)?)
-            });
-            let mut conflicts = conflicts.transpose()?;
-            let returned = returning.map(|returning| {
-                Returned::new(reader, reading, &table.schema, returning.bind(parameters)?)
-            });
-            let mut returned = returned.transpose()?;
-            let mut count = 0;
-            reader.evaluate_each(plan, reading, &mut |rows| {
-                let changed = match &mut conflicts {
-                    Some(conflicts) => conflicts.stage(&mut staging, &rows)?,
-                    None => vec![stage(&mut staging, rows)?],
-                };
-                for rows in changed {
-                    count += rows.num_rows() as u64;
-                    if let Some(returned) = &mut returned {
-                        returned.add(&rows)?;
-                    }
-                }
-                Ok(())
-            })?;
-            let answer = returned.map(|returned| returned.answer);
-            drop(conflicts);
-            session.finish_staging(staging)?;
-            Ok((count, answer))
+            let plan = match (&on_conflict, &returning) {
+                (None, None) => reader.plan(execution, plan, Some(&table), reading)?,
+                _ => reader.plan_once(plan, parameters)?,
+            };
+            let on_conflict = on_conflict.map(|on_conflict| on_conflict.bind(parameters));
+            let returning = returning.map(|returning| returning.bind(parameters));
+            let write = Write {
+                table,
+                change,
+                plan,
+                on_conflict: on_conflict.transpose()?,
+                returning: returning.transpose()?,
+                files,
+            };
+            session.stage(write, &entries)
         })?;
-        Ok(match returned {
-            Some(Answer { schema, batches }) => Outcome::Rows(Rows::new(schema, batches)),
-            None => Outcome::Changed { rows, epoch },
-        })
+        Ok(changed.outcome(epoch))
+    }
+
+    /// Runs a statement that writes from the plan that is kept of its shape. `None` if none is, or not any more.
+    pub(super) fn change_kept(
+        &mut self,
+        shape: &Shape,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<Outcome>> {
+        let key = self.key.clone();
+        let mut is_kept = true;
+        let changed = self.in_one_transaction(|session| {
+            let entries = session.instance().definitions.catalog.entries();
+            let kept = session.instance().reader.plans.get(shape, parameters, &entries);
+            let target = kept.as_ref().and_then(|(kept, _)| kept.target());
+            let (Some((kept, values)), Some((table, change))) = (&kept, target) else {
+                is_kept = false;
+                return Err(Error::sql("there has been a definition"));
+            };
+            let write = Write::of_rows(table.to_owned(), kept.bind(values)?, change);
+            session.stage(write, &entries)
+        });
+        if !is_kept {
+            // The transaction that has it was rolled back.
+            self.key = key;
+            return Ok(None);
+        }
+        let (changed, epoch) = changed?;
+        Ok(Some(changed.outcome(epoch)))
+    }
+
+    /// Stages what a statement changes.
+    fn stage(&mut self, write: Write, entries: &Arc<Entries>) -> Result<Changed> {
+        let Write { table, change, plan, on_conflict, returning, files } = write;
+        let reader = &self.instance().reader;
+        let (Some(table), Some(transaction)) = (entries.get(&table), &self.transaction) else {
+            return Ok(Changed::default());
+        };
+        let mut staging = transaction.begin_staging(table);
+        let reading = self.reading(entries, &files);
+        let conflicts =
+            on_conflict.map(|on_conflict| Conflicts::new(reader, reading, table, on_conflict));
+        let mut conflicts = conflicts.transpose()?;
+        let returned =
+            returning.map(|returning| Returned::new(reader, reading, &table.schema, returning));
+        let mut returned = returned.transpose()?;
+        let mut rows = 0;
+        reader.evaluate_each(plan, reading, &mut |batch| {
+            let changed = match &mut conflicts {
+                Some(conflicts) => conflicts.stage(&mut staging, &batch)?,
+                None => vec![stage(change, &mut staging, &batch)?],
+            };
+            for changed in changed {
+                rows += changed.num_rows() as u64;
+                if let Some(returned) = &mut returned {
+                    returned.add(&changed)?;
+                }
+            }
+            Ok(())
+        })?;
+        let returned = returned.map(|returned| returned.answer);
+        drop(conflicts);
+        self.finish_staging(staging)?;
+        Ok(Changed { rows, returned })
     }
 
     /// Runs `act` inside the open transaction. Without one, it begins a transaction, and commits it if `act` succeeds or

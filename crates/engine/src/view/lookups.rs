@@ -120,7 +120,7 @@ mod tests {
         builder.push(b"key", b"", &0, 1);
         let until = |epoch| Antichain::from_elem(epoch);
         let batch = builder.finish(Description::new(until(0), until(1), until(0)));
-        snapshot::Lookups::new(vec![Snapshot::of(vec![batch], layout, &context)], epoch, &[0])
+        snapshot::Lookups::new(vec![Snapshot::of(vec![batch], layout, &context)], epoch)
     }
 
     #[test]

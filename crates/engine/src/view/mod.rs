@@ -2,31 +2,28 @@
 //!
 //! A read pins the relation's batches, seeks in them and decodes what it finds: no statement is planned, and the
 //! only lock is that of the workers' progress, held while references are counted up. `lookups` keeps a version pinned for point
-//! reads until there is another one.
+//! reads until there is another one. A relation that is read so is `keyed`, once for all views and kept plans that read it.
 
 mod key;
+mod keyed;
 mod lookups;
 
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
-use alluvium_dataflow::snapshot::{self, Snapshot};
-use alluvium_sql::catalog::KEEPING;
+use alluvium_dataflow::key_ranges::KeyRanges;
+use alluvium_dataflow::snapshot;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use datafusion::scalar::ScalarValue;
 
-use self::key::Key;
-use self::lookups::Lookups;
-use crate::catalog::{Definition, Entry, RelationKind, Table};
+pub(crate) use self::keyed::{Keyed, KeyedRelations};
+use crate::catalog::Entry;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::query::Rows;
-use crate::worker::{DataflowId, Reader};
 
 /// A table or a materialized view, to be read by key from any thread.
 ///
@@ -46,66 +43,33 @@ pub struct View {
 
 struct Inner {
     engine: Engine,
-    name: String,
-    id: DataflowId,
-    schema: SchemaRef,
+    relation: Arc<Keyed>,
+    /// All columns.
     columns: Vec<usize>,
-    key: Key,
-    lookups: Arc<Lookups>,
-}
-
-/// A version of the relation.
-struct Pinned {
-    epoch: Epoch,
-    /// One per worker.
-    snapshots: Vec<Snapshot>,
 }
 
 impl View {
     /// The table or view that `entry` is.
     pub(crate) fn new(engine: Engine, entry: &Entry) -> Result<Self> {
-        let name = entry.name.clone();
-        entry.check_runs()?;
-        if let Definition::Table(Table { kept: false, .. }) = &entry.definition {
-            return Err(Error::sql(format!("\"{name}\" keeps no rows to read: {KEEPING}")));
-        }
-        let id = match (entry.kind(), entry.dataflow()) {
-            (RelationKind::Table | RelationKind::MaterializedView, Some(id)) => id,
-            (kind, _) => {
-                return Err(Error::sql(format!(
-                    "\"{name}\" is a {}, which keeps no rows to read; CREATE MATERIALIZED VIEW makes one that does",
-                    kind.noun()
-                )));
-            }
-        };
-        let pinned = engine.instance.reader.progress.pin_one(id, 0)?;
-        let snapshots = pinned.map(|(_, snapshots)| snapshots).unwrap_or_default();
-        let layout = snapshots.first().map(Snapshot::layout).ok_or_else(|| dropped(&name))?;
-        let encoder = KeyEncoder::new(layout)
-            .map_err(|error| Error::sql(format!("\"{name}\" cannot be read by key: {error}")))?;
-        let schema = entry.schema.clone();
-        let key = Key::new(encoder, layout.sorted_by().to_vec(), schema.clone());
-        let columns = (0..schema.fields().len()).collect();
-        let lookups = Arc::new(Lookups::new());
-        let told: Arc<dyn Reader> = lookups.clone();
-        engine.instance.reader.progress.tell(id, Arc::downgrade(&told));
-        let inner = Arc::new(Inner { engine, name, id, schema, columns, key, lookups });
+        let relation = engine.instance.reader.keyed(entry)?;
+        let columns = (0..relation.schema().fields().len()).collect();
+        let inner = Arc::new(Inner { engine, relation, columns });
         Ok(Self { inner, is_stale: false })
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.inner.name
+        self.inner.relation.name()
     }
 
     /// The columns of its rows.
     pub fn schema(&self) -> &SchemaRef {
-        &self.inner.schema
+        self.inner.relation.schema()
     }
 
     /// The columns that rows are found by, in order; none if it has no key.
     pub fn key(&self) -> &[usize] {
-        self.inner.key.columns()
+        self.inner.relation.key()
     }
 
     /// The same view, whose reads do not wait: they answer as of the last complete epoch, and so may miss the newest
@@ -122,23 +86,14 @@ impl View {
     /// would change it, if there are more values than key columns, or if the view has no key.
     pub fn get(&self, key: &[ScalarValue]) -> Result<RecordBatch> {
         self.guard(|| {
-            let ranges = self.inner.key.prefix(key)?;
-            let Inner { engine, schema, columns, lookups, .. } = &*self.inner;
+            let Inner { engine, relation, columns } = &*self.inner;
             if key.len() < self.key().len() {
-                return one(schema, self.rows(&ranges)?);
+                return one(relation.schema(), self.rows(&relation.prefix(key)?)?);
             }
             engine.instance.poison.check()?;
             let at_least = self.at_least()?;
-            let pin = || {
-                let Pinned { epoch, snapshots } = self.pin(at_least)?;
-                Ok(snapshot::Lookups::new(snapshots, epoch, columns))
-            };
-            let read = lookups.read(at_least, pin, |lookups| match lookups.read(&ranges) {
-                Some(rows) => one(schema, rows),
-                None => Err(dropped(&self.inner.name)),
-            })?;
-            // Another thread reads what this one would.
-            read.unwrap_or_else(|| one(schema, self.rows(&ranges)?))
+            let row = relation.get(&engine.instance.reader, key, columns, at_least)?;
+            Ok(row.unwrap_or_else(|| RecordBatch::new_empty(relation.schema().clone())))
         })
     }
 
@@ -150,18 +105,17 @@ impl View {
     /// Fails as [`View::get`] does.
     pub fn range(&self, low: Bound<&[ScalarValue]>, high: Bound<&[ScalarValue]>) -> Result<Rows> {
         self.guard(|| {
-            let ranges = self.inner.key.between(low, high)?;
-            let Inner { engine, schema, .. } = &*self.inner;
+            let Inner { engine, relation, .. } = &*self.inner;
+            let ranges = relation.between(low, high)?;
             let memory = engine.instance.reader.query.memory();
             let rows = self.rows(&ranges)?;
-            Ok(Rows::read(schema.clone(), rows, memory, &engine.instance.poison))
+            Ok(Rows::read(relation.schema().clone(), rows, memory, &engine.instance.poison))
         })
     }
 
     fn rows(&self, ranges: &KeyRanges) -> Result<snapshot::Rows> {
-        let Pinned { epoch, snapshots } = self.pin(self.at_least()?)?;
-        let rows = Snapshot::read_ranges(&snapshots, epoch, &self.inner.columns, ranges);
-        rows.ok_or_else(|| dropped(&self.inner.name))
+        let Inner { engine, relation, columns } = &*self.inner;
+        relation.rows(&engine.instance.reader, ranges, columns, self.at_least()?)
     }
 
     /// The epoch that a read has to see.
@@ -171,32 +125,18 @@ impl View {
         Ok(if self.is_stale { reader.progress.complete() } else { reader.last() })
     }
 
-    fn pin(&self, at_least: Epoch) -> Result<Pinned> {
-        let reader = &self.inner.engine.instance.reader;
-        let pinned = reader.progress.pin_one(self.inner.id, at_least)?;
-        let (epoch, snapshots) = pinned.ok_or_else(|| dropped(&self.inner.name))?;
-        Ok(Pinned { epoch, snapshots })
-    }
-
     fn guard<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
         self.inner.engine.instance.poison.guard(read)
     }
 }
 
 /// All rows as one batch.
-fn one(schema: &SchemaRef, mut rows: impl Iterator<Item = RecordBatch>) -> Result<RecordBatch> {
-    let Some(first) = rows.next() else { return Ok(RecordBatch::new_empty(schema.clone())) };
-    let Some(second) = rows.next() else { return Ok(first) };
-    let all: Vec<RecordBatch> = [first, second].into_iter().chain(rows).collect();
-    Ok(concat_batches(schema, &all)?)
-}
-
-fn dropped(name: &str) -> Error {
-    Error::sql(format!("\"{name}\" has been dropped"))
+fn one(schema: &SchemaRef, rows: impl Iterator<Item = RecordBatch>) -> Result<RecordBatch> {
+    Ok(keyed::all(rows)?.unwrap_or_else(|| RecordBatch::new_empty(schema.clone())))
 }
 
 impl fmt::Debug for View {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("View").field("name", &self.inner.name).finish_non_exhaustive()
+        formatter.debug_struct("View").field("name", &self.name()).finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@ mod create_as;
 mod dealt;
 mod deep;
 mod definitions;
+mod describe;
 mod durable;
 mod error_texts;
 mod explain_state;

@@ -52,6 +52,11 @@ impl OnConflict {
         &self.key
     }
 
+    /// The query before its rows are known.
+    pub(super) fn plan(&self) -> &LogicalPlan {
+        &self.plan
+    }
+
     /// With values for its parameters.
     pub fn bind(self, values: &[ScalarValue]) -> Result<OnConflict> {
         Ok(OnConflict { plan: bind(self.plan, values)?, ..self })

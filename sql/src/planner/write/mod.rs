@@ -16,13 +16,15 @@ pub(super) mod statement_rows;
 mod target;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::LogicalPlan;
 
 pub(super) use self::change::{delete, update};
 pub use self::conflict::OnConflict;
 pub(super) use self::insert::insert;
-use super::parameters::bind;
+use super::parameter_types::parameter_types;
+use super::parameters::{bind, typed};
 use crate::error::{Error, Result};
 
 /// The rows with which a statement changes a table.
@@ -38,6 +40,16 @@ pub struct PlannedWrite {
     pub returning: Option<Returning>,
 }
 
+impl PlannedWrite {
+    /// The types of so many parameters of the statement, by place; `None` where nothing tells.
+    pub fn parameter_types(&self, count: usize) -> Result<Vec<Option<DataType>>> {
+        let on_conflict = self.on_conflict.as_ref().map(OnConflict::plan);
+        let returning = self.returning.as_ref().map(|returning| &returning.plan);
+        let plans = [Some(&self.plan), on_conflict, returning].into_iter().flatten();
+        parameter_types(&plans.collect::<Vec<_>>(), count)
+    }
+}
+
 /// RETURNING: a query of the rows that a statement changed.
 #[derive(Clone, Debug)]
 pub struct Returning {
@@ -48,6 +60,11 @@ impl Returning {
     /// With values for its parameters.
     pub fn bind(self, values: &[ScalarValue]) -> Result<Returning> {
         Ok(Returning { plan: bind(self.plan, values)? })
+    }
+
+    /// With open parameters of these types, but where the context asks for others.
+    pub fn typed(self, types: &[DataType]) -> Result<Returning> {
+        Ok(Returning { plan: typed(self.plan, types)? })
     }
 
     /// The query of these rows, which have the columns of the table.

@@ -108,6 +108,12 @@ impl SessionSettings {
         }
     }
 
+    /// Whether what a statement means or may do depends on the session: on a search path, or on transactions that only read.
+    pub(super) fn concern_statements(&self) -> bool {
+        let Effects { is_read_only, others_are_read_only, search_path, .. } = &self.effects;
+        *is_read_only || *others_are_read_only || search_path.is_some()
+    }
+
     /// The open transaction has ended.
     pub(super) fn end_transaction(&mut self, is_committed: bool) {
         if let Some(Around { rolled_back, committed }) = self.around.take() {

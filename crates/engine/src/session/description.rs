@@ -1,0 +1,256 @@
+//! What a statement takes and returns, before it runs.
+
+use std::sync::Arc;
+
+use alluvium_sql::planner::{PlannedWrite, as_written, parameter_count, parameter_types, typed};
+use alluvium_sql::stack;
+use alluvium_sql::statement::{Qualified, Statement, StatementKind};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::logical_expr::LogicalPlan;
+
+use super::{Outcome, Session, depth, describe, located_by, one_statement};
+use crate::catalog::{Entries, FileScope, Scope};
+use crate::definitions::Definitions;
+use crate::error::{Error, Result};
+use crate::query::{Files, allow_nulls};
+
+/// The column of an EXPLAIN, as Postgres calls it.
+const PLAN: &str = "QUERY PLAN";
+
+/// The parameters that a statement takes and the columns that it returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The type of each parameter, `$1` first: that of the column or expression with which it is compared or computed, or of
+    /// the column that it is written to. `None` where nothing tells: values of any type are taken there. A client that has
+    /// to name a type says VARCHAR, as Postgres does.
+    pub parameters: Vec<Option<DataType>>,
+    /// The columns of the result, with their names, types, and whether they may be NULL, as what is computed of a parameter may;
+    /// `None` of a statement that returns no rows. What takes its type from a parameter that has none is VARCHAR.
+    pub columns: Option<SchemaRef>,
+}
+
+impl Session {
+    /// Describes one statement without running it: nothing is started, read or changed. Of the files that a query names, the
+    /// columns are looked up.
+    ///
+    /// Queries, SHOW, DESCRIBE, and changes with RETURNING have columns; so have EXPLAIN, which returns one text, and SUBSCRIBE,
+    /// with those of its relation. Parameters are numbered from `$1` without gaps.
+    ///
+    /// Fails for what the session may not do, and where the statement would for what can be known before it runs, at the same place.
+    pub fn describe(&mut self, sql: &str) -> Result<Description> {
+        self.described_text(sql).map(|(_, _, description)| description)
+    }
+
+    /// The statement that a text is, with the schemas of the search path; what its names were completed by, and its
+    /// description over the relations of before that.
+    pub(super) fn described_text(
+        &mut self,
+        sql: &str,
+    ) -> Result<(Statement, Option<Qualified>, Description)> {
+        self.within_limits(|session| session.described_text_within_limits(sql))
+    }
+
+    fn described_text_within_limits(
+        &mut self,
+        sql: &str,
+    ) -> Result<(Statement, Option<Qualified>, Description)> {
+        let statement = one_statement(sql)?;
+        let entries = self.instance().definitions.catalog.entries();
+        let Some(qualified) = self.qualified(&statement)? else {
+            self.authorize(&statement).map_err(|error| error.at(statement.position))?;
+            let description = self.describe_statement(&statement, &entries)?;
+            return Ok((statement, None, description));
+        };
+        let completed = qualified.statement.clone();
+        let described = self
+            .authorize(&completed)
+            .map_err(|error| error.at(completed.position))
+            .and_then(|()| self.describe_statement(&completed, &entries));
+        let described =
+            described.map_err(|error| error.moved(|position| qualified.moved(position)))?;
+        Ok((completed, Some(qualified), described))
+    }
+
+    /// Describes a statement over these relations.
+    pub(super) fn describe_statement(
+        &self,
+        statement: &Statement,
+        entries: &Arc<Entries>,
+    ) -> Result<Description> {
+        let poison = &self.instance().poison;
+        poison.check()?;
+        let depth = depth(&self.instance().definitions.catalog, statement);
+        let described = poison.guard(|| {
+            stack::with_room(depth, || {
+                let count = parameter_count(&statement.kind)?;
+                self.described(statement, count, entries)
+            })
+        });
+        described.map_err(|error| error.at(statement.position))
+    }
+
+    fn described(
+        &self,
+        statement: &Statement,
+        count: usize,
+        entries: &Arc<Entries>,
+    ) -> Result<Description> {
+        let Definitions { catalog, planner, .. } = &self.instance().definitions;
+        let without_parameters =
+            |columns| Ok(Description { parameters: Vec::new(), columns: Some(columns) });
+        match &statement.kind {
+            StatementKind::Query(query) => {
+                let files = self.files(query)?;
+                let plan = planner.query(query, &FileScope { entries, files: &files })?;
+                let parameters = parameter_types(&plan, count)?;
+                let types = or_text(&parameters);
+                let columns = self.columns(&plan, &types, entries, &files);
+                let check =
+                    |plan| Some(self.columns(&plan, &types, entries, &files).err()?.to_string());
+                let columns = columns.map_err(|error| {
+                    self.located_over((entries, &files), statement, error, &check)
+                })?;
+                let columns = as_written(&columns).unwrap_or(columns);
+                Ok(Description { parameters, columns: Some(columns) })
+            }
+            StatementKind::ExplainSelect(query) => {
+                let files = self.files(query)?;
+                let plan = planner.query(query, &FileScope { entries, files: &files })?;
+                Ok(Description {
+                    parameters: parameter_types(&plan, count)?,
+                    columns: Some(text(PLAN)),
+                })
+            }
+            StatementKind::CreateTableAs { query, .. } => {
+                let files = self.files(query)?;
+                let plan = planner.query(query, &FileScope { entries, files: &files })?;
+                Ok(Description { parameters: parameter_types(&plan, count)?, columns: None })
+            }
+            StatementKind::Insert(insert) => {
+                let files = self.files(&**insert)?;
+                let scope = FileScope { entries, files: &files };
+                let planned = planner.insert(insert, &scope)?;
+                self.described_write(statement, planned, count, entries, &files)
+            }
+            StatementKind::Update(update) => {
+                let planned = planner.update(update, &Scope(entries))?;
+                self.described_write(statement, planned, count, entries, &Files::new())
+            }
+            StatementKind::Delete(delete) => {
+                let planned = planner.delete(delete, &Scope(entries))?;
+                self.described_write(statement, planned, count, entries, &Files::new())
+            }
+            StatementKind::ShowTables => {
+                without_parameters(schema_of(describe::show_tables(&Entries::default(), None)?))
+            }
+            StatementKind::Show { name, position } => {
+                without_parameters(schema_of(self.show(name.as_deref(), *position)?))
+            }
+            StatementKind::Describe { name, position } => {
+                let entry = catalog.get(name).map_err(|error| error.at(*position))?;
+                without_parameters(schema_of(describe::describe(&entry)?))
+            }
+            StatementKind::Subscribe { name, position } => {
+                let entry = catalog.get(name).map_err(|error| error.at(*position))?;
+                entry.changes().map_err(|error| error.at(*position))?;
+                without_parameters(entry.schema.clone())
+            }
+            StatementKind::ExplainView { name, position }
+            | StatementKind::ExplainState { name, position } => {
+                let entry = catalog.get(name).map_err(|error| error.at(*position))?;
+                entry.as_view().map_err(|error| error.at(*position))?;
+                without_parameters(text(PLAN))
+            }
+            StatementKind::CreateTable(_)
+            | StatementKind::CreateView(_)
+            | StatementKind::DeclareView(_)
+            | StatementKind::Lateness(_)
+            | StatementKind::CreateSchema(_)
+            | StatementKind::DropSchema(_)
+            | StatementKind::CreateFunction(_)
+            | StatementKind::DropFunction(_)
+            | StatementKind::Alter(_)
+            | StatementKind::DropTable(_)
+            | StatementKind::DropView(_)
+            | StatementKind::CreateIndex(_)
+            | StatementKind::DropIndex(_)
+            | StatementKind::CreateTableFrom { .. }
+            | StatementKind::Copy { .. }
+            | StatementKind::CopyTo { .. }
+            | StatementKind::Start
+            | StatementKind::Checkpoint
+            | StatementKind::Set(_)
+            | StatementKind::Reset { .. }
+            | StatementKind::DiscardAll
+            | StatementKind::Begin(_)
+            | StatementKind::Commit
+            | StatementKind::Rollback => Ok(Description { parameters: Vec::new(), columns: None }),
+        }
+    }
+
+    fn described_write(
+        &self,
+        statement: &Statement,
+        planned: PlannedWrite,
+        count: usize,
+        entries: &Arc<Entries>,
+        files: &Files,
+    ) -> Result<Description> {
+        let parameters = planned.parameter_types(count)?;
+        let types = or_text(&parameters);
+        let columns = |plan: &LogicalPlan| {
+            let plan = allow_nulls(typed(plan.clone(), &types)?)?;
+            self.instance().reader.described(plan, entries, files)
+        };
+        let check = |plan| Some(columns(&plan).err()?.to_string());
+        columns(&planned.plan)
+            .map_err(|error| self.located_over((entries, files), statement, error, &check))?;
+        let returned = planned.returning.map(|returning| -> Result<SchemaRef> {
+            let table = entries.get(&planned.table);
+            let schema = table.map_or_else(|| Arc::new(Schema::empty()), |of| of.schema.clone());
+            let plan = returning.typed(&types)?.of(&RecordBatch::new_empty(schema))?;
+            self.instance().reader.described(plan, entries, files)
+        });
+        Ok(Description { parameters, columns: returned.transpose()? })
+    }
+
+    /// An error of a description, at what it is about.
+    fn located_over(
+        &self,
+        (entries, files): (&Entries, &Files),
+        statement: &Statement,
+        error: Error,
+        check: &dyn Fn(LogicalPlan) -> Option<String>,
+    ) -> Error {
+        located_by(self.instance(), error, statement, FileScope { entries, files }, check)
+    }
+
+    /// The columns of the rows of a plan with parameters of these types.
+    fn columns(
+        &self,
+        plan: &LogicalPlan,
+        types: &[DataType],
+        entries: &Arc<Entries>,
+        files: &Files,
+    ) -> Result<SchemaRef> {
+        self.instance().reader.described(typed(plan.clone(), types)?, entries, files)
+    }
+}
+
+/// The types by which columns are described.
+fn or_text(parameters: &[Option<DataType>]) -> Vec<DataType> {
+    parameters.iter().map(|known| known.clone().unwrap_or(DataType::Utf8)).collect()
+}
+
+/// One column of texts.
+fn text(name: &str) -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new(name, DataType::Utf8, false)]))
+}
+
+fn schema_of(outcome: Outcome) -> SchemaRef {
+    match outcome {
+        Outcome::Rows(rows) => rows.schema().clone(),
+        _ => Arc::new(Schema::empty()),
+    }
+}
