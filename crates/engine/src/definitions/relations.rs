@@ -343,7 +343,7 @@ impl Definitions {
                 self.release(&view.uses);
             }
         }
-        replaced
+        replaced?
     }
 
     /// Drops the views whose creation was given up, unless they are full by now. The caller holds the definitions' lock.
@@ -371,14 +371,15 @@ impl Definitions {
         })
     }
 
-    /// Has a view that is full take the place of another one. The caller holds the definitions' lock.
+    /// Has a view that is full take the place of another one, at once for whoever reads it. An inner error says that an output of
+    /// the old one could not be written to its end. The caller holds the definitions' lock.
     fn replace(
         &self,
         before: &Arc<Entry>,
         entry: &Entry,
         record: Option<&Recorded>,
         connectors: &Connectors,
-    ) -> Result<()> {
+    ) -> Result<Result<()>> {
         let name = &entry.name;
         let is_current = self.catalog.get(name).is_ok_and(|current| Arc::ptr_eq(&current, before));
         let entries = self.catalog.entries();
@@ -390,14 +391,15 @@ impl Definitions {
             )));
         }
         self.catalog.check_unused(name)?;
-        let removed = self.remove(before, connectors);
+        // Who subscribes from now on waits for the definitions' lock, and finds the new view.
+        self.cut_all(name);
         if let Some(id) = entry.dataflow() {
             self.sequencer.promote(id, record)?;
         } else if let Some(record) = record {
             self.sequencer.record(record)?;
         }
-        self.catalog.insert(entry.clone());
-        removed
+        self.catalog.replace(name, entry.clone());
+        Ok(self.dismantle(before, connectors))
     }
 
     /// Orders the dataflow of a view that is planned, which is part of a recursion if there is one. The caller holds the
@@ -548,6 +550,11 @@ impl Definitions {
     /// could not be written to its end; the relation is gone all the same.
     pub(super) fn remove(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.catalog.remove(&entry.name);
+        self.dismantle(entry, connectors)
+    }
+
+    /// As [`Definitions::remove`], of a relation that is no longer in the catalog.
+    fn dismantle(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.cut_all(&entry.name);
         // Outputs write what is complete, which waits for the disk.
         let durable = self.sequencer.sync(self.sequencer.last());

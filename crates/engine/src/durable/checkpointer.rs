@@ -171,7 +171,7 @@ impl Checkpointer {
     /// What all workers keep at the last epoch, and all facts.
     fn pin(&self) -> Result<Taken> {
         let Pinned { sequencer, definitions, connectors } = &self.engine;
-        // A dataflow that is being built would be waited for.
+        // Relations and outputs neither come nor go meanwhile.
         let _definitions = definitions.lock();
         let pin = sequencer.pin(&connectors.list())?;
         let mut shards = vec![BTreeMap::new(); sequencer.workers()];

@@ -200,6 +200,34 @@ fn the_old_view_answers_until_the_new_one_is_full() {
 }
 
 #[test]
+fn a_view_that_is_replaced_is_there_at_every_moment() {
+    let engine = engine(2);
+    engine.execute("CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c FROM t").unwrap();
+    let (stop, stops) = mpsc::channel::<()>();
+    let reader = engine.clone();
+    let reading = thread::spawn(move || {
+        let mut reads = 0;
+        while stops.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            match reader.query("SELECT c FROM v") {
+                Ok(rows) => assert_eq!(rows.iter().map(|rows| rows.num_rows()).sum::<usize>(), 1),
+                // What was planned with the old view, and would have read it when that was gone.
+                Err(error) => assert!(error.to_string().contains("meanwhile"), "{error}"),
+            }
+            reads += 1;
+        }
+        reads
+    });
+    for n in 0..20 {
+        let sql =
+            format!("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT COUNT(*) + {n} AS c FROM t");
+        engine.execute(&sql).unwrap();
+        assert_eq!(query(&engine, "SELECT c FROM v"), [(1000 + n).to_string()]);
+    }
+    stop.send(()).unwrap();
+    assert!(reading.join().unwrap() > 0);
+}
+
+#[test]
 fn a_crash_leaves_a_view_to_be_filled_again() {
     let directory = tempfile::tempdir().unwrap();
     let state = format!("file:{}", directory.path().display());
