@@ -164,7 +164,7 @@ fn unsupported_statements_are_refused_by_name() {
         ),
         (
             "CREATE VIEW v WITH ('emit' = 'd') AS SELECT 1 AS x",
-            "1:30: there is no option 'emit'; there are 'emit_final', 'recursion_limit', 'connectors', and with 'connector' = 'file' those of a file",
+            "1:30: there is no option 'emit'; there are 'emit_final', 'recursion_limit', 'wait', 'connectors', and with 'connector' = 'file' those of a file",
         ),
     ] {
         assert_eq!(kind(text), expected, "{text}");
@@ -313,6 +313,6 @@ fn malformed_connectors_are_refused_at_the_position_of_the_error() {
     let error = statement("CREATE VIEW v WITH (colour = 'red') AS SELECT 1 AS x").unwrap_err();
     assert_eq!(
         error.message,
-        "there is no option 'colour'; there are 'emit_final', 'recursion_limit', 'connectors', and with 'connector' = 'file' those of a file"
+        "there is no option 'colour'; there are 'emit_final', 'recursion_limit', 'wait', 'connectors', and with 'connector' = 'file' those of a file"
     );
 }
