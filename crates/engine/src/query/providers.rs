@@ -37,7 +37,6 @@ impl Reader {
             Some(rights) => Arc::new(reading.entries.only(|name| rights.shows(name))),
         };
         kept.iter().try_for_each(|entry| entry.check_runs())?;
-        let failures = self.progress.failures();
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
             true => shown
                 .values()
@@ -51,13 +50,13 @@ impl Reader {
         for entry in views {
             let own = entry.dataflow().into_iter();
             let indexes = entry.as_view().into_iter().flat_map(|view| &view.uses.reported);
-            let ids = own.chain(indexes.copied()).filter(|id| failures.get(*id).is_none());
-            reporters.extend(ids.map(|id| (entry, id)));
+            reporters.extend(own.chain(indexes.copied()).map(|id| (entry, id)));
         }
         let kept_ids: Vec<DataflowId> = kept.iter().filter_map(|entry| entry.dataflow()).collect();
-        reporters.retain(|(_, id)| !self.progress.is_filling(*id));
-        let reporter_ids = reporters.iter().map(|(_, id)| *id);
-        let ids: Vec<DataflowId> = kept_ids.into_iter().chain(reporter_ids).collect();
+        let counted: Vec<&Entry> = match names.iter().any(|name| name == TABLES) {
+            true => tables::shown(&shown),
+            false => Vec::new(),
+        };
         // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
         let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
         let at_least = match !is_of_files || reading.transaction.is_none() {
@@ -67,31 +66,21 @@ impl Reader {
             }
             false => 0,
         };
-        let is_there = |index: &&Arc<NamedIndex>| {
-            let can_be_read = |id| failures.get(id).is_none() && !self.progress.is_filling(id);
-            index.id.is_some_and(can_be_read)
-        };
-        let mut indexes_of: Vec<Vec<&Arc<NamedIndex>>> =
-            kept.iter().map(|entry| entry.indexes.iter().filter(is_there).collect()).collect();
-        let indexes: Vec<DataflowId> =
-            indexes_of.iter().flatten().filter_map(|index| index.id).collect();
-        let pinned = match self.progress.pin(&[&ids[..], &indexes].concat(), at_least) {
-            Ok(Some(pinned)) => Some(pinned),
-            // Without an index that is dropped or fails meanwhile the rows are the same.
-            Ok(None) | Err(Error::Failed { .. }) => {
-                indexes_of.iter_mut().for_each(Vec::clear);
-                self.progress.pin(&ids, at_least)?
-            }
-            Err(error) => return Err(error),
-        };
-        let Some(mut pinned) = pinned else {
+        let indexes = kept.iter().flat_map(|entry| &entry.indexes).filter_map(|index| index.id);
+        // The answer is there without them: an index that is dropped or fails meanwhile has the same rows in another order.
+        let mut others: Vec<DataflowId> = indexes.collect();
+        let (of_kept, with_indexes) = (kept.len(), kept.len() + others.len());
+        others.extend(reporters.iter().map(|(_, id)| *id));
+        others.extend(counted.iter().filter_map(|entry| entry.dataflow()));
+        let Some(mut pinned) = self.progress.pin(&kept_ids, &others, at_least)? else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
         };
         let time = reading.transaction.map_or(pinned.time, Transaction::time);
-        let mut index_parts = pinned.dataflows.split_off(ids.len()).into_iter();
-        let view_parts = pinned.dataflows.split_off(kept.len());
+        let count_parts = pinned.dataflows.split_off(with_indexes + reporters.len());
+        let view_parts = pinned.dataflows.split_off(with_indexes);
+        let mut index_parts = pinned.dataflows.split_off(of_kept).into_iter();
         let mut providers = Providers::new();
-        for ((entry, indexes), parts) in kept.iter().zip(&indexes_of).zip(pinned.dataflows) {
+        for (entry, parts) in kept.iter().zip(pinned.dataflows) {
             let overlay = match reading.transaction {
                 Some(transaction) if entry.is_table() => transaction.overlay(entry)?,
                 _ => None,
@@ -100,7 +89,8 @@ impl Reader {
                 index: index.map(|index| index.name.as_str().into()),
                 snapshots: parts.into_iter().filter_map(|part| part.contents).collect(),
             };
-            let indexes = indexes.iter().zip(index_parts.by_ref());
+            let indexes = entry.indexes.iter().filter(|index| index.id.is_some());
+            let indexes = indexes.zip(index_parts.by_ref()).filter(|(_, parts)| !parts.is_empty());
             let indexes = indexes.map(|(index, parts)| path(Some(index), parts));
             let paths = [path(None, parts)].into_iter().chain(indexes).collect();
             let table =
@@ -126,7 +116,10 @@ impl Reader {
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == TABLES) {
-            providers.insert(TABLES.to_owned(), tables::table(self, &shown)?);
+            providers.insert(
+                TABLES.to_owned(),
+                tables::table(self, &counted, count_parts, pinned.epoch)?,
+            );
         }
         information_schema::add(names, &shown, &self.catalog, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::Schema;
 use datafusion::datasource::{MemTable, TableProvider};
@@ -11,23 +12,33 @@ use super::Reader;
 use crate::catalog::{Definition, Entries, Entry, TABLES_SCHEMA};
 use crate::error::Result;
 use crate::transaction::late::written;
+use crate::worker::Published;
 
-/// The tables of a catalog, and the views with lateness that have a dataflow.
-pub(super) fn table(reader: &Reader, entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+/// The tables of a catalog, and the views with lateness.
+pub(super) fn shown(entries: &Entries) -> Vec<&Entry> {
     let is_shown = |entry: &&Entry| match &entry.definition {
         Definition::Table(_) => true,
         Definition::Declared(_) => false,
         Definition::View(view) => view.id.is_some() && !view.lateness.is_empty(),
     };
-    let tables: Vec<&Entry> = entries.values().map(|entry| &**entry).filter(is_shown).collect();
+    entries.values().map(|entry| &**entry).filter(is_shown).collect()
+}
+
+/// The rows of `tables`, [all that are shown](shown), as of `epoch`, given what each worker showed of each.
+pub(super) fn table(
+    reader: &Reader,
+    tables: &[&Entry],
+    published: Vec<Vec<Published>>,
+    epoch: Epoch,
+) -> Result<Arc<dyn TableProvider>> {
     let mut kept = Vec::with_capacity(tables.len());
     let (mut refused, mut late, mut waterlines) = (Vec::new(), Vec::new(), Vec::new());
-    for entry in &tables {
+    for (entry, parts) in tables.iter().zip(published) {
         kept.push(entry.keeps_rows());
-        let counts = reader.counts(entry)?;
+        let counts = reader.sum(entry, &parts);
         refused.push(counts.refused);
         late.push(counts.late);
-        waterlines.push(text(&reader.waterlines(entry)?, &entry.schema));
+        waterlines.push(text(&reader.waterlines(entry, &parts, epoch), &entry.schema));
     }
     let names = tables.iter().map(|entry| &entry.name);
     let columns: Vec<ArrayRef> = vec![
@@ -63,38 +74,42 @@ pub(super) struct Counts {
 impl Reader {
     /// How many changes a table or view has not taken so far.
     pub(super) fn counts(&self, entry: &Entry) -> Result<Counts> {
-        let mut counts = Counts::default();
         let failures = self.progress.failures();
         let id = entry.dataflow().filter(|id| failures.get(*id).is_none());
-        let Some(id) = id else { return Ok(counts) };
-        for part in self.progress.published(&[id])? {
-            counts.refused += part.refused();
-            counts.late += part.late();
-        }
-        let waterlines = self.sequencer.waterlines(id);
-        counts.late += waterlines.map_or(0, |waterlines| waterlines.late());
-        Ok(counts)
+        let Some(id) = id else { return Ok(Counts::default()) };
+        Ok(self.sum(entry, &self.progress.published(&[id])?))
     }
 
-    /// The columns of a table or view with lateness and their waterlines, which are `None` before the first value.
-    fn waterlines(&self, entry: &Entry) -> Result<Vec<(usize, Option<i64>)>> {
+    /// The counts of a table or view, of which each worker has published this.
+    fn sum(&self, entry: &Entry, parts: &[Published]) -> Counts {
+        let waterlines = entry.dataflow().and_then(|id| self.sequencer.waterlines(id));
+        let late = waterlines.map_or(0, |waterlines| waterlines.late());
+        Counts {
+            refused: parts.iter().map(Published::refused).sum(),
+            late: late + parts.iter().map(Published::late).sum::<u64>(),
+        }
+    }
+
+    /// The columns of a table or view with lateness and their waterlines behind `epoch`, which are `None` before the first value.
+    fn waterlines(
+        &self,
+        entry: &Entry,
+        parts: &[Published],
+        epoch: Epoch,
+    ) -> Vec<(usize, Option<i64>)> {
         let Definition::View(view) = &entry.definition else {
             let waterlines = entry.dataflow().and_then(|id| self.sequencer.waterlines(id));
-            return Ok(waterlines.map_or_else(Vec::new, |known| known.columns().collect()));
+            return waterlines.map_or_else(Vec::new, |known| known.columns().collect());
         };
-        let failures = self.progress.failures();
-        let ids: Vec<_> = view.id.into_iter().filter(|id| failures.get(*id).is_none()).collect();
-        let Some(pinned) = self.progress.pin(&ids, 0)? else { return Ok(Vec::new()) };
-        let parts: Vec<_> = pinned.dataflows.into_iter().flatten().collect();
         let waterline = |column: usize| {
             let column = TimeColumn { table: entry.name.clone(), column };
             // All workers have the same.
             let known = parts.iter().map(|part| {
-                part.waterlines.as_ref().and_then(|known| known.at(&column, pinned.epoch + 1))
+                part.waterlines.as_ref().and_then(|known| known.at(&column, epoch + 1))
             });
             known.min().flatten()
         };
         let columns = view.lateness.iter().map(|lateness| lateness.column);
-        Ok(columns.map(|column| (column, waterline(column))).collect())
+        columns.map(|column| (column, waterline(column))).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! The progress of the workers and their snapshots: all that other threads see of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hint;
 use std::num::NonZero;
@@ -58,7 +59,8 @@ pub(crate) struct Pinned {
     pub(crate) epoch: Epoch,
     /// Its time.
     pub(crate) time: Moment,
-    /// For each dataflow, in the order of the request, what each worker published.
+    /// For each dataflow, in the order of the request, what each worker published; nothing of one that was not needed and could
+    /// not be read.
     pub(crate) dataflows: Vec<Vec<Published>>,
 }
 
@@ -445,14 +447,24 @@ impl Progress {
         })
     }
 
-    /// Pins dataflows as of the last epoch that is complete in all of them, once that is at least this one; `None` if one of them
-    /// cannot be read, or no longer. Fails if one of them has.
-    pub(crate) fn pin(&self, ids: &[DataflowId], at_least: Epoch) -> Result<Option<Pinned>> {
-        self.readable(ids, at_least, |state, epoch| {
+    /// Pins dataflows, and those of `others` that can be read, as of the last epoch that is complete in all of them, once that is
+    /// at least this one; `None` if one of the first cannot be read, or no longer. Fails if one of those has.
+    pub(crate) fn pin(
+        &self,
+        ids: &[DataflowId],
+        others: &[DataflowId],
+        at_least: Epoch,
+    ) -> Result<Option<Pinned>> {
+        self.readable(ids, others, at_least, |state, epoch, read| {
             let one = |id: &DataflowId| {
                 state.workers.iter().map(|shown| shown.dataflows.get(id).cloned()).collect()
             };
-            let dataflows: Option<Vec<Vec<_>>> = ids.iter().map(one).collect();
+            let other = |id: &DataflowId| match read.contains(id) {
+                true => one(id),
+                false => Some(Vec::new()),
+            };
+            let dataflows = ids.iter().map(one).chain(others.iter().map(other));
+            let dataflows: Option<Vec<Vec<_>>> = dataflows.collect();
             Some(Pinned { epoch, time: state.time(epoch), dataflows: dataflows? })
         })
     }
@@ -473,19 +485,21 @@ impl Progress {
         id: DataflowId,
         at_least: Epoch,
     ) -> Result<Option<(Epoch, Vec<Snapshot>)>> {
-        self.readable(&[id], at_least, |state, epoch| {
+        self.readable(&[id], &[], at_least, |state, epoch, _| {
             let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
             let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();
             Some((epoch, snapshots?))
         })
     }
 
-    /// Waits until dataflows can be read, and reads them as of an epoch.
+    /// Waits until dataflows, and those of `others` that can be read at all, can be read, and reads them as of an epoch; `read`
+    /// also gets the ones that it can read of both.
     fn readable<R>(
         &self,
         ids: &[DataflowId],
+        others: &[DataflowId],
         at_least: Epoch,
-        read: impl Fn(&State, Epoch) -> Option<R>,
+        read: impl Fn(&State, Epoch, &[DataflowId]) -> Option<R>,
     ) -> Result<Option<R>> {
         self.look_for(at_least);
         let Waits { relations, filled, .. } = &self.waits;
@@ -494,8 +508,14 @@ impl Progress {
             if let Err(error) = self.failures.check(ids) {
                 return Look::Found(Err(error));
             }
-            match state.readable(ids, at_least) {
-                Readable::At(epoch) => Look::Found(Ok(read(state, epoch))),
+            let mut all = Cow::Borrowed(ids);
+            if !others.is_empty() {
+                let is_there =
+                    |id: &&DataflowId| state.is_filled(**id) && self.failures.check([*id]).is_ok();
+                all.to_mut().extend(others.iter().filter(is_there));
+            }
+            match state.readable(&all, at_least) {
+                Readable::At(epoch) => Look::Found(Ok(read(state, epoch, &all))),
                 Readable::Never => Look::Found(Ok(None)),
                 Readable::Later(id, epoch) => {
                     Look::Waits((Some(relations.enter((id, epoch), waker)), None))

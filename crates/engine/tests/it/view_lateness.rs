@@ -376,3 +376,26 @@ fn state_is_pruned_by_the_waterline_of_the_view() {
         assert!(text.contains(expected), "{view}: {text}");
     }
 }
+
+#[test]
+fn waterlines_of_views_are_those_of_the_last_committed_epoch() {
+    for workers in 1..=2 {
+        let engine = engine_with(workers, "CREATE TABLE t (n BIGINT)");
+        // An epoch takes it much longer than it takes to commit one.
+        engine
+            .execute(
+                "LATENESS pairs.n 5;
+                 CREATE MATERIALIZED VIEW pairs AS
+                    SELECT MAX(a.n + b.n) AS n, COUNT(*) AS c FROM t a, t b WHERE a.n + b.n > 10",
+            )
+            .unwrap();
+        for last in [200, 400, 600] {
+            let first = last - 200;
+            engine
+                .execute(&format!("INSERT INTO t SELECT UNNEST(range({first}, {last}))"))
+                .unwrap();
+            let waterline = "SELECT waterline FROM alluvium.tables WHERE name = 'pairs'";
+            assert_eq!(query(&engine, waterline), [format!("n >= {}", 2 * (last - 1) - 5)]);
+        }
+    }
+}
