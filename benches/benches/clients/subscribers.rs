@@ -87,7 +87,7 @@ struct Cost {
     taken: u64,
 }
 
-fn run(subscribers: usize, view: &str, is_durable: bool) -> Cost {
+fn cost(subscribers: usize, view: &str, is_durable: bool) -> Cost {
     let directory = TempDir::new().expect("there is a temporary folder");
     let builder = Engine::builder().workers(1);
     let engine = match is_durable {
@@ -137,20 +137,16 @@ fn run(subscribers: usize, view: &str, is_durable: bool) -> Cost {
     })
 }
 
-fn main() {
-    // `cargo test` runs it to see that it starts.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
+pub(crate) fn run() {
     for (view, is_durable) in
         [("MATERIALIZED VIEW", false), ("VIEW", false), ("MATERIALIZED VIEW", true)]
     {
         let place = if is_durable { "with a journal" } else { "in memory" };
         println!("{view}, {place}");
-        let nobody = run(0, view, is_durable);
+        let nobody = cost(0, view, is_durable);
         println!("  nobody: commit {:.0} us, p99 {:.0} us", nobody.median, nobody.tail);
         for subscribers in [1, 100, 1000] {
-            let cost = run(subscribers, view, is_durable);
+            let cost = cost(subscribers, view, is_durable);
             println!(
                 "  {subscribers} subscribers: commit {:.0} us (x{:.2}), p99 {:.0} us, {:.2} us of processor time a change",
                 cost.median,
