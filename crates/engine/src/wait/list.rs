@@ -36,12 +36,23 @@ impl<K> Default for WaitList<K> {
 impl<K: Ord + Clone> WaitList<K> {
     /// Enters one who waits for `key`.
     pub(crate) fn enter(&self, key: K, waker: &Waker) -> Entered<'_, K> {
+        let number = self.add(key.clone(), waker.clone());
+        Entered { list: self, key, number }
+    }
+
+    /// Enters one who does not give up.
+    pub(crate) fn keep(&self, key: K, waker: Waker) {
+        self.add(key, waker);
+    }
+
+    /// Adds an entry. Returns its number.
+    fn add(&self, key: K, waker: Waker) -> u64 {
         let mut waits = self.waits.lock();
         let number = waits.next;
         waits.next += 1;
-        waits.wakers.entry(key.clone()).or_default().push((number, waker.clone()));
+        waits.wakers.entry(key).or_default().push((number, waker));
         self.len.fetch_add(1, Ordering::SeqCst);
-        Entered { list: self, key, number }
+        number
     }
 
     /// Whether nobody waits. Does not block.

@@ -102,8 +102,6 @@ pub(crate) struct Progress {
     waits: Waits,
     /// What each worker holds.
     metrics: Vec<Arc<Metrics>>,
-    /// Those who wait for epochs to become durable, whether or not these are complete.
-    durable: Mutex<BTreeMap<Epoch, Vec<Waker>>>,
     /// What reads dataflows again and again.
     readers: Mutex<Vec<(DataflowId, Weak<dyn Reader>)>>,
     failures: Failures,
@@ -115,6 +113,8 @@ pub(crate) struct Progress {
 struct Waits {
     /// That an epoch is complete.
     complete: WaitList<Epoch>,
+    /// That an epoch is durable, whether or not it is complete.
+    durable: WaitList<Epoch>,
     /// That an epoch is complete in a dataflow.
     relations: WaitList<(DataflowId, Epoch)>,
     /// That a dataflow has caught up.
@@ -126,6 +126,7 @@ struct Waits {
 impl Waits {
     fn wake_all(&self) {
         self.complete.wake_all();
+        self.durable.wake_all();
         self.relations.wake_all();
         self.filled.wake_all();
         self.capacity.wake_all();
@@ -138,6 +139,7 @@ impl Waits {
             state.reached(*id).is_none_or(|reached| reached >= *epoch)
         });
         woken.extend(self.filled.take(|id| !state.filling.contains(id)));
+        woken.extend(self.durable.take(|epoch| *epoch <= state.durable));
         if state.complete > before {
             woken.extend(self.complete.take(|epoch| *epoch <= state.complete));
             woken.extend(self.capacity.take(|()| true));
@@ -246,20 +248,11 @@ impl Progress {
         let filling = BTreeSet::new();
         let state = State { workers, complete: start, durable, times, filling, congested: 0 };
         let (state, waits) = (Mutex::new(state), Waits::default());
-        let (awaited, readers) = Default::default();
+        let readers = Mutex::default();
         let complete = AtomicU64::new(start);
         let failures = Failures::default();
-        let progress = Arc::new(Self {
-            state,
-            complete,
-            spin,
-            waits,
-            metrics,
-            durable: awaited,
-            readers,
-            failures,
-            poison,
-        });
+        let progress =
+            Arc::new(Self { state, complete, spin, waits, metrics, readers, failures, poison });
         progress.poison.register(&progress);
         progress
     }
@@ -345,16 +338,11 @@ impl Progress {
         let mut state = self.state.lock();
         state.durable = state.durable.max(epoch);
         self.advance(state);
-        let mut waiting = self.durable.lock();
-        let later = waiting.split_off(&epoch.saturating_add(1));
-        let over = std::mem::replace(&mut *waiting, later);
-        drop(waiting);
-        over.into_values().flatten().for_each(Waker::wake);
     }
 
     /// Wakes this one once an epoch is durable. The caller looks whether it is so already after this.
     pub(crate) fn watch(&self, epoch: Epoch, waker: Waker) {
-        self.durable.lock().entry(epoch).or_default().push(waker);
+        self.waits.durable.keep(epoch, waker);
     }
 
     /// All epochs up to this one are durable.
