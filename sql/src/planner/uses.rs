@@ -18,7 +18,7 @@ use super::repeated_names;
 use super::sql_functions::inlined;
 use crate::name;
 use crate::statement::{StatementKind, fold, relations};
-use crate::syntax::simple_query;
+use crate::syntax::{from_table, simple_query};
 
 /// What a statement does with a relation that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,9 +138,10 @@ impl Uses<'_> {
             relations(update).iter().for_each(|name| self.whole(name));
         }
         if let Some(items) = &insert.returning {
-            let (from, alias) = (table.clone(), insert.table_alias.as_ref());
-            let alias = alias.map(|alias| alias.alias.clone());
-            self.query(&simple_query(items.clone(), vec![from_table(from, alias)], None));
+            let alias = insert.table_alias.as_ref().map(|alias| alias.alias.clone());
+            let alias = alias.or_else(|| table.0.last()?.as_ident().cloned());
+            let from = from_table(table.clone(), alias);
+            self.query(&simple_query(items.clone(), vec![from], None));
         }
     }
 
@@ -271,23 +272,6 @@ fn of_factor(factor: &TableFactor) -> Option<String> {
         TableFactor::Table { name, args: None, .. } => name::of_object(name).ok(),
         _ => None,
     }
-}
-
-fn from_table(name: ObjectName, alias: Option<ast::Ident>) -> TableWithJoins {
-    let known_as = |name| ast::TableAlias { explicit: true, name, columns: Vec::new(), at: None };
-    let relation = TableFactor::Table {
-        alias: alias.or_else(|| name.0.last()?.as_ident().cloned()).map(known_as),
-        name,
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
-    TableWithJoins { relation, joins: Vec::new() }
 }
 
 /// The columns that SET assigns to.

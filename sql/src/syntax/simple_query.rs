@@ -2,7 +2,8 @@
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Expr, GroupByExpr, Query, Select, SelectFlavor, SelectItem, SetExpr, TableWithJoins,
+    Expr, GroupByExpr, Ident, ObjectName, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    TableAlias, TableFactor, TableWithJoins,
 };
 
 /// `SELECT items FROM from WHERE selection`
@@ -49,4 +50,22 @@ pub(crate) fn simple_query(
         format_clause: None,
         pipe_operators: Vec::new(),
     }
+}
+
+/// A table in FROM.
+pub(crate) fn from_table(name: ObjectName, alias: Option<Ident>) -> TableWithJoins {
+    let known_as = |name| TableAlias { explicit: true, name, columns: Vec::new(), at: None };
+    let relation = TableFactor::Table {
+        name,
+        alias: alias.map(known_as),
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    };
+    TableWithJoins { relation, joins: Vec::new() }
 }

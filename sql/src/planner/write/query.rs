@@ -5,6 +5,7 @@ use sqlparser::ast::{
 };
 
 use crate::name::{self, SCHEMA};
+use crate::syntax::from_table;
 pub(super) use crate::syntax::simple_query as select;
 
 /// A name as it is, whatever its letters.
@@ -27,19 +28,8 @@ pub(super) fn from(relation: &str, alias: &str) -> TableWithJoins {
     let (schema, name) = name::split(relation);
     let is_known_so = schema == SCHEMA && name == alias;
     let parts = if schema == SCHEMA { vec![name] } else { vec![schema, name] };
-    let relation = TableFactor::Table {
-        name: ObjectName::from(parts.into_iter().map(exactly).collect::<Vec<_>>()),
-        alias: (!is_known_so).then(|| self::alias(alias)),
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    };
-    TableWithJoins { relation, joins: Vec::new() }
+    let name = ObjectName::from(parts.into_iter().map(exactly).collect::<Vec<_>>());
+    from_table(name, (!is_known_so).then(|| exactly(alias)))
 }
 
 /// A query in FROM.
