@@ -3,7 +3,8 @@
 //! A dataflow that fails ends on the workers by itself ([`crate::worker`]). What knows of it hears of that here, behind the
 //! definitions' lock: the view stays in the catalog, *failed*, with its reason and without a dataflow; indexes that have
 //! failed are shared no more; and subscriptions to what has failed end with an error. `DROP` removes a failed view as any
-//! other, and `ALTER VIEW … RESUME` fills it again.
+//! other, and `ALTER VIEW … RESUME` fills it again. That a relation fails and resumes is recorded: an engine that is opened again leaves
+//! out what had failed, instead of failing with it once more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -95,6 +96,8 @@ impl Failing {
         let Some(entry) = self.catalog.of_dataflow(id) else { return };
         let uses = entry.as_view().map(|view| view.uses.clone());
         self.catalog.fail(&entry, &failed.reason);
+        // If this fails the engine has stopped.
+        let _ = self.sequencer.record_failed(&entry.name, &failed.reason);
         self.sequencer.remove(id);
         uses.iter().for_each(|uses| self.release(uses));
         let to_it = self.subscriptions.lock().of(&entry.name);
@@ -130,20 +133,68 @@ impl Failing {
 impl Definitions {
     /// Fills a view again that has failed, durably, from what it reads.
     pub(super) fn resume(&self, alter: &Alter, connectors: &Connectors) -> Result<()> {
-        if let Some(id) = self.begin_again(alter, connectors)? {
+        let find = || {
+            if alter.if_exists && !self.catalog.contains(&alter.name) {
+                return Ok(None);
+            }
+            let entry = self.catalog.get(&alter.name)?;
+            alter::check_kind(&entry, alter.kind)?;
+            Ok(Some(entry))
+        };
+        if let Some(id) = self.begin_again(find, connectors)? {
             let filled = self.progress.wait_filled(id);
             filled.map_err(|error| unfilled(&alter.name, error))?;
         }
         self.sequencer.durable().sync_all()
     }
 
-    /// Orders the dataflow of a view that has failed once more.
-    fn begin_again(&self, alter: &Alter, connectors: &Connectors) -> Result<Option<DataflowId>> {
+    /// Records what has failed while the journal was replayed, which is attached now.
+    pub(super) fn record_failures(&self) -> Result<()> {
+        let lock = self.lock();
+        self.failing.settle_locked(&lock);
+        for entry in self.catalog.entries().values() {
+            if let Some(reason) = &entry.failed {
+                self.sequencer.record_failed(&entry.name, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replays that a relation fails, which was left out when it was defined.
+    pub(crate) fn replay_failed(&self, relation: &str, reason: &str) {
+        let _lock = self.lock();
+        self.sequencer.replay_failed(relation, reason);
+        if let Ok(entry) = self.catalog.get(relation)
+            && entry.dataflow().is_none()
+        {
+            self.catalog.fail(&entry, &reason.into());
+        }
+    }
+
+    /// Replays that a view resumes. It stays as it is if it fails again later, or if what it reads has failed this time.
+    pub(crate) fn replay_resumed(&self, view: &str, connectors: &Connectors) -> Result<()> {
+        if self.sequencer.left_out(view).is_some() {
+            self.sequencer.replay_resumed(view);
+            return Ok(());
+        }
+        match self.begin_again(|| self.catalog.get(view).map(Some), connectors) {
+            Ok(_) | Err(Error::Sql { .. } | Error::Failed { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Orders the dataflow of a view that has failed once more; of none if it does not have to be there.
+    fn begin_again(
+        &self,
+        find: impl Fn() -> Result<Option<Arc<Entry>>>,
+        connectors: &Connectors,
+    ) -> Result<Option<DataflowId>> {
         loop {
             let lock = self.lock();
             self.failing.settle_locked(&lock);
-            match self.begin_again_locked(alter, connectors)? {
-                Built::Begun(id) => return Ok(id),
+            let Some(entry) = find()? else { return Ok(None) };
+            match self.begin_again_locked(&entry, connectors)? {
+                Built::Begun(id) => return Ok(Some(id)),
                 Built::Waits(id) => {
                     drop(lock);
                     self.wait_filled_or_failed(id)?;
@@ -154,14 +205,9 @@ impl Definitions {
 
     fn begin_again_locked(
         &self,
-        alter: &Alter,
+        entry: &Entry,
         connectors: &Connectors,
-    ) -> Result<Built<Option<DataflowId>>> {
-        if alter.if_exists && !self.catalog.contains(&alter.name) {
-            return Ok(Built::Begun(None));
-        }
-        let entry = self.catalog.get(&alter.name)?;
-        alter::check_kind(&entry, alter.kind)?;
+    ) -> Result<Built<DataflowId>> {
         let name = &entry.name;
         let view = entry.as_view()?;
         if entry.failed.is_none() {
@@ -180,18 +226,17 @@ impl Definitions {
             return Ok(Built::Waits(id));
         }
         drop(entries);
-        let resumed = self.fill_again(&entry, view)?;
-        let id = resumed.dataflow();
+        let (id, resumed) = self.fill_again(entry, view)?;
         self.catalog.insert(resumed);
         Ok(Built::Begun(id))
     }
 
-    fn fill_again(&self, entry: &Entry, view: &View) -> Result<Entry> {
+    fn fill_again(&self, entry: &Entry, view: &View) -> Result<(DataflowId, Entry)> {
         let there = |index| self.indexes.is_there(index);
         let compiled = compile(&view.plan, output_of(view.kind), &there)?;
         check_reads(&entry.name, compiled.plan.relations(), &self.catalog.entries())?;
         let key = DataflowKey::relation(&entry.name, compiled.plan.fingerprint());
-        let role = Role::Kept(key);
+        let role = Role::Resumed(key);
         let (id, uses) = self.install_plan(&compiled, None, role, |part| Dataflow::View {
             name: entry.name.clone(),
             plan: part.plan.clone(),
@@ -209,7 +254,7 @@ impl Definitions {
             let again = self.indexed_again(&resumed, index).map(Arc::new);
             resumed.indexes.push(again.unwrap_or_else(|_| index.clone()));
         }
-        Ok(resumed)
+        Ok((id, resumed))
     }
 }
 

@@ -208,6 +208,7 @@ impl Definitions {
         durability: Durability,
     ) -> Result<Flusher> {
         self.sequencer.durable().attach(journal, self.sequencer.last(), durability);
+        self.record_failures()?;
         Flusher::start(self.sequencer.clone(), durability)
     }
 

@@ -419,11 +419,14 @@ impl Definitions {
             self.start_clock(writer.now()?)?;
         }
         let replays = self.sequencer.durable().is_replaying();
-        // What it reads may have failed, which it then has as well.
-        let reads = planned.depends.iter().chain(&planned.reads);
-        let left_out = match kind {
-            ViewKind::Local => None,
-            _ => failed::failed_read(reads, &self.catalog.entries()).filter(|_| replays),
+        // It may have failed then, or what it reads, with which it has as well.
+        let mut left_out = match kind {
+            ViewKind::Plain | ViewKind::Materialized if replays => {
+                let reads = planned.depends.iter().chain(&planned.reads);
+                let read = || failed::failed_read(reads, &self.catalog.entries());
+                self.sequencer.left_out(name).map(Arc::from).or_else(read)
+            }
+            _ => None,
         };
         let plan = Arc::new(planned.plan);
         let (id, uses) = match kind {
@@ -451,15 +454,25 @@ impl Definitions {
                         )));
                     }
                 };
-                let (id, uses) =
-                    self.install_plan(&compiled, record, role, |view| Dataflow::View {
-                        name: name.clone(),
-                        plan: view.plan.clone(),
-                        reads: view.reads.clone(),
-                        sink: None,
-                        counts: false,
-                    })?;
-                (Some(id), uses)
+                let installed = self.install_plan(&compiled, record, role, |view| Dataflow::View {
+                    name: name.clone(),
+                    plan: view.plan.clone(),
+                    reads: view.reads.clone(),
+                    sink: None,
+                    counts: false,
+                });
+                match installed {
+                    Ok((id, uses)) => (Some(id), uses),
+                    // It reads rows that are not kept, and the checkpoint does not have it: it failed or was filled just then.
+                    Err(error @ Error::Sql { .. })
+                        if replays && !self.sequencer.has_saved(name) =>
+                    {
+                        record.map(|record| self.sequencer.record(record)).transpose()?;
+                        left_out = Some(error.to_string().into());
+                        (None, Uses::default())
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         };
         Ok(Entry {

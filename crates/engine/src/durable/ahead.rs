@@ -7,7 +7,7 @@ use super::functions::MissingFunctions;
 use super::record::Record;
 use crate::error::Result;
 
-/// Returns the relations whose dataflows fail in the records from `end` on, once for each time. `definitions` are those of the
+/// Returns the relations whose dataflows fail in the records from `end` on, once for each time, and why. `definitions` are those of the
 /// checkpoint; the journal is searched from `start` on.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ pub(super) fn search<'a>(
     journal: &dyn Journal,
     start: Position,
     end: Position,
-) -> Result<Vec<String>> {
+) -> Result<Vec<(String, String)>> {
     let mut functions = MissingFunctions::new(planner);
     definitions.into_iter().try_for_each(|definition| functions.check(definition))?;
     let mut failing = Vec::new();
@@ -27,7 +27,9 @@ pub(super) fn search<'a>(
     let Ok(records) = journal.replay(start) else { return Ok(failing) };
     for (position, bytes) in records.map_while(std::result::Result::ok) {
         match Record::decode(&bytes) {
-            Ok(Record::Failed { relation, .. }) if position >= end => failing.push(relation),
+            Ok(Record::Failed { relation, reason }) if position >= end => {
+                failing.push((relation, reason));
+            }
             Ok(record) => functions.check(&record)?,
             Err(_) => {}
         }

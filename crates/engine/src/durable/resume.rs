@@ -39,7 +39,9 @@ pub(crate) fn resume(
     let relations = relations.map(|(_, made)| made);
     let failing = ahead::search(&definitions.planner, relations, journal, start, end)?;
     let sequencer = &engine.instance.reader.sequencer;
-    failing.into_iter().for_each(|relation| sequencer.expect_failed(relation));
+    for (relation, reason) in failing {
+        sequencer.expect_failed(relation, reason);
+    }
     definitions.expect_journal();
     let mut replay = Replay {
         engine,
@@ -194,10 +196,12 @@ impl Replay<'_> {
                 self.read(number, time, &portion)
             }
             Record::Failed { relation, reason } => {
-                instance.reader.sequencer.replay_failed(&relation, &reason);
+                instance.definitions.replay_failed(&relation, &reason);
                 Ok(())
             }
-            Record::Resumed { relation } => instance.reader.sequencer.record_resumed(&relation),
+            Record::Resumed { relation } => {
+                instance.definitions.replay_resumed(&relation, &instance.connectors)
+            }
         }
     }
 
@@ -437,14 +441,11 @@ mod tests {
             drop(engine);
             engine = open();
         }
-        let sequencer = &engine.instance.reader.sequencer;
-        assert!(sequencer.is_failed("a") && !sequencer.is_failed("b"));
-        assert_eq!(sequencer.failure("c").as_deref(), Some("it panics"));
-        sequencer.record_resumed("a").unwrap();
-        sequencer.record_resumed("b").unwrap();
+        let is_running = |view: &str| engine.query(&format!("SELECT * FROM {view}")).is_ok();
+        assert_eq!(["a", "b", "c", "d"].map(is_running), [false, true, false, false]);
         engine
             .execute(
-                "DROP VIEW c; CREATE MATERIALIZED VIEW c AS SELECT n FROM t;
+                "ALTER VIEW a RESUME; DROP VIEW c; CREATE MATERIALIZED VIEW c AS SELECT n FROM t;
                  CREATE OR REPLACE VIEW d AS SELECT n FROM t",
             )
             .unwrap();

@@ -1,16 +1,19 @@
 //! Recording that dataflows of relations fail and resume.
 
-use std::collections::BTreeMap;
-
 use super::Sequencer;
+use super::state::State;
+use crate::durable::checkpoint::DataflowName;
 use crate::durable::record::Record;
 use crate::error::Result;
 
 impl Sequencer {
     /// Records that the dataflow of a relation has failed. An engine that is opened again leaves the relation out, until it
-    /// [resumes](Self::record_resumed) or is dropped. Does nothing if it has failed already.
-    #[cfg_attr(not(test), expect(dead_code, reason = "dataflows that fail stop the engine so far"))]
+    /// resumes or is dropped. Does nothing if that is recorded already. While the journal is replayed nothing is recorded: what fails then is
+    /// recorded once the journal is attached.
     pub(crate) fn record_failed(&self, relation: &str, reason: &str) -> Result<()> {
+        if self.durable.is_replaying() {
+            return Ok(());
+        }
         let mut state = self.state.lock();
         if state.failed.reason(relation).is_none() {
             let (relation, reason) = (relation.to_owned(), reason.to_owned());
@@ -20,9 +23,8 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Records that a relation which had failed is there again. Does nothing if it has not failed.
-    pub(crate) fn record_resumed(&self, relation: &str) -> Result<()> {
-        let mut state = self.state.lock();
+    /// Records that a relation which had failed is there again, if it had.
+    pub(super) fn record_resumed(&self, state: &mut State, relation: &str) -> Result<()> {
         if state.failed.reason(relation).is_some() {
             self.durable.append(&Record::Resumed { relation: relation.to_owned() })?;
         }
@@ -30,31 +32,39 @@ impl Sequencer {
         Ok(())
     }
 
-    /// The relations that have failed, and why.
-    #[cfg_attr(not(test), expect(dead_code, reason = "dataflows that fail stop the engine so far"))]
-    pub(crate) fn failed(&self) -> BTreeMap<String, String> {
-        self.state.lock().failed.all().clone()
+    /// The reason for which a definition that is executed again makes no dataflow, if it makes none: the relation had failed at the
+    /// checkpoint that it is part of, or does so in what is still to be replayed.
+    pub(crate) fn left_out(&self, relation: &str) -> Option<String> {
+        let state = self.state.lock();
+        let had_failed = state.restored.is_some().then(|| state.failed.reason(relation)).flatten();
+        had_failed.or_else(|| state.failed.fails_later(relation)).map(str::to_owned)
     }
 
-    /// Why a relation has failed; `None` if it has not.
-    #[cfg_attr(not(test), expect(dead_code, reason = "dataflows that fail stop the engine so far"))]
-    pub(crate) fn failure(&self, relation: &str) -> Option<String> {
-        self.state.lock().failed.reason(relation).map(str::to_owned)
-    }
-
-    /// Whether the definition of a relation makes no dataflow: it has failed, or is replayed and fails later.
-    #[cfg_attr(not(test), expect(dead_code, reason = "dataflows that fail stop the engine so far"))]
-    pub(crate) fn is_failed(&self, relation: &str) -> bool {
-        self.state.lock().failed.is_left_out(relation)
-    }
-
-    /// The journal, which is about to be replayed, says that a relation fails.
-    pub(crate) fn expect_failed(&self, relation: String) {
-        self.state.lock().failed.expect(relation);
+    /// The journal, which is about to be replayed, says that a relation fails, and why.
+    pub(crate) fn expect_failed(&self, relation: String, reason: String) {
+        self.state.lock().failed.expect(relation, reason);
     }
 
     /// Replays the record of a failure.
     pub(crate) fn replay_failed(&self, relation: &str, reason: &str) {
         self.state.lock().failed.replay(relation, reason);
+    }
+
+    /// Replays that a relation resumes which fails again later, and so stays left out.
+    pub(crate) fn replay_resumed(&self, relation: &str) {
+        self.state.lock().failed.forget(relation);
+    }
+
+    /// Whether the checkpoint that is being restored has state of a relation which has not been taken, because another plan wrote it.
+    pub(crate) fn has_saved(&self, relation: &str) -> bool {
+        let state = self.state.lock();
+        let name = DataflowName::Relation(relation.to_owned());
+        state.restored.as_ref().is_some_and(|restored| restored.dataflows.contains_key(&name))
+    }
+
+    /// The relations that are recorded as failed, with the reasons.
+    #[cfg(test)]
+    pub(crate) fn failed(&self) -> std::collections::BTreeMap<String, String> {
+        self.state.lock().failed.all().clone()
     }
 }

@@ -21,6 +21,8 @@ use crate::worker::{Command, Dataflow, DataflowId, Resumed};
 pub(crate) enum Role {
     /// It keeps state, which is part of checkpoints.
     Kept(DataflowKey),
+    /// As `Kept`, of a relation that had failed and resumes, which is recorded.
+    Resumed(DataflowKey),
     /// As `Kept`, and it starts with the state of another dataflow, whose place it takes.
     Moved(DataflowKey, Box<RestoredDataflow>),
     /// As `Kept`, and it replaces a relation of the same name once it is full. Until then it is not part of checkpoints.
@@ -110,7 +112,16 @@ impl Sequencer {
         dataflow: impl FnMut(usize, DataflowId, Start) -> Dataflow,
     ) -> Result<DataflowId> {
         let mut state = self.state.lock();
+        let resumed = match &role {
+            Role::Resumed(DataflowKey { name: DataflowName::Relation(name), .. }) => {
+                Some(name.clone())
+            }
+            _ => None,
+        };
         let id = self.install_now(&mut state, streams, role, dataflow)?;
+        if let Some(relation) = resumed {
+            self.record_resumed(&mut state, &relation)?;
+        }
         if let Some(recorded) = definition {
             self.durable.append(&recorded.definition)?;
             state.define(recorded);
@@ -127,6 +138,7 @@ impl Sequencer {
     ) -> Result<DataflowId> {
         let (saved, role) = match role {
             Role::Kept(key) => (state.saved(&key), Role::Kept(key)),
+            Role::Resumed(key) => (None, Role::Kept(key)),
             Role::Moved(key, before) => (Some(*before), Role::Kept(key)),
             Role::Candidate(_) | Role::Subscription { .. } => (None, role),
         };
@@ -147,7 +159,7 @@ impl Sequencer {
         let start = Start { as_of: last, later };
         let is_subscription = matches!(role, Role::Subscription { .. });
         let mut resumed = match role {
-            Role::Kept(key) | Role::Moved(key, _) => {
+            Role::Kept(key) | Role::Resumed(key) | Role::Moved(key, _) => {
                 let since = saved.as_ref().map_or(state.since.max(last + 1), |saved| saved.since);
                 let dealt = saved.map(|saved| saved.deal(self.workers(), last + 1));
                 let (built_for, resumed) = dealt.unzip();

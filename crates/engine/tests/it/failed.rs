@@ -1,6 +1,9 @@
 //! A view that fails stops itself and what reads it, and nothing else.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
@@ -294,5 +297,164 @@ fn a_failed_view_does_not_stop_the_next_start() {
                 drop(engine);
             });
         }
+    }
+}
+
+fn open(directory: &Path, workers: usize) -> Engine {
+    let state = format!("file:{}", directory.display());
+    Engine::builder().workers(workers).state(state).open().expect("it starts")
+}
+
+/// Why relations have failed.
+fn failed(engine: &Engine) -> BTreeMap<String, String> {
+    let relations = engine.relations().expect("the engine is well");
+    relations.into_iter().filter_map(|of| Some((of.name, of.failed?))).collect()
+}
+
+/// Copies a state directory as it is at the moment, as a process leaves it that is killed.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("there is room");
+    for entry in fs::read_dir(from).expect("it is a directory") {
+        let entry = entry.expect("it can be listed");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("it is there").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).expect("there is room")),
+        }
+    }
+}
+
+/// How an engine ends and another one begins.
+#[derive(Clone, Copy, Debug)]
+enum Restart {
+    /// The journal has everything.
+    Journal,
+    /// A checkpoint has everything.
+    Checkpoint,
+    /// As of `Journal`, of a copy that is made while the engine runs.
+    Kill,
+}
+
+/// What has failed is left out at the next start, even if it could be filled by then, until it is told to resume.
+#[test]
+fn what_has_failed_stays_so_over_restarts_until_it_resumes() {
+    for restart in [Restart::Journal, Restart::Checkpoint, Restart::Kill] {
+        for workers in 1..=2 {
+            without_hanging(move || stays_failed(restart, workers));
+        }
+    }
+}
+
+fn stays_failed(restart: Restart, workers: usize) {
+    let directory = tempfile::tempdir().expect("there is room");
+    let mut path = directory.path().join("0");
+    let mut engine = open(&path, workers);
+    engine.execute(PROGRAM).expect("the statements are right");
+    let fail = |engine: &Engine| {
+        engine.execute(OVERFLOW).expect("the commit does not wait for views");
+        assert_failed(engine.query("SELECT * FROM bad"), "bad", "2^63");
+        // One that has failed is told of before what reads it.
+        assert_failed(engine.query("SELECT * FROM plain"), "reader", "it reads \"bad\"");
+        engine.execute("DELETE FROM t WHERE k = 7").expect("commits go on");
+    };
+    let run = |sql: &'static str| move |engine: &Engine| drop(engine.execute(sql).expect(sql));
+    let all = ["bad", "plain", "reader"].as_slice();
+    type Step<'a> = (Box<dyn Fn(&Engine) + 'a>, &'a [&'a str]);
+    let steps: [Step<'_>; 12] = [
+        (Box::new(run("CREATE INDEX by_k ON bad (k)")), &[]),
+        (Box::new(fail), all),
+        (Box::new(run("INSERT INTO t VALUES (2, 5)")), all),
+        (Box::new(run("ALTER VIEW bad RESUME")), &["plain", "reader"]),
+        (Box::new(run("ALTER VIEW reader RESUME; ALTER VIEW plain RESUME")), &[]),
+        (Box::new(fail), all),
+        (Box::new(run("DROP VIEW plain; DROP VIEW reader")), &["bad"]),
+        (Box::new(run("CREATE OR REPLACE MATERIALIZED VIEW bad AS SELECT DISTINCT k FROM t")), &[]),
+        (Box::new(run("DROP VIEW bad")), &[]),
+        (
+            Box::new(run(
+                "CREATE MATERIALIZED VIEW good_too AS SELECT a.k FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.k = c.k
+                     JOIN t d ON c.k = d.k JOIN t e ON d.k = e.k;
+                 CREATE VIEW reader AS SELECT * FROM good_too; CREATE VIEW plain AS SELECT * FROM reader;
+                 DROP VIEW plain; DROP VIEW reader;
+                 ALTER VIEW good_too RENAME TO bad; CREATE MATERIALIZED VIEW reader AS SELECT k, 1 AS n FROM bad;
+                 CREATE VIEW plain AS SELECT k FROM reader",
+            )),
+            &[],
+        ),
+        (Box::new(fail), all),
+        (
+            Box::new(|engine: &Engine| {
+                for sql in ["ALTER VIEW bad RENAME TO worse", "ALTER TABLE t RENAME TO worse"] {
+                    engine.execute(sql).expect_err("it has failed, and the table is read");
+                }
+                engine.execute("DROP VIEW bad CASCADE").expect("it can be dropped");
+            }),
+            &[],
+        ),
+    ];
+    for (number, (step, expected)) in (1..).zip(&steps) {
+        step(&engine);
+        // What has failed is noted on a thread of its own.
+        engine.execute("CREATE VIEW w AS SELECT 1 AS n; DROP VIEW w").expect("it is right");
+        let before = failed(&engine);
+        assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), *expected, "{number}");
+        match restart {
+            Restart::Journal => drop(engine),
+            Restart::Checkpoint => {
+                engine.checkpoint().expect("what has failed is not part of it");
+                drop(engine);
+            }
+            Restart::Kill => {
+                engine.execute("INSERT INTO t VALUES (3, 3)").expect("commits go on");
+                let killed = directory.path().join(number.to_string());
+                copy(&path, &killed);
+                path = killed;
+                drop(engine);
+            }
+        }
+        engine = open(&path, 1 + (workers + number) % 3);
+        assert_eq!(failed(&engine), before, "{number}");
+        assert_others_are_right(&engine);
+    }
+}
+
+/// A checkpoint that has rows which are not kept, and not the view that has failed over them, stopped every later start.
+#[test]
+fn a_failed_view_of_rows_that_are_not_kept_does_not_stop_the_next_start() {
+    for checkpoint in [false, true] {
+        without_hanging(move || {
+            let directory = tempfile::tempdir().expect("there is room");
+            let engine = open(directory.path(), 2);
+            engine
+                .execute(
+                    "CREATE TABLE t (k BIGINT NOT NULL) WITH ('materialized' = 'false');
+                     CREATE MATERIALIZED VIEW good AS SELECT COUNT(*) AS n FROM t;
+                     CREATE MATERIALIZED VIEW bad AS SELECT a.k FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.k = c.k
+                         JOIN t d ON c.k = d.k JOIN t e ON d.k = e.k;
+                     INSERT INTO t SELECT 7 FROM generate_series(1, 8192)",
+                )
+                .expect("the statements are right");
+            assert_failed(engine.query("SELECT * FROM bad"), "bad", "2^63");
+            if checkpoint {
+                engine.checkpoint().expect("what has failed is not part of it");
+            }
+            drop(engine);
+            for workers in [2, 1] {
+                let engine = open(directory.path(), workers);
+                assert_failed(engine.query("SELECT * FROM bad"), "bad", "2^63");
+                assert_eq!(query(&engine, "SELECT n FROM good"), ["8192"]);
+                let error = engine.execute("ALTER VIEW bad RESUME").expect_err("rows have passed");
+                assert!(error.to_string().contains("are not kept"), "{error}");
+                drop(engine);
+            }
+            let engine = open(directory.path(), 2);
+            engine.execute("DROP VIEW bad").expect("it can be dropped");
+            drop(engine);
+            let engine = open(directory.path(), 2);
+            assert_eq!(failed(&engine), BTreeMap::new());
+            engine.execute("INSERT INTO t VALUES (1)").expect("commits go on");
+            assert_eq!(query(&engine, "SELECT n FROM good"), ["8193"]);
+            drop(engine);
+        });
     }
 }

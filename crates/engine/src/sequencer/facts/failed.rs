@@ -1,6 +1,6 @@
 //! Relations whose dataflows have failed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::{Persisted, SavePoint, Saving};
 use crate::durable::checkpoint::Checkpoint;
@@ -13,8 +13,8 @@ use crate::error::Result;
 pub(in crate::sequencer) struct FailedRelations {
     /// Why each has failed.
     reasons: BTreeMap<String, String>,
-    /// How often each fails in what is still to be replayed.
-    ahead: BTreeMap<String, usize>,
+    /// Why each fails in what is still to be replayed, once for each time.
+    ahead: BTreeMap<String, VecDeque<String>>,
 }
 
 impl FailedRelations {
@@ -41,25 +41,26 @@ impl FailedRelations {
     }
 
     /// All of them, and why.
+    #[cfg(test)]
     pub(in crate::sequencer) fn all(&self) -> &BTreeMap<String, String> {
         &self.reasons
     }
 
-    /// Whether a relation has no dataflow: it has failed, or does so in what is still to be replayed.
-    pub(in crate::sequencer) fn is_left_out(&self, relation: &str) -> bool {
-        self.reasons.contains_key(relation) || self.ahead.contains_key(relation)
+    /// Why a relation fails in what is still to be replayed, if it does.
+    pub(in crate::sequencer) fn fails_later(&self, relation: &str) -> Option<&str> {
+        self.ahead.get(relation)?.front().map(String::as_str)
     }
 
-    /// The journal, which is about to be replayed, says that a relation fails.
-    pub(in crate::sequencer) fn expect(&mut self, relation: String) {
-        *self.ahead.entry(relation).or_default() += 1;
+    /// The journal, which is about to be replayed, says that a relation fails, and why.
+    pub(in crate::sequencer) fn expect(&mut self, relation: String, reason: String) {
+        self.ahead.entry(relation).or_default().push_back(reason);
     }
 
     /// The record of a failure is replayed.
     pub(in crate::sequencer) fn replay(&mut self, relation: &str, reason: &str) {
         if let Some(left) = self.ahead.get_mut(relation) {
-            *left -= 1;
-            if *left == 0 {
+            left.pop_front();
+            if left.is_empty() {
                 self.ahead.remove(relation);
             }
         }
@@ -84,21 +85,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relation_is_left_out_until_no_record_says_that_it_fails() {
+    fn a_relation_fails_later_until_no_record_says_so() {
         let mut failed = FailedRelations::default();
-        failed.expect("v".to_owned());
-        failed.expect("v".to_owned());
-        assert!(failed.is_left_out("v") && !failed.is_left_out("w"));
+        failed.expect("v".to_owned(), "first".to_owned());
+        failed.expect("v".to_owned(), "second".to_owned());
+        assert_eq!((failed.fails_later("v"), failed.fails_later("w")), (Some("first"), None));
         assert_eq!(failed.reason("v"), None);
         failed.replay("v", "first");
         assert_eq!(failed.reason("v"), Some("first"));
         failed.forget("v");
-        assert!(failed.is_left_out("v"), "it fails again");
+        assert_eq!((failed.reason("v"), failed.fails_later("v")), (None, Some("second")));
         failed.replay("v", "second");
         failed.fail("v", "third");
         failed.rename("v", "w");
         assert_eq!((failed.reason("v"), failed.reason("w")), (None, Some("second")));
         failed.forget("w");
-        assert!(!failed.is_left_out("v") && !failed.is_left_out("w") && failed.all().is_empty());
+        assert_eq!(failed.fails_later("v"), None);
+        assert!(failed.all().is_empty());
     }
 }
