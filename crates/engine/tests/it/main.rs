@@ -28,6 +28,7 @@ mod keys;
 mod killed;
 mod large;
 mod lateness;
+mod many;
 mod memory;
 mod merges;
 mod now;

@@ -5,10 +5,10 @@ use alluvium::{Engine, Outcome, Session};
 use crate::support::{batch_lines, engine, engine_with};
 
 /// A generator of numbers that are the same in every run (splitmix64).
-pub(super) struct Random(pub(super) u64);
+pub struct Random(pub u64);
 
 impl Random {
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ impl Random {
         (z ^ (z >> 31)) % end
     }
 
-    pub(super) fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+    pub fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len() as u64) as usize]
     }
 }

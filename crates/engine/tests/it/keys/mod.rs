@@ -7,3 +7,5 @@ mod literals;
 mod plans;
 mod prepared;
 mod views;
+
+pub use self::answers::Random;

@@ -1,0 +1,142 @@
+//! Many clients at once, whose answers are judged by replaying what they committed.
+//!
+//! A [`client`] is a thread that works at random: it commits, reads in several ways, [follows](follower) changes, makes and drops
+//! views and indexes, gives calls up. It logs what it committed and saw. After the run the [`history`] of all clients is
+//! replayed in order of epochs through a naive [`model`]: an answer is right if it is the model's [answer](query) as of *one*
+//! epoch between the last that was committed when it was asked for and the last that was when it was there. A [`watch`] ends
+//! what hangs.
+
+mod client;
+mod follower;
+mod history;
+mod model;
+mod query;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use alluvium::{Builder, Durability, Engine};
+use alluvium_storage::Haphazard;
+use alluvium_trace::{Pace, Schedule};
+
+use self::client::Client;
+use self::history::{Commit, History, Step};
+use self::model::{GROUPS, KEYS, PROGRAM, Write};
+use self::watch::Watch;
+use crate::keys::Random;
+
+/// How many clients there are.
+const CLIENTS: usize = 64;
+
+/// A number that the environment gives.
+fn given(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok())
+}
+
+/// An engine of some kind.
+fn builder(random: &mut Random, state: Option<&Path>) -> Builder {
+    let mut builder = Engine::builder().workers(1 + random.below(3) as usize);
+    let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };
+    builder = match random.below(4) {
+        0 => builder.schedule(schedule(Pace::InSlices)),
+        1 => builder.schedule(schedule(Pace::AtOnce)).merge_threads(2),
+        2 => builder.schedule(schedule(Pace::AtOnce)).compaction(Haphazard::new(random.below(99))),
+        _ => builder,
+    };
+    builder = match random.below(3) {
+        0 => builder.memory(1 << 20),
+        1 => builder.memory(16 << 20),
+        _ => builder,
+    };
+    builder = builder.history([0, 20, 1_000][random.below(3) as usize]);
+    if let Some(state) = state {
+        let durability = match random.below(3) {
+            0 => Durability::Always,
+            1 => Durability::Interval(Duration::from_millis(20)),
+            _ => Durability::Never,
+        };
+        builder = builder.durability(durability).state(format!("file:{}", state.display()));
+    }
+    builder
+}
+
+/// Makes the tables and views, with some rows.
+fn begin(engine: &Engine, random: &mut Random) -> History {
+    let mut history = History::default();
+    engine.execute(PROGRAM).expect("the statements are right");
+    let mut below = |end| random.below(end) as i64;
+    let accounts = (0..KEYS).map(|k| (k, below(GROUPS as u64), below(1_000))).collect();
+    let items = (0..KEYS).map(|k| (k, below(1_000))).collect();
+    let (accounts, items) = (Write::Put(accounts), Write::Add(items));
+    for (epoch, write) in (1..).zip([accounts, items]) {
+        engine.execute(&write.sql()).expect("the statements are right");
+        let steps = vec![Step::Write(write, None)];
+        history.commits.push(Commit { after: epoch - 1, epoch, steps });
+    }
+    history
+}
+
+/// Lets clients work for a while, and judges what they did. The seed decides on everything but the order of threads.
+fn run(seed: u64, state: Option<&Path>) {
+    let mut random = Random(seed);
+    let engine = builder(&mut random, state).open().expect("an engine starts");
+    let mut history = begin(&engine, &mut random);
+    let watch = Arc::new(Watch::new(CLIENTS));
+    let threads: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let (engine, watch) = (engine.clone(), watch.clone());
+            let random = Random(random.below(u64::MAX));
+            thread::spawn(move || {
+                let mut client = Client::new(engine, number, random, watch.clone());
+                let worked = std::panic::AssertUnwindSafe(|| client.work());
+                if std::panic::catch_unwind(worked).is_err() {
+                    watch.fail(format!("client {number} panicked"));
+                    watch.does(number, "nothing more");
+                }
+                client.history
+            })
+        })
+        .collect();
+    let seconds = given("ALLUVIUM_SECONDS").unwrap_or(3);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end && !watch.is_over() {
+        // Ends calls of one client or another.
+        watch.interrupt(random.below(CLIENTS as u64) as usize).request();
+        thread::sleep(Duration::from_micros(random.below(5_000)));
+    }
+    watch.end();
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        let stuck = watch.stuck();
+        assert!(stuck.is_empty(), "seed {seed}: clients hang: {stuck:#?}; {:#?}", watch.problems());
+        thread::sleep(Duration::from_millis(20));
+    }
+    for thread in threads {
+        history.add(thread.join().expect("panics are caught"));
+    }
+    assert_eq!(watch.problems(), [""; 0], "seed {seed}");
+    let mut last = Client::new(engine.clone(), 0, Random(seed), watch.clone());
+    last.read_all();
+    history.add(last.history);
+    drop((last.engine, engine));
+    println!("seed {seed}: {:#?}", history.counts);
+    let problems = history.judge();
+    assert!(problems.is_empty(), "seed {seed}: {problems:#?}");
+}
+
+fn seed() -> u64 {
+    given("ALLUVIUM_SEED").unwrap_or(1)
+}
+
+#[test]
+fn answers_are_those_of_the_epochs_of_a_replay() {
+    run(seed(), None);
+}
+
+#[test]
+fn answers_are_those_of_the_epochs_of_a_replay_with_a_state_directory() {
+    let directory = tempfile::tempdir().expect("there is room");
+    run(seed() + 1_000, Some(directory.path()));
+}

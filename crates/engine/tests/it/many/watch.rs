@@ -1,0 +1,82 @@
+//! What clients share: when they end, what each does, and who ends calls of theirs.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use alluvium::Interrupt;
+
+/// How long a client may take for one call, on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Watches clients.
+pub struct Watch {
+    is_over: AtomicBool,
+    clients: Vec<Watched>,
+    problems: Mutex<Vec<String>>,
+}
+
+struct Watched {
+    interrupt: Interrupt,
+    /// What it does, and since when.
+    doing: Mutex<(Instant, String)>,
+}
+
+impl Watch {
+    pub fn new(clients: usize) -> Self {
+        let watched = |_| Watched {
+            interrupt: Interrupt::default(),
+            doing: Mutex::new((Instant::now(), "nothing".to_owned())),
+        };
+        Self {
+            is_over: AtomicBool::new(false),
+            clients: (0..clients).map(watched).collect(),
+            problems: Mutex::default(),
+        }
+    }
+
+    /// Whether clients should end.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Makes them end.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes what cannot be. All clients end.
+    pub fn fail(&self, problem: String) {
+        self.problems.lock().expect("nobody panics meanwhile").push(problem);
+        self.end();
+    }
+
+    /// What could not be.
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.lock().expect("nobody panics meanwhile").clone()
+    }
+
+    /// The request that ends calls of a client.
+    pub fn interrupt(&self, client: usize) -> Interrupt {
+        self.clients[client].interrupt.clone()
+    }
+
+    /// Notes what a client does.
+    pub fn does(&self, client: usize, what: impl Into<String>) {
+        *self.clients[client].doing.lock().expect("nobody panics meanwhile") =
+            (Instant::now(), what.into());
+    }
+
+    /// What clients do that have done one thing for too long.
+    pub fn stuck(&self) -> Vec<String> {
+        let doing = self.clients.iter().enumerate().filter_map(|(client, watched)| {
+            let (since, what) = &*watched.doing.lock().expect("nobody panics meanwhile");
+            let has_ended = what == "nothing more";
+            (!has_ended && since.elapsed() > PATIENCE).then(|| {
+                let what: String = what.chars().take(100).collect();
+                format!("client {client}, for {:?}: {what}", since.elapsed())
+            })
+        });
+        doing.collect()
+    }
+}
