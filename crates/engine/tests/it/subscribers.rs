@@ -113,6 +113,40 @@ fn a_task_is_woken_once_something_is_there_and_leaves_nothing_when_it_gives_up()
 }
 
 #[test]
+fn of_a_thousand_waiters_those_are_woken_whose_relation_has_changed() {
+    let engine = engine_with(2, TABLES);
+    engine
+        .execute(
+            "CREATE TABLE u (k BIGINT, v BIGINT);
+             CREATE MATERIALIZED VIEW n AS SELECT k, SUM(v) AS s FROM u GROUP BY k",
+        )
+        .unwrap();
+    let mut waiters: Vec<(Subscription, Arc<Count>)> = (0..1000)
+        .map(|number| {
+            let relation = if number % 10 == 0 { "n" } else { "m" };
+            (engine.subscribe(relation).unwrap(), Arc::default())
+        })
+        .collect();
+    for (subscription, count) in &mut waiters {
+        assert!(poll(subscription, count).is_ready());
+        assert!(poll(subscription, count).is_pending());
+    }
+    // Epochs that wake nobody, and then one for a tenth of them.
+    for k in 0..50 {
+        engine
+            .execute(&format!("CREATE TABLE t{k} (a BIGINT); INSERT INTO t{k} VALUES (1)"))
+            .unwrap();
+    }
+    engine.execute("INSERT INTO u VALUES (1, 1)").unwrap();
+    engine.wait(engine.progress().committed).unwrap();
+    for (number, (subscription, count)) in waiters.iter_mut().enumerate() {
+        let has_changed = number % 10 == 0;
+        assert_eq!(count.0.load(Ordering::SeqCst), usize::from(has_changed), "waiter {number}");
+        assert_eq!(poll(subscription, count).is_ready(), has_changed, "waiter {number}");
+    }
+}
+
+#[test]
 fn a_call_that_waits_ends_when_it_is_interrupted_and_the_subscription_goes_on() {
     let engine = engine_with(2, TABLES);
     let mut subscription = engine.subscribe("m").unwrap();
