@@ -5,8 +5,9 @@ pub mod tpch;
 
 use std::error::Error;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 /// Whatever goes wrong, as text.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -14,7 +15,7 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// What the binary reports of a program that it ran to the end.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// The results of its queries, as CSV.
+    /// The results of its queries, as CSV, or what was kept of them.
     pub printed: String,
     /// Peak resident memory in bytes.
     pub peak: u64,
@@ -33,33 +34,47 @@ pub fn run_program(
     workers: u32,
     budget: u64,
 ) -> Result<Finished> {
+    run_program_to(binary, folder, program, workers, budget, |mut output| {
+        let mut printed = String::new();
+        output.read_to_string(&mut printed)?;
+        Ok(printed)
+    })
+}
+
+/// As [`run_program`]; `read` reads the results of its queries, as fast as it likes, and returns what is kept of them.
+///
+/// # Errors
+/// If it, or `read`, fails.
+pub fn run_program_to(
+    binary: &Path,
+    folder: &Path,
+    program: &str,
+    workers: u32,
+    budget: u64,
+    read: impl FnOnce(ChildStdout) -> Result<String>,
+) -> Result<Finished> {
     let (path, stats) = (folder.join("program.sql"), folder.join("stats.json"));
     fs::write(&path, program)?;
-    let output = Command::new(binary)
+    let mut child = Command::new(binary)
         .args(["run", "--format", "csv"])
         .args(["--workers", &workers.to_string()])
         .args(["--memory", &budget.to_string()])
         .arg("--stats")
         .args([&stats, &path])
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
-        .output()?;
-    if !output.status.success() {
-        return Err(format!("the program ended with {}", output.status).into());
+        .spawn()?;
+    let printed = child.stdout.take().map_or_else(|| Ok(String::new()), read)?;
+    let status = child.wait()?;
+    if !status.success() {
+        return Err(format!("the program ended with {status}").into());
     }
     let stats = fs::read_to_string(&stats)?;
     Ok(Finished {
-        printed: String::from_utf8(output.stdout)?,
+        printed,
         peak: number(&stats, "peak_rss_bytes")? as u64,
         seconds: number(&stats, "elapsed_s")?,
     })
-}
-
-/// The peak resident memory in bytes that the binary has written to a file of its statistics.
-///
-/// # Errors
-/// If it is not there.
-pub fn peak(stats: &Path) -> Result<u64> {
-    Ok(number(&fs::read_to_string(stats)?, "peak_rss_bytes")? as u64)
 }
 
 /// The time that the process has spent on processors so far, in seconds.

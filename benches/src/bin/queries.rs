@@ -11,11 +11,11 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use alluvium_benches::{Folder, Result};
+use alluvium_benches::{Finished, Folder, Result, run_program_to};
 
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 64 * MIB;
@@ -73,22 +73,14 @@ fn run(binary: &Path, rows: u64, kinds: &[String]) -> Result<bool> {
         within &= is_within;
         let mark = if is_within { "" } else { " **more**" };
         let (peak, most) = (found.peak / MIB, most / MIB);
-        let Measured { printed, seconds, .. } = found;
+        let Finished { printed, seconds, .. } = found;
         println!("| {name} | {printed} | {seconds:.0} | {peak} MiB{mark} | {most} MiB |");
     }
     Ok(within)
 }
 
-struct Measured {
-    /// The bytes of the result.
-    printed: u64,
-    /// Peak resident memory in bytes.
-    peak: u64,
-    seconds: f64,
-}
-
-/// Runs a query over so many rows, and reads its result slowly.
-fn measure(binary: &Path, folder: &Path, rows: u64, query: &str) -> Result<Measured> {
+/// Runs a query over so many rows, and reads its result slowly; of that the number of bytes is kept.
+fn measure(binary: &Path, folder: &Path, rows: u64, query: &str) -> Result<Finished> {
     const PORTION: u64 = 250_000;
     let mut program =
         String::from("CREATE TABLE t (id BIGINT PRIMARY KEY, k BIGINT, text VARCHAR);\n");
@@ -101,31 +93,14 @@ fn measure(binary: &Path, folder: &Path, rows: u64, query: &str) -> Result<Measu
         );
     }
     program += query;
-    let (path, stats) = (folder.join("program.sql"), folder.join("stats.json"));
-    std::fs::write(&path, program)?;
-    let start = Instant::now();
-    let mut child = Command::new(binary)
-        .args(["run", "--format", "csv", "--workers", "1"])
-        .args(["--memory", &BUDGET.to_string()])
-        .arg("--stats")
-        .args([&stats, &path])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()?;
-    let mut printed = 0;
-    if let Some(output) = &mut child.stdout {
-        let mut portion = vec![0; 64 << 10];
+    run_program_to(binary, folder, &program, 1, BUDGET, |mut output| {
+        let (mut printed, mut portion) = (0, vec![0; 64 << 10]);
         loop {
             match output.read(&mut portion)? {
-                0 => break,
-                read => printed += read as u64,
+                0 => return Ok(format!("{printed}")),
+                read => printed += read,
             }
             thread::sleep(Duration::from_millis(2));
         }
-    }
-    if !child.wait()?.success() {
-        return Err(format!("{query} failed").into());
-    }
-    let peak = alluvium_benches::peak(&stats)?;
-    Ok(Measured { printed, peak, seconds: start.elapsed().as_secs_f64() })
+    })
 }
