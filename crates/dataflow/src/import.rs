@@ -16,6 +16,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursor, Epoch, Origin, Spine};
@@ -42,7 +44,29 @@ use crate::states;
 
 /// The imports of a dataflow. Dropping them ends the dataflow; rows that are still on their way are dropped.
 #[derive(Default)]
-pub struct Imports(Vec<Import>);
+pub struct Imports {
+    all: Vec<Import>,
+    scanned: Arc<ScannedRows>,
+}
+
+/// How far the imports of a dataflow have come, for any thread. Batches that are shared count as read at once.
+#[derive(Debug, Default)]
+pub struct ScannedRows {
+    read: AtomicU64,
+    total: AtomicU64,
+}
+
+impl ScannedRows {
+    /// How many updates have been read.
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// How many there are in all.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+}
 
 struct Import {
     end: Box<dyn FnMut()>,
@@ -53,7 +77,7 @@ struct Import {
 
 impl Drop for Imports {
     fn drop(&mut self) {
-        for import in &mut self.0 {
+        for import in &mut self.all {
             (import.end)();
         }
     }
@@ -73,10 +97,15 @@ impl Imports {
     /// Advances the imports to `epoch`: at once where the trace already has all rows that were sent to its dataflow, and
     /// with the trace elsewhere.
     pub fn advance_to(&mut self, epoch: Epoch) {
-        for import in &self.0 {
+        for import in &self.all {
             import.limit.set(epoch);
             import.activator.activate();
         }
+    }
+
+    /// How far they have come.
+    pub fn scanned(&self) -> &Arc<ScannedRows> {
+        &self.scanned
     }
 
     /// Brings the arrangement behind `trace` into `scope` as of `as_of`, which no compaction of the
@@ -94,6 +123,12 @@ impl Imports {
         trace.read_upper(&mut upper);
         trace.set_physical_compaction(upper.borrow());
         let start = states::start();
+        if start.is_none() {
+            let mut updates = 0;
+            trace.map_batches(|batch| updates += batch.len() as u64);
+            self.scanned.total.fetch_add(updates, Ordering::Relaxed);
+            self.scanned.read.fetch_add(updates, Ordering::Relaxed);
+        }
         let mut listening = trace.clone();
         let stream = source(scope, "Import", |capability, info| {
             let origin = Origin::here();
@@ -148,6 +183,9 @@ impl Imports {
             trace.map_batches(|batch| batches.push(read_as_of(batch, as_of)));
             batches.retain(|batch| !batch.is_empty());
         }
+        let updates: usize = batches.iter().map(Batch::len).sum();
+        self.scanned.total.fetch_add(updates as u64, Ordering::Relaxed);
+        let scanned = Arc::clone(&self.scanned);
         source(scope, "Listen", |capability, info| {
             let origin = Origin::here();
             let mut place = self.place(scope, capability, &info, as_of, Rc::clone(promised));
@@ -163,6 +201,7 @@ impl Imports {
                 columns: columns.clone(),
                 fuel: Fuel::new(context),
                 activator: activator(),
+                scanned,
             };
             let mut contents = (!batches.is_empty()).then_some(scan);
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
@@ -210,7 +249,7 @@ impl Imports {
         let activator = scope.activator_for(Rc::clone(&info.address));
         let mut button = ShutdownButton::new(Rc::clone(&capabilities), activator);
         let limit = Rc::new(Cell::new(as_of));
-        self.0.push(Import {
+        self.all.push(Import {
             end: Box::new(move || button.press()),
             limit: Rc::clone(&limit),
             activator: scope.activator_for(Rc::clone(&info.address)),
@@ -227,6 +266,7 @@ struct Scan {
     columns: Vec<usize>,
     fuel: Fuel,
     activator: Activator,
+    scanned: Arc<ScannedRows>,
 }
 
 impl Scan {
@@ -237,6 +277,7 @@ impl Scan {
             && let Some(cursor) = self.cursors.front_mut()
         {
             self.rows.fill(cursor);
+            self.scanned.read.fetch_add(self.rows.len() as u64, Ordering::Relaxed);
             match self.rows.decode(&self.layout, &self.columns) {
                 Some(rows) => {
                     self.fuel.consume(rows.bytes());

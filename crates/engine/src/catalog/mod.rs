@@ -92,6 +92,22 @@ pub(crate) static TABLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+/// The name of the system relation that lists all relations and indexes.
+pub(crate) const RELATIONS: &str = "alluvium.relations";
+
+/// The columns of [`RELATIONS`].
+pub(crate) static RELATIONS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let text = |name| Field::new(name, DataType::Utf8, false);
+    Arc::new(Schema::new(vec![
+        text("name"),
+        text("kind"),
+        text("state"),
+        Field::new("reason", DataType::Utf8, true),
+        Field::new("rows", DataType::UInt64, true),
+        Field::new("filled", DataType::Float64, true),
+    ]))
+});
+
 /// The name of the standard's relation of tables and views.
 pub(crate) const INFORMATION_TABLES: &str = "information_schema.tables";
 
@@ -129,8 +145,15 @@ pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::n
 });
 
 /// The names of all system relations.
-const SYSTEM: [&str; 6] =
-    [ERRORS, ARRANGEMENTS, TABLES, INFORMATION_TABLES, INFORMATION_COLUMNS, INFORMATION_SCHEMATA];
+const SYSTEM: [&str; 7] = [
+    ERRORS,
+    ARRANGEMENTS,
+    TABLES,
+    RELATIONS,
+    INFORMATION_TABLES,
+    INFORMATION_COLUMNS,
+    INFORMATION_SCHEMATA,
+];
 
 /// Whether a relation of this name is about the engine itself.
 pub(crate) fn is_system(name: &str) -> bool {
@@ -143,6 +166,7 @@ pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
         ERRORS => Some(&ERRORS_SCHEMA),
         ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
         TABLES => Some(&TABLES_SCHEMA),
+        RELATIONS => Some(&RELATIONS_SCHEMA),
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),
         INFORMATION_COLUMNS => Some(&INFORMATION_COLUMNS_SCHEMA),
         INFORMATION_SCHEMATA => Some(&INFORMATION_SCHEMATA_SCHEMA),

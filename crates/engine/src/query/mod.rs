@@ -31,6 +31,7 @@ mod plans;
 mod prepared;
 mod providers;
 mod reader;
+mod relations;
 mod rows;
 mod running;
 mod scan;

@@ -9,8 +9,12 @@ use datafusion::datasource::{MemTable, TableProvider};
 use super::access_path::AccessPath;
 use super::file::Files;
 use super::reader::{Reader, Reading};
-use super::{arrangements, clock, errors, file, information_schema, kept, table, tables};
-use crate::catalog::{ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, TABLES, is_system, system};
+use super::{
+    arrangements, clock, errors, file, information_schema, kept, relations, table, tables,
+};
+use crate::catalog::{
+    ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system,
+};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -120,6 +124,9 @@ impl Reader {
                 TABLES.to_owned(),
                 tables::table(self, &counted, count_parts, pinned.epoch)?,
             );
+        }
+        if names.iter().any(|name| name == RELATIONS) {
+            providers.insert(RELATIONS.to_owned(), relations::table(&self.progress, &shown)?);
         }
         information_schema::add(names, &shown, &self.catalog, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {

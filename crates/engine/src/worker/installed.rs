@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::import::Imports;
+use alluvium_dataflow::import::{Imports, ScannedRows};
 use alluvium_dataflow::states::States;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_sql::physical::{Relations, StreamInput, TableDataflow, ViewDataflow};
@@ -201,6 +201,14 @@ impl Installed {
         match &mut self.kind {
             Kind::View(view) => &mut view.streams,
             Kind::Table(_) | Kind::Stream(_) => &mut [],
+        }
+    }
+
+    /// How far it is with what it reads when it is filled, if it reads other dataflows.
+    pub(super) fn scanned(&self) -> Option<&Arc<ScannedRows>> {
+        match &self.kind {
+            Kind::View(view) => Some(view.imports.scanned()),
+            Kind::Table(_) | Kind::Stream(_) => None,
         }
     }
 

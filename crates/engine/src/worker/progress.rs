@@ -1,7 +1,7 @@
 //! The progress of the workers and their snapshots: all that other threads see of them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::hint;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use alluvium_dataflow::import::ScannedRows;
 use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_dataflow::waterlines::Waterlines;
 use alluvium_trace::{Epoch, Metrics};
@@ -62,6 +63,18 @@ pub(crate) struct Pinned {
     /// For each dataflow, in the order of the request, what each worker published; nothing of one that was not needed and could
     /// not be read.
     pub(crate) dataflows: Vec<Vec<Published>>,
+}
+
+/// How a dataflow is.
+pub(crate) enum Condition {
+    /// It can be read; with what each worker has published of it.
+    Runs(Vec<Published>),
+    /// It has not caught up; with how far the import of rows has come on the workers.
+    Fills(Vec<Arc<ScannedRows>>),
+    /// It has failed, or what it reads.
+    Failed(Arc<str>),
+    /// It is there no more.
+    Gone,
 }
 
 /// Who keeps a pinned version of a dataflow until there is another one.
@@ -138,7 +151,7 @@ impl Waits {
             // One that is gone is noticed by looking again.
             state.reached(*id).is_none_or(|reached| reached >= *epoch)
         });
-        woken.extend(self.filled.take(|id| !state.filling.contains(id)));
+        woken.extend(self.filled.take(|id| !state.filling.contains_key(id)));
         woken.extend(self.durable.take(|epoch| *epoch <= state.durable));
         if state.complete > before {
             woken.extend(self.complete.take(|epoch| *epoch <= state.complete));
@@ -155,8 +168,8 @@ struct State {
     durable: Epoch,
     /// The times of epochs: of the last complete one and, in order, of those in flight.
     times: VecDeque<(Epoch, Moment)>,
-    /// The dataflows that have not caught up on every worker.
-    filling: BTreeSet<DataflowId>,
+    /// The dataflows that have not caught up on every worker, with how far each worker is that has built it.
+    filling: BTreeMap<DataflowId, Vec<Arc<ScannedRows>>>,
     /// How many subscriptions have more epochs waiting than they may.
     congested: usize,
 }
@@ -193,7 +206,7 @@ impl State {
             match self.reached(*id) {
                 Some(reached) if reached >= at_least => epoch = epoch.min(reached),
                 Some(_) => return Readable::Later(*id, at_least),
-                None if self.filling.contains(id) => return Readable::Filling(*id),
+                None if self.filling.contains_key(id) => return Readable::Filling(*id),
                 None => return Readable::Never,
             }
         }
@@ -245,7 +258,7 @@ impl Progress {
         let workers = (0..workers).map(|_| shown()).collect();
         let times = VecDeque::from([(start, time)]);
         let durable = Epoch::MAX;
-        let filling = BTreeSet::new();
+        let filling = BTreeMap::new();
         let state = State { workers, complete: start, durable, times, filling, congested: 0 };
         let (state, waits) = (Mutex::new(state), Waits::default());
         let readers = Mutex::default();
@@ -285,7 +298,7 @@ impl Progress {
         shown.reached = reached;
         if !state.filling.is_empty() {
             let mut filling = std::mem::take(&mut state.filling);
-            filling.retain(|id| !state.is_filled(*id));
+            filling.retain(|id, _| !state.is_filled(*id));
             state.filling = filling;
         }
         let complete = self.advance(state);
@@ -386,12 +399,35 @@ impl Progress {
 
     /// A dataflow is about to be built: until it has caught up on every worker it can be [waited for](Self::wait_filled).
     pub(crate) fn expect_filled(&self, id: DataflowId) {
-        self.state.lock().filling.insert(id);
+        self.state.lock().filling.insert(id, Vec::new());
+    }
+
+    /// A worker has built a dataflow that is filled, and shows how far it is.
+    pub(super) fn show_filling(&self, id: DataflowId, scanned: &Arc<ScannedRows>) {
+        if let Some(workers) = self.state.lock().filling.get_mut(&id) {
+            workers.push(Arc::clone(scanned));
+        }
+    }
+
+    /// How these dataflows are at the moment. Does not block.
+    pub(crate) fn conditions(&self, ids: &[DataflowId]) -> Result<Vec<Condition>> {
+        self.poison.check()?;
+        let state = self.state.lock();
+        let condition = |id: &DataflowId| match (self.failures.get(*id), state.filling.get(id)) {
+            (Some(failed), _) => Condition::Failed(failed.reason),
+            (None, Some(workers)) => Condition::Fills(workers.clone()),
+            (None, None) if state.is_filled(*id) => {
+                let workers = state.workers.iter();
+                Condition::Runs(workers.filter_map(|of| of.dataflows.get(id).cloned()).collect())
+            }
+            (None, None) => Condition::Gone,
+        };
+        Ok(ids.iter().map(condition).collect())
     }
 
     /// Whether a dataflow has not caught up on every worker.
     pub(crate) fn is_filling(&self, id: DataflowId) -> bool {
-        self.state.lock().filling.contains(&id)
+        self.state.lock().filling.contains_key(&id)
     }
 
     /// Whether a dataflow has caught up on every worker, and is there.
@@ -402,7 +438,7 @@ impl Progress {
     /// A dataflow is about to be removed: nobody waits for it any longer.
     pub(crate) fn give_up_filling(&self, id: DataflowId) {
         let mut state = self.state.lock();
-        if state.filling.remove(&id) {
+        if state.filling.remove(&id).is_some() {
             self.advance(state);
         }
     }
@@ -411,7 +447,9 @@ impl Progress {
     pub(crate) fn wait_filled(&self, id: DataflowId) -> Result<()> {
         let is_filled = self.until(|state, waker| match self.failures.get(id) {
             Some(failed) => Look::Found(Err(failed.error())),
-            None if state.filling.contains(&id) => Look::Waits(self.waits.filled.enter(id, waker)),
+            None if state.filling.contains_key(&id) => {
+                Look::Waits(self.waits.filled.enter(id, waker))
+            }
             None => Look::Found(Ok(state.is_filled(id))),
         })?;
         match is_filled? {

@@ -289,6 +289,9 @@ impl Worker {
             }
         });
         let is_filled = !installed.is_counted();
+        if let Some(scanned) = installed.scanned().filter(|_| is_filled) {
+            self.progress.show_filling(id, scanned);
+        }
         self.installed.insert(installed);
         let failed = (self.progress.failures().count() > 0).then(|| read.clone());
         self.readers.insert(id, read, as_of);

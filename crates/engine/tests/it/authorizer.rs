@@ -229,6 +229,8 @@ fn system_relations_tell_of_what_the_session_may_read() {
     grants.grant(Action::Select, &["t", "fails"]);
     assert_eq!(rows(&mut session, "SELECT DISTINCT view FROM alluvium.errors"), ["fails"]);
     assert_eq!(rows(&mut session, "SELECT name FROM alluvium.tables"), ["t"]);
+    let relations = "SELECT name FROM alluvium.relations";
+    assert_eq!(rows(&mut session, relations), ["fails", "of_t", "t"]);
     let states = rows(&mut session, "SELECT DISTINCT view FROM alluvium.arrangements");
     assert!(states.contains(&"t".to_owned()) && states.contains(&"of_t".to_owned()), "{states:?}");
     assert!(

@@ -152,6 +152,7 @@ fn a_query_has_the_columns_that_were_described() {
             vec![3_i64.into()],
         ),
         ("SELECT * FROM alluvium.tables", vec![]),
+        ("SELECT * FROM alluvium.relations", vec![]),
         (
             "SELECT table_name FROM information_schema.tables WHERE table_name = $1",
             vec!["part".into()],

@@ -36,6 +36,7 @@ mod parameters;
 mod poison;
 mod reach;
 mod recursion;
+mod relations;
 mod resumed_subscriptions;
 mod rows;
 mod schemas;
