@@ -69,9 +69,9 @@ impl Contents {
         upper.into_option()
     }
 
-    /// Promises not to ask for the contents as of an epoch before `epoch`, nor for changes that are `history` epochs older.
-    pub fn allow_compaction(&mut self, epoch: Epoch, history: u64) {
-        let logical = Antichain::from_elem(epoch.saturating_sub(history));
+    /// Promises not to ask for the contents as of an epoch before `epoch`, nor for changes of epochs up to `first`.
+    pub fn allow_compaction(&mut self, epoch: Epoch, first: Epoch) {
+        let logical = Antichain::from_elem(epoch.min(first));
         self.trace.set_logical_compaction(logical.borrow());
         self.trace.set_physical_compaction(Antichain::from_elem(epoch).borrow());
     }

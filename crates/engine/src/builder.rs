@@ -52,6 +52,8 @@ pub struct Builder {
     retained: u32,
     durability: Durability,
     history: u64,
+    history_time: Duration,
+    history_bytes: u64,
     compaction: Option<Arc<dyn Compaction>>,
     file_access: FileAccess,
 }
@@ -92,6 +94,8 @@ impl Builder {
             retained: RETAINED,
             durability: Durability::default(),
             history: 0,
+            history_time: Duration::ZERO,
+            history_bytes: u64::MAX,
             compaction: None,
             file_access: FileAccess::default(),
         }
@@ -252,8 +256,26 @@ impl Builder {
     /// For how many epochs tables and materialized views keep their changes, for [`Engine::subscribe_from`]; by default 0: a
     /// subscriber goes on only if it has had the last epoch. A row that changes often takes the more memory the more
     /// epochs there are.
+    ///
+    /// With [`Builder::history_time`] the longer one of both counts.
     pub fn history(mut self, epochs: u64) -> Self {
         self.history = epochs;
+        self
+    }
+
+    /// For how long tables and materialized views keep their changes, for [`Engine::subscribe_from`]: each change at least for this time
+    /// since its epoch was committed, or since the engine was opened if that was later. By default not at all, beyond
+    /// [`Builder::history`].
+    pub fn history_time(mut self, time: Duration) -> Self {
+        self.history_time = time;
+        self
+    }
+
+    /// How many bytes of rows may have been committed since the oldest change that is kept, whatever [`Builder::history`] and
+    /// [`Builder::history_time`] say, counted since the engine was opened; by default any number. It bounds the memory and the files that the history of tables takes; that of a view is as
+    /// large as the changes of the view.
+    pub fn history_bytes(mut self, bytes: u64) -> Self {
+        self.history_bytes = bytes;
         self
     }
 
@@ -395,6 +417,8 @@ impl Builder {
             batch_bytes: context.budget().policy().portion,
             strict: self.strict,
             history: self.history,
+            history_time: self.history_time,
+            history_bytes: self.history_bytes,
         };
         let start = match restored {
             Some(restored) => Some(restored.start(self.clock.now()?)),

@@ -153,7 +153,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Gone`] if changes since then are not there any more. Tables and materialized views keep them for as many epochs
-    /// as [`Builder::history`] says, and until they are made again; plain views keep none.
+    /// as [`Builder::history`] says and as long as [`Builder::history_time`] does, and until they are made again; plain views keep none.
     pub fn subscribe_from(&self, view: &str, epoch: u64) -> Result<Subscription> {
         self.subscribe_with(view, SubscribeOptions::new().after(epoch))
     }

@@ -37,6 +37,7 @@ use crate::durable::flusher::Flusher;
 use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
 use crate::file_access::FileAccess;
+use crate::history::History;
 use crate::poison::Poison;
 use crate::query::{Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
@@ -94,13 +95,15 @@ impl Instance {
             None => (0, clock.now()?),
         };
         let progress = Progress::new(settings.workers, start, time, poison.clone());
-        let pool = Pool::start(settings.workers, settings.history, &context, &progress, &poison)?;
+        let Settings { workers, history, history_time, history_bytes, .. } = settings;
+        let history = Arc::new(History::new(history, history_time, history_bytes, start));
+        let pool = Pool::start(workers, &history, &context, &progress, &poison)?;
         let sequencer = Arc::new(Sequencer::new(
             pool,
             progress.clone(),
             poison.clone(),
             context.budget().clone(),
-            settings.history,
+            history,
         ));
         let catalog = Arc::new(Catalog::default());
         let planner = Arc::new(Planner::new().with_functions(functions));

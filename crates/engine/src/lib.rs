@@ -56,6 +56,7 @@ mod engine;
 mod error;
 mod file_access;
 pub mod functions;
+mod history;
 mod instance;
 mod interrupt;
 mod poison;

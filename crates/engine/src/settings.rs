@@ -1,5 +1,7 @@
 //! The settings of an engine, fixed when it starts.
 
+use std::time::Duration;
+
 /// The settings of an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -11,6 +13,10 @@ pub(crate) struct Settings {
     pub(crate) batch_bytes: usize,
     /// For how many epochs the changes of relations are kept.
     pub(crate) history: u64,
+    /// For how long they are kept, if that is longer.
+    pub(crate) history_time: Duration,
+    /// How many bytes of rows may have been committed since the oldest one that is kept.
+    pub(crate) history_bytes: u64,
     /// Whether the first row that is refused, or fails in a view, is fatal.
     pub(crate) strict: bool,
 }

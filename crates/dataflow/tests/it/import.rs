@@ -94,7 +94,7 @@ fn import_all(worker: &mut Worker, watch: &Watch<View>, epochs: Epoch, rows: &Hi
         }
         // Every third epoch compaction catches up: the trace then holds advanced times.
         if epoch % 3 == 0 {
-            contents.allow_compaction(epoch, 0);
+            contents.allow_compaction(epoch, epoch);
         }
         let view = worker.dataflow(|scope| {
             let done = Handle::new();

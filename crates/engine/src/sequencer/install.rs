@@ -207,7 +207,7 @@ impl Sequencer {
     /// The first epoch behind which all changes of a relation are kept as of `epoch`; `None` if it keeps none.
     pub(crate) fn oldest(&self, relation: DataflowId, epoch: Epoch) -> Option<Epoch> {
         let since = self.state.lock().kept.get(&relation)?.since;
-        Some(since.max(epoch.saturating_sub(self.history)))
+        Some(since.max(self.history.first(epoch)))
     }
 
     /// Removes a dataflow. Snapshots that readers have pinned stay readable.

@@ -30,6 +30,7 @@ use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
 use crate::error::Result;
+use crate::history::History;
 use crate::interrupt;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
@@ -55,8 +56,8 @@ pub(crate) struct Sequencer {
     budget: MemoryBudget,
     /// Where everything that it orders is recorded.
     durable: Durable,
-    /// For how many epochs the changes of relations are kept.
-    history: u64,
+    /// How far back the changes of relations are kept.
+    history: Arc<History>,
     /// The first record of the epoch that is being committed, if parts of it are recorded already.
     parts: Mutex<Option<Position>>,
 }
@@ -126,7 +127,7 @@ impl Sequencer {
         progress: Arc<Progress>,
         poison: Arc<Poison>,
         budget: MemoryBudget,
-        history: u64,
+        history: Arc<History>,
     ) -> Self {
         let durable = Durable::new(progress.clone(), poison.clone());
         let (last, state) = (AtomicU64::new(progress.complete()), Mutex::default());
@@ -328,7 +329,7 @@ impl Sequencer {
         let end = self.durable.end();
         let (reply, shards) = unbounded();
         self.pool.broadcast(|_| Command::Pin(reply.clone()));
-        let first = epoch.saturating_sub(self.history);
+        let first = self.history.first(epoch);
         let mut kept = state.kept.clone();
         kept.values_mut().for_each(|kept| kept.since = kept.since.max(first));
         let (workers, replay) = (self.workers() as u32, parts.unwrap_or(end).min(end));
@@ -389,6 +390,10 @@ impl Sequencer {
             false => Advance::Changed(tables.into()),
         };
         self.progress.expect(epoch, time);
+        self.history.commit(epoch, || {
+            let changes = shares.iter().flatten().flat_map(|(_, changes)| changes);
+            changes.map(|change| change.rows().size()).sum()
+        });
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
             advance: advance.clone(),

@@ -33,7 +33,7 @@ impl Sequencer {
             };
             shards[worker] = pinned.remove(&id).unwrap_or_default();
         }
-        let first = self.last().saturating_sub(self.history);
+        let first = self.history.first(self.last());
         Ok(RestoredDataflow::of(&kept, first, shards))
     }
 

@@ -61,6 +61,14 @@ impl Rows {
         self.in_memory().map_or(0, counted::bytes_of)
     }
 
+    /// How many bytes they take, in memory or in a file.
+    pub(crate) fn size(&self) -> u64 {
+        match &self.place {
+            Place::Memory(rows) => counted::bytes_of(rows) as u64,
+            Place::File { range, .. } => range.end - range.start,
+        }
+    }
+
     /// The rows, if they are in memory.
     pub(crate) fn in_memory(&self) -> Option<&RecordBatch> {
         match &self.place {

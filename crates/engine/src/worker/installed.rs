@@ -304,12 +304,11 @@ impl Installed {
         self.filling == Filling::Ready
     }
 
-    /// Promises not to read what it keeps as of an epoch before `epoch`, nor changes of a relation that are `history` epochs
-    /// older.
-    pub(super) fn allow_compaction(&mut self, epoch: Epoch, history: u64) {
-        let history = if self.name.is_some() { history } else { 0 };
+    /// Promises not to read what it keeps as of an epoch before `epoch`, nor changes of a relation of epochs up to `first`.
+    pub(super) fn allow_compaction(&mut self, epoch: Epoch, first: Epoch) {
+        let first = if self.name.is_some() { first } else { epoch };
         for contents in self.kept() {
-            contents.allow_compaction(epoch, history);
+            contents.allow_compaction(epoch, first);
         }
     }
 

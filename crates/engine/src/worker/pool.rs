@@ -16,6 +16,7 @@ use super::command::Command;
 use super::progress::Progress;
 use super::thread;
 use crate::error::{Error, Result};
+use crate::history::History;
 use crate::poison::{Poison, Waited};
 
 /// The running workers. Dropping it shuts them down and joins their threads.
@@ -48,11 +49,11 @@ impl Waited for Alarm {
 }
 
 impl Pool {
-    /// Starts `workers` threads, which must be at least one, whose state has this context, and which keep changes for
-    /// `history` epochs.
+    /// Starts `workers` threads, which must be at least one, whose state has this context, and which keep changes as far
+    /// back as `history` says.
     pub(crate) fn start(
         workers: usize,
-        history: u64,
+        history: &Arc<History>,
         context: &StateContext,
         progress: &Arc<Progress>,
         poison: &Arc<Poison>,
@@ -75,6 +76,7 @@ impl Pool {
         for (index, allocator) in allocators.into_iter().enumerate() {
             let (commands, received) = unbounded();
             let (progress, poison) = (progress.clone(), poison.clone());
+            let history = history.clone();
             let context = context.for_worker(Arc::clone(&progress.metrics()[index]));
             let run = move || {
                 let ran = catch_unwind(AssertUnwindSafe(|| build(allocator)));

@@ -25,6 +25,7 @@ use super::failures::Purpose;
 use super::installed::{Dataflows, Installed, Readable, Running};
 use super::progress::{Progress, Published, Reached};
 use super::readers::Readers;
+use crate::history::History;
 use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 
@@ -36,7 +37,7 @@ pub(super) fn run(
     progress: Arc<Progress>,
     poison: Arc<Poison>,
     context: StateContext,
-    history: u64,
+    history: Arc<History>,
 ) {
     let start = progress.complete();
     // Timely never sleeps without a timer.
@@ -88,8 +89,8 @@ pub(super) struct Worker {
     pub(super) poison: Arc<Poison>,
     /// The context of all state of this worker.
     context: StateContext,
-    /// For how many epochs changes are kept.
-    history: u64,
+    /// How far back changes are kept.
+    history: Arc<History>,
     pub(super) installed: Dataflows,
     pub(super) readers: Readers,
     /// The waterlines of the tables, and those of dataflows.
@@ -542,12 +543,13 @@ impl Worker {
 
     /// Promises that nobody reads as of an epoch before `complete`, nor changes before the history.
     fn compact(&mut self, complete: Epoch) {
-        let (installed, history) = (&mut self.installed, self.history);
+        let first = self.history.first(complete);
+        let installed = &mut self.installed;
         let mut unwound = Vec::new();
         self.uncompacted.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let last = installed.shown.saturating_sub(1);
-            let compact = || installed.allow_compaction(complete.min(last), history);
+            let compact = || installed.allow_compaction(complete.min(last), first);
             unwound.extend(catch_unwind(AssertUnwindSafe(compact)).err().map(Unwound::from));
             complete < last
         });

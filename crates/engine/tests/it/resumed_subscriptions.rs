@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::Duration;
 
 use alluvium::{Builder, Engine, Error, Subscription};
 use tempfile::TempDir;
@@ -193,4 +195,77 @@ fn a_subscriber_of_a_relation_that_was_made_again_begins_anew() {
     assert_eq!(gone("p", last), None);
     assert!(gone("m", last + 1).is_some_and(|oldest| oldest <= last));
     assert!(matches!(engine.subscribe_from("absent", 1), Err(Error::Sql { .. })));
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[test]
+fn changes_are_kept_for_a_time_and_over_so_many_bytes() {
+    let moment = Duration::from_millis(1);
+    for (epochs, time, bytes, is_kept) in [
+        (0, HOUR, u64::MAX, true),
+        (1000, Duration::ZERO, 1 << 30, true),
+        (0, HOUR, 100, false),
+        (1000, HOUR, 100, false),
+        (1000, Duration::ZERO, 100, false),
+        (1000, moment, u64::MAX, true),
+        (10, moment, u64::MAX, false),
+    ] {
+        let builder = Engine::builder().workers(2).history(epochs);
+        let builder = builder.history_time(time).history_bytes(bytes);
+        let engine = builder.open_in_memory().unwrap();
+        engine.execute(DEFINITIONS).unwrap();
+        change(&engine, 3);
+        let mut replicas: BTreeMap<_, _> =
+            RELATIONS.iter().map(|name| (*name, Replica::default())).collect();
+        for (name, replica) in &mut replicas {
+            replica.resume(&engine, name);
+        }
+        for number in 4..100 {
+            change(&engine, number);
+        }
+        sleep(10 * moment);
+        for (name, replica) in &replicas {
+            assert_goes_on(&engine, replica, name, is_kept);
+        }
+    }
+}
+
+#[test]
+fn changes_that_are_kept_for_a_time_are_there_after_a_restart() {
+    let directory = TempDir::new().unwrap();
+    let state = format!("file:{}", directory.path().display());
+    let open = |workers, time| {
+        Engine::builder().workers(workers).history_time(time).state(&state).open().unwrap()
+    };
+    let mut engine = open(2, HOUR);
+    engine.execute(DEFINITIONS).unwrap();
+    change(&engine, 3);
+    let mut replicas: BTreeMap<_, _> =
+        RELATIONS.iter().map(|name| (*name, Replica::default())).collect();
+    for (name, replica) in &mut replicas {
+        replica.resume(&engine, name);
+    }
+    for round in 0..4_u64 {
+        for number in 0..10 {
+            change(&engine, 10 + 10 * round + number);
+        }
+        // With a checkpoint the journal has nothing of what the subscriber missed.
+        if round % 2 == 0 {
+            engine.execute("CHECKPOINT").unwrap();
+        }
+        drop(engine);
+        engine = open([1, 3, 3, 2][round as usize], HOUR);
+        for (name, replica) in &replicas {
+            assert_goes_on(&engine, replica, name, true);
+        }
+    }
+    // Whoever opens it decides how much of it stays.
+    drop(engine);
+    let engine = open(2, Duration::from_millis(1));
+    change(&engine, 100);
+    sleep(Duration::from_millis(10));
+    for (name, replica) in &replicas {
+        assert_goes_on(&engine, replica, name, false);
+    }
 }
