@@ -15,6 +15,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
 
 use alluvium_storage::{ClaimedStorage, Manifests, Position, Published, Storage};
 use alluvium_trace::memory::StateContext;
@@ -93,6 +94,16 @@ impl Checkpointer {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
+    /// Wakes a thread when the first byte is recorded after a checkpoint, and when so many are.
+    pub(crate) fn wake_at(&self, bytes: u64, thread: Thread) {
+        self.durable().wake_at(bytes, thread);
+    }
+
+    /// Whether the engine has stopped.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.engine.sequencer.poison().is_spread()
+    }
+
     /// How many bytes were recorded since the last checkpoint.
     pub(crate) fn recorded(&self) -> u64 {
         self.durable().recorded()
@@ -110,10 +121,10 @@ impl Checkpointer {
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
         let Taken { mut pin, shards } = self.pin()?;
+        self.durable().forget_recorded();
         if last.number > 0 && (pin.end.0, pin.workers) == (last.end, last.workers) {
             return Ok(());
         }
-        self.durable().forget_recorded();
         for shards in &shards {
             self.copy(shards.values())?;
         }

@@ -41,6 +41,7 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 
 use alluvium_storage::{Journal, Position};
 use alluvium_trace::Epoch;
@@ -60,6 +61,8 @@ pub(crate) struct Durable {
     is_late: AtomicBool,
     /// How many bytes were recorded since the last checkpoint.
     recorded: AtomicU64,
+    /// Who takes checkpoints, and of how many bytes.
+    checkpoints: OnceLock<(u64, Thread)>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
 }
@@ -67,8 +70,8 @@ pub(crate) struct Durable {
 impl Durable {
     /// Without a journal.
     pub(crate) fn new(progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
-        let (journal, is_expected, is_late, recorded) = Default::default();
-        Self { journal, is_expected, is_late, recorded, progress, poison }
+        let (journal, is_expected, is_late, recorded, checkpoints) = Default::default();
+        Self { journal, is_expected, is_late, recorded, checkpoints, progress, poison }
     }
 
     /// There will be a journal.
@@ -108,7 +111,7 @@ impl Durable {
         let Some(journal) = self.journal.get() else { return Ok(None) };
         let bytes = record.encode()?;
         let appended = journal.append(&bytes);
-        self.recorded.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.count(bytes.len() as u64);
         appended.map(Some).map_err(|error| self.fail(&error))
     }
 
@@ -122,9 +125,21 @@ impl Durable {
         self.recorded.load(Ordering::Relaxed)
     }
 
-    /// Counts what has to be done again after a restart and is not recorded itself.
+    /// Wakes this thread from now on when the first byte is recorded after a checkpoint, and when so many are. Nothing is recorded meanwhile.
+    pub(crate) fn wake_at(&self, bytes: u64, thread: Thread) {
+        let (_, thread) = self.checkpoints.get_or_init(|| (bytes, thread));
+        // What was recorded before counts too.
+        thread.unpark();
+    }
+
+    /// Counts what has to be done again after a restart, whether or not it is recorded itself.
     pub(crate) fn count(&self, bytes: u64) {
-        self.recorded.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.recorded.fetch_add(bytes, Ordering::Relaxed);
+        if let Some((enough, thread)) = self.checkpoints.get()
+            && (before == 0 || (before < *enough && before + bytes >= *enough))
+        {
+            thread.unpark();
+        }
     }
 
     /// A checkpoint has what was recorded up to now.

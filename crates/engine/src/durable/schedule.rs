@@ -1,18 +1,18 @@
 //! When checkpoints are taken.
 
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex};
 
 use super::checkpointer::Checkpointer;
 use crate::error::Result;
 
-/// How often it is looked whether a checkpoint is due.
-const LOOK: Duration = Duration::from_millis(100);
+/// How long to wait after a checkpoint that has failed, as on a disk that is full.
+const RETRY: Duration = Duration::from_secs(1);
 
-/// Takes checkpoints on a thread of its own, from time to time. Dropping it ends the thread.
+/// Takes checkpoints on a thread of its own, from time to time. Dropping it ends the thread, which sleeps until there is something to
+/// take a checkpoint of.
 pub(crate) struct Checkpoints {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -20,8 +20,7 @@ pub(crate) struct Checkpoints {
 
 struct Shared {
     checkpointer: Checkpointer,
-    is_ending: Mutex<bool>,
-    ends: Condvar,
+    is_ending: AtomicBool,
 }
 
 impl Checkpoints {
@@ -31,14 +30,14 @@ impl Checkpoints {
         interval: Duration,
         bytes: u64,
     ) -> std::result::Result<Self, String> {
-        let (is_ending, ends) = (Mutex::new(false), Condvar::new());
-        let shared = Arc::new(Shared { checkpointer, is_ending, ends });
+        let shared = Arc::new(Shared { checkpointer, is_ending: AtomicBool::new(false) });
         let run = {
             let shared = shared.clone();
             move || shared.run(interval, bytes)
         };
         let thread = Builder::new().name("alluvium-checkpoints".to_owned()).spawn(run);
         let thread = thread.map_err(|error| format!("no thread for checkpoints: {error}"))?;
+        shared.checkpointer.wake_at(bytes, thread.thread().clone());
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -51,28 +50,34 @@ impl Checkpoints {
 impl Shared {
     fn run(&self, interval: Duration, bytes: u64) {
         let mut last = Instant::now();
-        let mut is_ending = self.is_ending.lock();
-        while !*is_ending {
-            self.ends.wait_for(&mut is_ending, LOOK.min(interval));
+        while !self.is_ending.load(Ordering::Acquire) {
             let recorded = self.checkpointer.recorded();
-            if *is_ending || recorded == 0 || (last.elapsed() < interval && recorded < bytes) {
-                continue;
+            let left = interval.saturating_sub(last.elapsed());
+            if recorded == 0 {
+                thread::park();
+            } else if recorded < bytes && !left.is_zero() {
+                thread::park_timeout(left);
+            } else {
+                let taken = self.checkpointer.take();
+                last = Instant::now();
+                match taken {
+                    // Nothing is recorded any more.
+                    Err(_) if self.checkpointer.has_stopped() => return,
+                    // The next one may succeed.
+                    Err(_) => thread::park_timeout(RETRY),
+                    Ok(()) => {}
+                }
             }
-            drop(is_ending);
-            // If it fails for good the engine stops, and else the next one may succeed.
-            let _ = self.checkpointer.take();
-            last = Instant::now();
-            is_ending = self.is_ending.lock();
         }
     }
 }
 
 impl Drop for Checkpoints {
     fn drop(&mut self) {
-        *self.shared.is_ending.lock() = true;
+        self.shared.is_ending.store(true, Ordering::Release);
         self.shared.checkpointer.end();
-        self.shared.ends.notify_all();
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             // It catches nothing, and so has nothing to report.
             let _ = thread.join();
         }

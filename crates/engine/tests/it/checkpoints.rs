@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::thread::sleep;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use alluvium::{Builder, Engine, Error, Result, StateDirectory};
 use alluvium_storage::{
@@ -14,7 +15,7 @@ use alluvium_storage::{
     MemoryJournal, MemoryManifests, MemoryStorage, Published, SimulatedDisk,
 };
 
-use crate::support::{assert_poisoned, query};
+use crate::support::{PATIENCE, alone, assert_poisoned, query};
 use crate::{bank, state_directory};
 
 /// Relations of every kind, and operators of every kind.
@@ -425,4 +426,78 @@ fn an_engine_stops_when_another_one_takes_a_checkpoint_in_its_directory() {
     assert!(error.contains("manifest 2 is of another engine"), "{error}");
     assert_poisoned(engine.execute("INSERT INTO t VALUES (3)"), "another engine");
     assert_poisoned(engine.query("SELECT * FROM t"), "another engine");
+}
+
+#[test]
+fn checkpoints_are_taken_after_a_time_and_after_so_many_bytes() {
+    for (interval, bytes) in [(Duration::from_millis(20), u64::MAX), (Duration::MAX, 1000)] {
+        let manifests = Arc::new(MemoryManifests::default());
+        let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default())).unwrap();
+        let engine = Engine::builder()
+            .workers(1)
+            .checkpoints(interval, bytes)
+            .store(Arc::new(MemoryJournal::default()), manifests.clone(), Arc::new(blobs))
+            .open()
+            .unwrap();
+        engine.execute("CREATE TABLE t (n BIGINT)").unwrap();
+        for _ in 0..5 {
+            let before = manifests.list().unwrap().pop();
+            engine.execute("INSERT INTO t SELECT UNNEST(range(0, 1000))").unwrap();
+            // Nothing else is recorded.
+            let start = Instant::now();
+            while manifests.list().unwrap().pop() == before {
+                assert!(start.elapsed() < PATIENCE, "no checkpoint is taken");
+                sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+/// How often threads of engines have gone to sleep in this process.
+#[cfg(target_os = "linux")]
+fn sleeps() -> u64 {
+    let read = |path: std::path::PathBuf| fs::read_to_string(path).unwrap_or_default();
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let ours = tasks.filter(|task| read(task.join("comm")).starts_with("alluvium"));
+    let count = |task: std::path::PathBuf| {
+        let status = read(task.join("status"));
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.map_or(0, |count| count.trim().parse().unwrap())
+    };
+    ours.map(count).sum()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_engine_with_a_state_directory_sleeps() {
+    if !alone("checkpoints::an_idle_engine_with_a_state_directory_sleeps") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let state = format!("file:{}", directory.path().display());
+    let engine = Engine::builder().workers(2).state(state).open().unwrap();
+    engine
+        .execute(
+            "CREATE TABLE t (n BIGINT); CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t",
+        )
+        .unwrap();
+    let _subscription = engine.subscribe("v").unwrap();
+    engine.execute("INSERT INTO t VALUES (1)").unwrap();
+    engine.wait(engine.progress().committed).unwrap();
+    // What is left to do is done soon.
+    let start = Instant::now();
+    loop {
+        let before = sleeps();
+        sleep(Duration::from_millis(500));
+        let after = sleeps();
+        assert!(before > 0);
+        if before == after {
+            return;
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "threads have run {} times",
+            after - before
+        );
+    }
 }
