@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use alluvium::Engine;
@@ -35,6 +35,8 @@ struct State {
     is_prompt: AtomicBool,
     /// Ends what the engine does.
     engine: Mutex<Option<alluvium::Interrupt>>,
+    /// The thread that a signal unparks.
+    waiting: Mutex<Option<Thread>>,
     terminal: Terminal,
 }
 
@@ -51,6 +53,7 @@ impl Interrupt {
             at_once: AtomicBool::new(true),
             is_prompt: AtomicBool::new(false),
             engine: Mutex::default(),
+            waiting: Mutex::default(),
             terminal: Terminal::now(),
         }));
         let (received, woken) = UnixStream::pair()?;
@@ -71,6 +74,11 @@ impl Interrupt {
     pub(crate) fn attach(&self, engine: alluvium::Interrupt) {
         *self.0.engine.lock().unwrap_or_else(PoisonError::into_inner) = Some(engine);
         self.0.at_once.store(false, Ordering::SeqCst);
+    }
+
+    /// From now on a signal unparks this thread, which parks for other reasons as well.
+    pub(crate) fn unparks(&self, thread: &Thread) {
+        *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread.clone());
     }
 
     /// From now on SIGINT ends statements, not the program.
@@ -119,6 +127,7 @@ impl State {
                         self.end();
                     }
                     self.end_statement(true);
+                    self.unpark();
                     if self.signal() != SIGINT || !self.is_prompt.load(Ordering::SeqCst) {
                         // The next read fails after this time.
                         let _ = signals.set_read_timeout(Some(GRACE));
@@ -146,6 +155,11 @@ impl State {
             Some(engine) => engine.clear(),
             None => {}
         }
+    }
+
+    fn unpark(&self) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.iter().for_each(Thread::unpark);
     }
 
     /// Ends the process, whatever its other threads do.

@@ -194,6 +194,13 @@ impl Engine {
         self.instance.connectors.inputs.wait()
     }
 
+    /// Waits until no input is read any more: each has come to its end, or failed. The rest as
+    /// [`Engine::wait_for_sources`].
+    #[doc(hidden)]
+    pub fn wait_for_ends_of_sources(&self) -> Result<()> {
+        self.instance.connectors.inputs.wait_ends()
+    }
+
     /// The progress of inputs and epochs. Does not block on work in progress.
     pub fn progress(&self) -> Progress {
         self.instance.progress()

@@ -7,6 +7,7 @@
 mod command;
 mod errors;
 mod subscription;
+mod wake;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,7 +18,7 @@ use std::time::Instant;
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
-use alluvium::{Builder, Engine, Error, Outcome, Session, SourceState, Statement};
+use alluvium::{Builder, Engine, Error, Outcome, Session, Statement};
 
 pub(crate) use command::COMMANDS;
 
@@ -409,12 +410,6 @@ impl<W: Write> Shell<W> {
         rows: &[RecordBatch],
     ) -> Result<(), Stop> {
         self.output.named(name, schema, rows).map_err(unwritten)
-    }
-
-    /// Whether all sources that have started are exhausted.
-    pub(crate) fn is_all_read(&self) -> bool {
-        let progress = self.engine.progress();
-        !progress.sources.iter().any(|source| source.state == SourceState::Running)
     }
 
     /// Warns of the input rows refused since the last call.

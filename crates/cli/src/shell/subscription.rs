@@ -1,19 +1,19 @@
 //! SUBSCRIBE: the contents of a view, and its changes as they are made.
 
 use std::io::Write;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::Duration;
 
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use alluvium::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use alluvium::arrow::error::ArrowError;
 use alluvium::{Change, Error, Subscription};
+use futures::Stream;
 
+use super::wake::{SourcesEnd, unparks_this_thread};
 use super::{Shell, Stop, failed, stopped, unwritten};
-
-/// How often a program looks whether its finite sources are exhausted.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A subscription whose changes are printed between statements.
 pub(super) struct Followed {
@@ -36,28 +36,33 @@ impl<W: Write> Shell<W> {
             self.followed.push(Followed { changes, schema });
             return Ok(());
         }
+        self.interrupt.unparks(&thread::current());
+        let waker = unparks_this_thread();
+        // Its sources end without a change.
+        let end = if self.is_prompt { None } else { Some(SourcesEnd::watch(&self.engine)?) };
         loop {
-            let all = !self.is_prompt && self.is_all_read();
+            let all = end.as_ref().is_some_and(SourcesEnd::has_come);
             while let Some(change) = next {
                 self.print(&schema, &change, first)?;
                 first = false;
                 if self.interrupt.is_asked() {
                     break;
                 }
-                next = changes.try_next().map_err(stopped)?;
+                next = match poll(&mut changes, &waker) {
+                    Err(Error::Interrupted) => return Ok(()),
+                    polled => polled.map_err(stopped)?,
+                };
             }
             if self.interrupt.is_asked() || all || changes.is_over() {
                 return Ok(());
             }
-            let waited = match self.is_prompt {
-                true => changes.next().transpose(),
-                // Its sources end without a change.
-                false => changes.next_timeout(PAUSE),
-            };
-            next = match waited {
+            next = match poll(&mut changes, &waker) {
                 Err(Error::Interrupted) => return Ok(()),
-                waited => waited.map_err(stopped)?,
+                polled => polled.map_err(stopped)?,
             };
+            if next.is_none() && !changes.is_over() {
+                thread::park();
+            }
         }
     }
 
@@ -66,11 +71,12 @@ impl<W: Write> Shell<W> {
         self.output.part(schema, &rows, first).map_err(unwritten)
     }
 
-    /// Writes the changes of subscriptions that are there.
+    /// Writes the changes of subscriptions that are there. This thread is unparked when there are more.
     pub(super) fn deliver(&mut self) -> Result<(), Stop> {
+        let waker = unparks_this_thread();
         let mut followed = std::mem::take(&mut self.followed);
         for Followed { changes, schema } in &mut followed {
-            while let Some(change) = changes.try_next().map_err(stopped)? {
+            while let Some(change) = poll(changes, &waker).map_err(stopped)? {
                 self.print(schema, &change, false)?;
             }
         }
@@ -80,16 +86,28 @@ impl<W: Write> Shell<W> {
 
     /// Writes the changes of subscriptions until the finite sources are exhausted.
     pub(super) fn follow_to_the_end(&mut self) -> Result<(), Stop> {
-        while !self.followed.is_empty() {
-            let all = self.is_all_read();
+        if self.followed.is_empty() {
+            return Ok(());
+        }
+        self.interrupt.unparks(&thread::current());
+        let end = SourcesEnd::watch(&self.engine)?;
+        loop {
+            let all = end.has_come();
             self.engine.wait(self.engine.progress().committed).map_err(stopped)?;
             self.deliver()?;
             if all || self.interrupt.is_asked() {
                 return Ok(());
             }
-            thread::sleep(PAUSE);
+            thread::park();
         }
-        Ok(())
+    }
+}
+
+/// The next change of a subscription, if it is there; else `waker` is woken once it is.
+fn poll(changes: &mut Subscription, waker: &Waker) -> Result<Option<Change>, Error> {
+    match Pin::new(changes).poll_next(&mut Context::from_waker(waker)) {
+        Poll::Ready(change) => change.transpose(),
+        Poll::Pending => Ok(None),
     }
 }
 

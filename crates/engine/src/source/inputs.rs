@@ -153,16 +153,25 @@ impl Inputs {
 
     /// Waits until all that have started are at their ends; fails as soon as one has failed.
     pub(crate) fn wait(&self) -> Result<()> {
-        wait::until(|waker| {
-            let inputs = self.state.lock();
-            self.poison.check()?;
+        self.until_ended(|inputs| {
             let failed = inputs.iter().find_map(|(_, state)| match state {
                 State::Failed(error) => Some(error.clone()),
                 _ => None,
             });
-            if let Some(error) = failed {
-                return Err(error);
-            }
+            failed.map_or(Ok(()), Err)
+        })
+    }
+
+    /// Waits until none of them runs, whether they are at their ends or have failed.
+    pub(crate) fn wait_ends(&self) -> Result<()> {
+        self.until_ended(|_| Ok(()))
+    }
+
+    fn until_ended(&self, check: impl Fn(&[(Arc<Input>, State)]) -> Result<()>) -> Result<()> {
+        wait::until(|waker| {
+            let inputs = self.state.lock();
+            self.poison.check()?;
+            check(&inputs)?;
             match inputs.iter().any(|(_, state)| matches!(state, State::Running)) {
                 true => Ok(Look::Waits(self.waits.enter((), waker))),
                 false => Ok(Look::Found(())),
