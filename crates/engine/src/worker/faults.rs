@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use alluvium_dataflow::fault::{self, Fault};
 
+use super::failures::{Failed, Purpose};
 use crate::{Engine, Error, Result};
 
 const INJECTED: &str = "a fault was injected";
@@ -119,4 +120,45 @@ fn a_panic_in_a_table_poisons_the_engine() {
             }
         }
     }
+}
+
+/// Its relation stays, and what reads that by another way.
+#[test]
+fn an_index_that_fails_alone_is_read_by_nobody_until_it_is_made_again() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let open = |workers: usize| {
+        let state = format!("file:{}", directory.path().display());
+        Engine::builder().workers(workers).state(state).open().expect("it starts")
+    };
+    let shown = |engine: &Engine, sql: &str| {
+        let batches = engine.query(sql).expect("the relation has not failed");
+        batches.iter().map(|batch| batch.num_rows()).sum::<usize>()
+    };
+    let by_v = "SELECT id FROM u WHERE v = 3";
+    let is_failed = "SELECT 1 FROM alluvium.relations WHERE name = 'by_v' AND state = 'failed'";
+    let fail = |engine: &Engine| {
+        let entry = engine.instance.definitions.catalog.get("u").expect("it is there");
+        let id = entry.indexes.first().and_then(|index| index.id).expect("the index is there");
+        let failed = Failed { purpose: Purpose::Index, reason: "a disk is broken".into() };
+        engine.instance.reader.sequencer.failures().add([(id, failed)]);
+        assert_eq!(shown(engine, is_failed), 1);
+    };
+    let mut engine = open(2);
+    engine
+        .execute("CREATE TABLE u (id BIGINT PRIMARY KEY, v BIGINT); CREATE INDEX by_v ON u (v)")
+        .expect("the statements are right");
+    for (round, checkpoint) in [(1, false), (2, true)] {
+        fail(&engine);
+        engine.execute(&format!("INSERT INTO u VALUES ({round}, 3)")).expect("commits go on");
+        assert_eq!(shown(&engine, by_v), round);
+        if checkpoint {
+            engine.checkpoint().expect("what has failed is not part of it");
+        }
+        drop(engine);
+        engine = open(3 - round);
+        assert_eq!((shown(&engine, is_failed), shown(&engine, by_v)), (0, round));
+    }
+    fail(&engine);
+    engine.execute("DROP INDEX by_v; CREATE INDEX by_v ON u (v)").expect("it is made again");
+    assert_eq!((shown(&engine, is_failed), shown(&engine, by_v)), (0, 2));
 }

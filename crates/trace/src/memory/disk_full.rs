@@ -9,7 +9,7 @@ use std::time::Duration;
 use alluvium_storage::Error;
 use parking_lot::{Condvar, Mutex};
 
-/// How long to wait before a failed write is tried again.
+/// How long to wait before a failed write is tried again: a file system does not say when it has room.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The gate where writers wait while the disk is full. Clones are the same gate.
