@@ -394,13 +394,14 @@ impl Sequencer {
             let changes = shares.iter().flatten().flat_map(|(_, changes)| changes);
             changes.map(|change| change.rows().size()).sum()
         });
+        // Before workers have it: one who sees it in a relation, and whoever reads after that, must find that it is committed.
+        self.last.store(epoch, Ordering::Release);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
             advance: advance.clone(),
             changes: std::mem::take(&mut shares[worker]),
         });
         state.time.0 = Some(time);
-        self.last.store(epoch, Ordering::Release);
         epoch
     }
 
