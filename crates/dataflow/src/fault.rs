@@ -97,13 +97,17 @@ pub enum Fault {
     ForgetBetween,
     /// An index keeps rows that are deleted.
     IndexKeepsDeleted,
+    /// A dataflow that is built takes what was there of another one twice.
+    FillTwice,
+    /// A dataflow that is built misses a batch of what was there of another one.
+    FillLess,
     /// A range of keys ends before its end, although that is in it.
     RangeWithoutEnd,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 39] = [
+    pub const WRONG: [Fault; 41] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -143,6 +147,8 @@ impl Fault {
         Fault::ForgetBetween,
         Fault::IndexKeepsDeleted,
         Fault::RangeWithoutEnd,
+        Fault::FillTwice,
+        Fault::FillLess,
     ];
 
     /// Those that random graphs find.

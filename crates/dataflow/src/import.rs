@@ -36,6 +36,7 @@ use timely::scheduling::Activator;
 
 use crate::arrangement::{Arrangement, Kept};
 use crate::delta::{Delta, DeltaStream, EncodedDelta};
+use crate::fault::{self, Fault};
 use crate::fuel::Fuel;
 use crate::layout::Layout;
 use crate::publication::Publication;
@@ -149,9 +150,26 @@ impl Imports {
                                 TraceReplayInstruction::Batch(batch, Some(hint))
                                     if !batch.is_empty() && !is_before(&batch, start) =>
                                 {
+                                    // Only what was there from the beginning is of earlier epochs, and counts as of `as_of`.
+                                    debug_assert!(
+                                        complete == as_of
+                                            || batch
+                                                .upper()
+                                                .first()
+                                                .is_none_or(|upper| *upper > complete),
+                                        "rows come of epochs that are complete: {:?} at {complete}",
+                                        batch.description()
+                                    );
                                     // The dataflow of the trace may have held on to an earlier epoch.
                                     let capability = capabilities.delayed(&hint.max(complete));
+                                    let was_there = batch.lower().first() <= Some(&as_of);
+                                    if was_there && fault::armed(Fault::FillLess) {
+                                        continue;
+                                    }
                                     output.session(&capability).give(read_as_of(&batch, as_of));
+                                    if was_there && fault::armed(Fault::FillTwice) {
+                                        output.session(&capability).give(read_as_of(&batch, as_of));
+                                    }
                                 }
                                 TraceReplayInstruction::Batch(..) => {}
                             }
@@ -213,8 +231,9 @@ impl Imports {
                             let is_over = scan.advance(|mut rows| {
                                 output.session_with_builder(&capability).give_container(&mut rows);
                             });
+                            // Rows as of `as_of` are still to come, whatever was promised.
                             if !is_over {
-                                return as_of;
+                                return 0;
                             }
                             contents = None;
                         }

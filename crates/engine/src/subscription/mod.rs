@@ -239,7 +239,8 @@ impl Subscription {
         let step = self.look(waker);
         self.is_over = match &step {
             Ok(step) => matches!(step, Step::End),
-            Err(error) => *error != Error::Interrupted,
+            // Whoever gives up may come back.
+            Err(error) => !matches!(error, Error::Interrupted | Error::TimedOut),
         };
         step
     }

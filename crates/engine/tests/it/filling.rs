@@ -253,3 +253,22 @@ fn a_crash_leaves_a_view_to_be_filled_again() {
     assert_eq!(names, ["long", "some", "t"]);
     engine.execute("DROP VIEW long").unwrap();
 }
+
+/// A table is read in parts. While it was, a commit to another table made the view take the rest for late, and fail.
+#[test]
+fn a_view_is_filled_from_a_large_table_that_was_not_changed_last() {
+    for workers in 1..=3 {
+        let engine = Engine::builder().workers(workers).memory(1 << 20).open_in_memory().unwrap();
+        engine
+            .execute(
+                "CREATE TABLE large (n BIGINT, t VARCHAR); CREATE TABLE small (n BIGINT);
+                 INSERT INTO large SELECT n, 'the text of row ' || n FROM generate_series(1, 20000) AS s(n);
+                 INSERT INTO small VALUES (1)",
+            )
+            .unwrap();
+        engine
+            .execute("CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c, SUM(n) AS s, MAX(t) AS t FROM large")
+            .unwrap();
+        assert_eq!(query(&engine, "SELECT c, s FROM v"), ["20000 200010000"]);
+    }
+}
