@@ -54,6 +54,8 @@ mod definitions;
 mod durable;
 mod engine;
 mod error;
+#[doc(hidden)]
+pub mod fault;
 mod file_access;
 pub mod functions;
 mod history;

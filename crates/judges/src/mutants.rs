@@ -11,7 +11,8 @@ fn registry() -> Vec<(String, FaultId)> {
     let sql = alluvium_sql::fault::Fault::WRONG.into_iter().map(named);
     let dataflow = alluvium_dataflow::fault::Fault::WRONG.into_iter().map(named);
     let trace = fault::Fault::WRONG.into_iter().map(named);
-    dataflow.chain(trace).chain(sql).collect()
+    let engine = alluvium::fault::Fault::WRONG.into_iter().map(named);
+    dataflow.chain(trace).chain(sql).chain(engine).collect()
 }
 
 fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {

@@ -15,6 +15,7 @@ use super::PinnedRows;
 use super::options::{Policy, SubscribeOptions};
 use super::queue::{Delivery, Lag, Place, Queue};
 use crate::error::{Error, Result};
+use crate::fault::{Fault, armed};
 use crate::poison::{Poison, Waited};
 use crate::sequencer::Start;
 use crate::transaction::change::TableChange;
@@ -214,6 +215,9 @@ impl Feed {
         {
             subscriber.pinned = Some(rows);
         }
+        if armed(Fault::RepeatChange) {
+            return;
+        }
         self.skip(id, epoch);
     }
 
@@ -286,9 +290,13 @@ impl Feed {
             }
         }
         let State { subscribers, queue, .. } = &mut *state;
+        let is_shared = subscribers.len() > 1;
         let Some(subscriber) = subscribers.get_mut(&id) else { return Ok(Taken::End) };
         subscriber.waker = None;
         let At::Place(place) = &mut subscriber.at else { return Ok(Taken::Nothing) };
+        if armed(Fault::MissChange) && is_shared {
+            queue.take(place);
+        }
         let Some(delivery) = queue.take(place) else { return Ok(Taken::Nothing) };
         let lag = queue.lag(*place);
         if subscriber.is_congested && !subscriber.is_behind(lag) {
@@ -315,6 +323,11 @@ impl Feed {
     /// Adds changes of an epoch that is not delivered yet.
     pub(super) fn put(&self, epoch: Epoch, change: TableChange) -> Result<()> {
         let mut state = self.state.lock();
+        debug_assert!(
+            state.frontiers.iter().flatten().min().is_none_or(|all| epoch >= *all),
+            "changes of an epoch come that is delivered: {epoch} at {:?}",
+            state.frontiers
+        );
         match state.is_abandoned || state.is_closed {
             true => Ok(()),
             false => state.queue.put(epoch, change),

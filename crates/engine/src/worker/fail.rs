@@ -20,6 +20,7 @@ use alluvium_trace::{Failure, Origin};
 use super::command::DataflowId;
 use super::failures::{Failed, Failures};
 use super::thread::Worker;
+use crate::fault::{Fault, armed};
 
 /// What was caught of a thread that unwound.
 pub(super) struct Unwound {
@@ -103,6 +104,7 @@ impl Worker {
         let read: Arc<str> = format!("it reads {purpose}, which has failed: {reason}").into();
         let mut failed = vec![(id, Failed { purpose: purpose.clone(), reason: reason.clone() })];
         let readers = self.readers.all_of(id).into_iter();
+        let readers = readers.filter(|_| !armed(Fault::KeepReaders));
         failed.extend(readers.filter_map(|reader| {
             let purpose = self.installed.purpose(reader)?.clone();
             Some((reader, Failed { purpose, reason: read.clone() }))

@@ -20,6 +20,7 @@ use super::command::DataflowId;
 use super::failures::Failures;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, armed};
 use crate::poison::{Poison, Waited};
 use crate::wait::{self, Look, WaitList};
 
@@ -151,6 +152,9 @@ impl Waits {
             // One that is gone is noticed by looking again.
             state.reached(*id).is_none_or(|reached| reached >= *epoch)
         });
+        if armed(Fault::LoseWaker) {
+            woken.clear();
+        }
         woken.extend(self.filled.take(|id| !state.filling.contains_key(id)));
         woken.extend(self.durable.take(|epoch| *epoch <= state.durable));
         if state.complete > before {
@@ -190,6 +194,7 @@ impl State {
         let on_worker = |shown: &Shown| {
             let behind = &shown.reached.behind;
             let frontier = behind.iter().find(|(behind, _)| *behind == id);
+            let frontier = frontier.filter(|_| !armed(Fault::ReadEarly));
             let frontier = frontier.map_or(shown.reached.sent, |(_, frontier)| *frontier);
             shown.dataflows.contains_key(&id).then(|| frontier - 1)
         };

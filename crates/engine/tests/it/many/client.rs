@@ -14,7 +14,7 @@ use super::follower;
 use super::history::{Commit, History, Read, Step};
 use super::model::{GROUPS, KEYS, Relation, STEADY, TOO_HOT, VARIANT, VARIANTS, Write};
 use super::query::{Answer, Query};
-use super::watch::Watch;
+use super::watch::{NOTHING_MORE, Watch};
 use crate::keys::Random;
 use crate::support::lines;
 
@@ -68,7 +68,12 @@ impl Client {
                 _ => self.act(),
             }
         }
-        self.watch.does(self.number, "nothing more");
+        self.watch.does(self.number, NOTHING_MORE);
+    }
+
+    /// What it did. It is no handle of the engine any more.
+    pub fn end(self) -> History {
+        self.history
     }
 
     fn act(&mut self) {
@@ -325,7 +330,13 @@ impl Client {
         match self.random.below(20) {
             0..12 => self.query_of_tables(),
             12..14 => Query::Beside,
-            14 => Query::Named(self.random.below(NAMES) as usize),
+            14 => {
+                let name = self.random.below(NAMES) as usize;
+                match self.random.below(3) {
+                    0 => Query::Named(name),
+                    _ => Query::OfNamed(name, self.group()),
+                }
+            }
             15 => Query::All([Relation::Bad, Relation::Worse][self.random.below(2) as usize]),
             _ => Query::All(STEADY[self.random.below(STEADY.len() as u64) as usize]),
         }
@@ -335,8 +346,9 @@ impl Client {
     fn read(&mut self) {
         let query = self.query();
         let after = self.committed();
-        let way = ["literal", "parameters", "prepared", "by key", "pulled"]
-            [self.random.below(5) as usize];
+        let way = ["literal", "parameters", "prepared", "by key", "pulled", "stale"]
+            [self.random.below(6) as usize];
+        let after = if way == "stale" { self.engine.progress().complete } else { after };
         self.does(format!("{query:?}, {way}"));
         let values: Vec<ScalarValue> = query.values().into_iter().map(ScalarValue::from).collect();
         let (answered, may_end) = match way {
@@ -345,6 +357,11 @@ impl Client {
                 answer(session.execute_with(&query.with_parameters(), &values).map(|it| vec![it]))
             }),
             "prepared" => self.read_prepared(query, &values),
+            "stale" => {
+                let mut session = self.engine.session();
+                session.set_reads_stale(true);
+                self.limited(|_| answer(session.execute(&query.literal())))
+            }
             "by key" => match self.by_key(query) {
                 Some(read) => {
                     let engine = self.engine.clone();
@@ -380,7 +397,7 @@ impl Client {
                 self.history.count("Failed");
             }
             (
-                Query::Named(_) | Query::All(Relation::Bad | Relation::Worse),
+                Query::Named(_) | Query::OfNamed(..) | Query::All(Relation::Bad | Relation::Worse),
                 Error::Sql { message, .. },
             ) => {
                 self.excuse(message);
@@ -574,21 +591,18 @@ impl Client {
         }
     }
 
-    /// Reads all that is always there, as of the last epoch.
+    /// Reads all that does not fail, as of the last epoch.
     pub fn read_all(&mut self) {
-        for relation in STEADY {
-            let (query, after) = (Query::All(relation), self.committed());
+        let steady = STEADY.map(Query::All);
+        let named = (0..NAMES as usize).map(Query::Named);
+        for query in steady.into_iter().chain(named) {
+            let after = self.committed();
             match answer(self.session.execute(&query.literal())) {
                 Ok(answer) => {
-                    self.history.reads.push(Read {
-                        query,
-                        way: "at last",
-                        after,
-                        before: after,
-                        answer,
-                    });
+                    let (way, before) = ("at last", after);
+                    self.history.reads.push(Read { query, way, after, before, answer });
                 }
-                Err(error) => self.fail(&query.literal(), &error),
+                Err(error) => self.check_absent(query, &error),
             }
         }
     }

@@ -25,7 +25,9 @@ impl Replica {
         if change.is_snapshot {
             self.rows.clear();
         } else if last.is_none_or(|last| change.epoch <= last) {
-            return Err(format!("a change of epoch {} comes after {last:?}", change.epoch));
+            let seen = self.seen.iter().rev().take(6).map(|it| (it.epoch, it.is_snapshot));
+            let seen: Vec<_> = seen.collect();
+            return Err(format!("a change of epoch {} comes after {seen:?}", change.epoch));
         }
         for (row, weight) in batch_lines(&change.rows).into_iter().zip(change.weights.iter()) {
             *self.rows.entry(row).or_default() += weight;
@@ -85,11 +87,12 @@ pub fn follow(client: &mut Client) {
     let goes_on = relation.is_some_and(|it| it != Relation::Rich && it != Relation::Worse)
         && client.random.below(2) == 0;
     loop {
-        let ended = take(client, &mut subscription, &mut replica, &name);
-        match ended {
-            Ok(complete) => until = complete,
-            Err(error) => excuse(client, relation, &error),
-        }
+        let what = format!("{name}, {policy:?}, begun behind {until:?}");
+        let ended = take(client, &mut subscription, &mut replica, &what);
+        until = ended.unwrap_or_else(|error| {
+            excuse(client, relation, &error);
+            None
+        });
         // It must have had a change to know where it is.
         let (true, Some(complete)) = (goes_on, until) else { break };
         if client.random.below(2) == 0 || replica.seen.is_empty() {

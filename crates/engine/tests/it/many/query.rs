@@ -11,6 +11,8 @@ pub enum Query {
     All(Relation),
     /// All rows of a view of this name, which comes and goes.
     Named(usize),
+    /// The row of a key in such a view.
+    OfNamed(usize, i64),
     /// The account of a key.
     Account(i64),
     /// The accounts between two keys.
@@ -32,6 +34,9 @@ impl Query {
         match self {
             Query::All(relation) => format!("SELECT * FROM {}", relation.name()),
             Query::Named(name) => format!("SELECT * FROM c{name}"),
+            Query::OfNamed(name, _) => {
+                format!("SELECT variant, g, s FROM c{name} WHERE g = {first}")
+            }
             Query::Account(_) => format!("SELECT k, g, v FROM accounts WHERE k = {first}"),
             Query::Between(..) => {
                 format!("SELECT k, g, v FROM accounts WHERE k BETWEEN {first} AND {second}")
@@ -52,7 +57,8 @@ impl Query {
     /// The values of its parameters.
     pub fn values(self) -> Vec<i64> {
         match self {
-            Query::Account(value)
+            Query::OfNamed(_, value)
+            | Query::Account(value)
             | Query::Sum(value)
             | Query::Items(value)
             | Query::Joined(value) => {
@@ -78,9 +84,15 @@ impl Query {
     pub fn answers(self, tables: &Tables) -> Vec<Answer> {
         let rows = match self {
             Query::All(relation) => relation.rows(tables),
-            Query::Named(_) => {
+            Query::Named(_) | Query::OfNamed(..) => {
                 let variants = (0..VARIANTS).filter_map(|it| Relation::Variant(it).rows(tables));
-                return variants.map(|rows| Answer::of(&rows)).collect();
+                let of_key = |mut rows: Vec<String>| {
+                    if let Query::OfNamed(_, key) = self {
+                        rows.retain(|row| row.split(' ').nth(1) == Some(&*key.to_string()));
+                    }
+                    Answer::of(&rows)
+                };
+                return variants.map(of_key).collect();
             }
             Query::Account(key) => Some(
                 tables.account(key).map(|(g, v)| format!("{key} {g} {v}")).into_iter().collect(),

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use alluvium::Interrupt;
 
-/// How long a client may take for one call, on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// What a client does that has ended.
+pub const NOTHING_MORE: &str = "nothing more";
 
 /// Watches clients.
 pub struct Watch {
@@ -68,11 +68,11 @@ impl Watch {
     }
 
     /// What clients do that have done one thing for too long.
-    pub fn stuck(&self) -> Vec<String> {
+    pub fn stuck(&self, patience: Duration) -> Vec<String> {
         let doing = self.clients.iter().enumerate().filter_map(|(client, watched)| {
             let (since, what) = &*watched.doing.lock().expect("nobody panics meanwhile");
-            let has_ended = what == "nothing more";
-            (!has_ended && since.elapsed() > PATIENCE).then(|| {
+            let has_ended = what == NOTHING_MORE;
+            (!has_ended && since.elapsed() > patience).then(|| {
                 let what: String = what.chars().take(100).collect();
                 format!("client {client}, for {:?}: {what}", since.elapsed())
             })
