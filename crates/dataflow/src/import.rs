@@ -141,7 +141,7 @@ impl Imports {
             move |output| {
                 origin.run(|| {
                     let has_reader = place.advance(|capabilities, complete| {
-                        let Some(queue) = &queue else { return reached };
+                        let Some(queue) = &queue else { return Some(reached) };
                         for instruction in queue.1.borrow_mut().drain(..) {
                             match instruction {
                                 TraceReplayInstruction::Frontier(frontier) => {
@@ -174,7 +174,7 @@ impl Imports {
                                 TraceReplayInstruction::Batch(..) => {}
                             }
                         }
-                        reached
+                        Some(reached)
                     });
                     if !has_reader {
                         queue = None;
@@ -225,15 +225,14 @@ impl Imports {
             move |output: &mut OutputBuilderSession<'_, Epoch, NoopBuilder<Delta<Epoch>>>| {
                 origin.run(|| {
                     let has_reader = place.advance(|capabilities, _complete| {
-                        let Some(listener) = &listener else { return Epoch::MAX };
+                        let Some(listener) = &listener else { return Some(Epoch::MAX) };
                         if let Some(scan) = &mut contents {
                             let capability = capabilities.delayed(&as_of);
                             let is_over = scan.advance(|mut rows| {
                                 output.session_with_builder(&capability).give_container(&mut rows);
                             });
-                            // Rows as of `as_of` are still to come, whatever was promised.
                             if !is_over {
-                                return 0;
+                                return None;
                             }
                             contents = None;
                         }
@@ -242,7 +241,7 @@ impl Imports {
                             let mut changes = changes.project(&columns);
                             output.session_with_builder(&capability).give_container(&mut changes);
                         }
-                        listener.frontier()
+                        Some(listener.frontier())
                     });
                     if !has_reader {
                         (listener, contents) = (None, None);
@@ -325,11 +324,15 @@ struct Place {
 
 impl Place {
     /// Advances to where `emit` says, which emits all that there is, from the frontier of the import on, and returns the epoch
-    /// that everything later is of; [`Epoch::MAX`] if nothing comes. Returns whether there is a reader.
-    fn advance(&mut self, emit: impl FnOnce(&CapabilitySet<Epoch>, Epoch) -> Epoch) -> bool {
+    /// that everything later is of; [`Epoch::MAX`] if nothing comes, and `None` if there is more of the frontier itself. Returns
+    /// whether there is a reader.
+    fn advance(
+        &mut self,
+        emit: impl FnOnce(&CapabilitySet<Epoch>, Epoch) -> Option<Epoch>,
+    ) -> bool {
         let mut capabilities = self.capabilities.borrow_mut();
         let Some(capabilities) = capabilities.as_mut() else { return false };
-        let reached = emit(capabilities, self.complete);
+        let Some(reached) = emit(capabilities, self.complete) else { return true };
         if reached == Epoch::MAX {
             capabilities.downgrade::<Epoch, _>([]);
             return true;
