@@ -113,10 +113,11 @@ where
         let origin = Origin::here();
         let mut trace = Tr::in_context(&context);
         trace.wake_by(waker(scope, &info));
+        let any_thread = scope.worker().sync_activator_for(info.address.to_vec());
         let (trace, mut writer) = TraceAgent::new(trace, info, None);
         let sealed = states::add(&context, &trace, &mut writer);
         *reader_of = Some(trace);
-        let mut batcher = Batcher::new(&context, sealed);
+        let mut batcher = Batcher::new(&context, sealed, any_thread);
         move |(input, frontier), output| {
             origin.run(|| {
                 input.for_each(|capability, delta: &mut Delta<T>| {

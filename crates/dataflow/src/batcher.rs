@@ -1,13 +1,14 @@
 //! Rows that wait for the end of their times, to be sorted into batches.
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, PageTime, RowBuffer};
+use alluvium_trace::{Batch, PageTime, RowBuffer, Sealing};
 use differential_dataflow::trace::Description;
 use timely::dataflow::operators::Capability;
 use timely::order::PartialOrder;
 use timely::progress::Antichain;
 use timely::progress::Timestamp;
 use timely::progress::frontier::AntichainRef;
+use timely::scheduling::SyncActivator;
 
 /// Makes a batch of the rows that a frontier has passed.
 pub(crate) struct Batcher<T: PageTime> {
@@ -18,6 +19,11 @@ pub(crate) struct Batcher<T: PageTime> {
     sealed: Antichain<T>,
     /// Times at which to cut batches besides, in tests.
     tiles: Option<Vec<T>>,
+    /// Rows that another thread sorts into a batch, up to where, and their capability.
+    sealing: Option<(Sealing<T>, Antichain<T>, Capability<T>)>,
+    context: StateContext,
+    /// Runs the operator when that batch is there.
+    waker: SyncActivator,
 }
 
 /// What comes out of a [`Batcher`].
@@ -29,10 +35,12 @@ pub(crate) enum Sealed<'a, T: Timestamp> {
 }
 
 impl<T: PageTime> Batcher<T> {
-    /// For rows from `sealed` on.
-    pub(crate) fn new(context: &StateContext, sealed: Antichain<T>) -> Self {
+    /// For rows from `sealed` on. `waker` runs the operator.
+    pub(crate) fn new(context: &StateContext, sealed: Antichain<T>, waker: SyncActivator) -> Self {
         let tiles = context.schedule().tiled.then(Vec::new);
-        Self { buffer: RowBuffer::new(context), held: Antichain::new(), sealed, tiles }
+        let buffer = RowBuffer::new(context);
+        let (held, context) = (Antichain::new(), context.clone());
+        Self { buffer, held, sealed, tiles, sealing: None, context, waker }
     }
 
     /// Where to put rows that arrived with `capability`.
@@ -46,15 +54,25 @@ impl<T: PageTime> Batcher<T> {
 
     /// The time of a capability that is held; the earliest one, where times are in order.
     pub(crate) fn held_from(&self) -> Option<T> {
-        self.held.elements().first().map(|capability| *capability.time())
+        let sealing = self.sealing.as_ref().map(|(_, _, capability)| *capability.time());
+        let held = self.held.elements().first().map(|capability| *capability.time());
+        sealing.into_iter().chain(held).min()
     }
 
-    /// Puts all rows before `frontier` into batches.
+    /// Everything before this is in batches.
+    pub(crate) fn sealed(&self) -> AntichainRef<'_, T> {
+        self.sealed.borrow()
+    }
+
+    /// Puts all rows before `frontier` into batches. A large one may come later, when the operator runs again.
     pub(crate) fn advance(
         &mut self,
         frontier: AntichainRef<'_, T>,
         mut emit: impl FnMut(Sealed<'_, T>),
     ) {
+        if !self.end_sealing(&mut emit) {
+            return;
+        }
         if !PartialOrder::less_than(&self.sealed.borrow(), &frontier) {
             return;
         }
@@ -71,6 +89,11 @@ impl<T: PageTime> Batcher<T> {
             // A message carries one capability, so a step past several of them is cut into as many batches: each reaches
             // up to the frontier and the capabilities to come.
             let held = std::mem::take(&mut self.held).into_iter().collect::<Vec<_>>();
+            if let [capability] = &held[..]
+                && self.begin_sealing(capability, frontier)
+            {
+                return;
+            }
             for (index, capability) in held.iter().enumerate() {
                 let mut upper = frontier.to_owned();
                 upper.extend(held[index + 1..].iter().map(|later| *later.time()));
@@ -88,6 +111,34 @@ impl<T: PageTime> Batcher<T> {
         }
         self.sealed = frontier.to_owned();
         emit(Sealed::Until(self.sealed.clone()));
+    }
+
+    /// Has another thread sort the rows before `frontier`, all of which came with this capability, if there are many. Whether it does.
+    fn begin_sealing(&mut self, capability: &Capability<T>, frontier: AntichainRef<'_, T>) -> bool {
+        if self.tiles.is_some() {
+            return false;
+        }
+        let upper = frontier.to_owned();
+        let description = describe(&self.sealed, &upper);
+        let begun = Sealing::begin(&mut self.buffer, &description, &self.context, &self.waker);
+        self.sealing = begun.map(|sealing| (sealing, upper, capability.clone()));
+        self.sealing.is_some()
+    }
+
+    /// Emits the batch that another thread has sorted. Returns whether there is none to wait for.
+    fn end_sealing(&mut self, emit: &mut impl FnMut(Sealed<'_, T>)) -> bool {
+        let Some((sealing, _, _)) = &self.sealing else { return true };
+        let Some((batch, rest)) = sealing.take() else { return false };
+        if let Some((_, upper, capability)) = self.sealing.take() {
+            self.sealed.clone_from(&upper);
+            emit(Sealed::Batch(&capability, batch));
+            emit(Sealed::Until(upper));
+            for time in rest.frontier().iter() {
+                self.held.insert(capability.delayed(time));
+            }
+            self.buffer.absorb(rest);
+        }
+        true
     }
 
     /// Puts the rows before `upper` into a batch, or into several that end at tiles.

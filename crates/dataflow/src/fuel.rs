@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::thread;
 
 use alluvium_trace::PageTime;
-use alluvium_trace::memory::{MemoryBudget, StateContext};
+use alluvium_trace::memory::StateContext;
 use timely::Container;
 use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
@@ -31,25 +31,25 @@ use crate::operator;
 
 /// The fuel of an operator.
 pub(crate) struct Fuel {
-    budget: MemoryBudget,
+    context: StateContext,
     tank: usize,
     left: usize,
 }
 
 impl Fuel {
     pub(crate) fn new(context: &StateContext) -> Self {
-        let budget = context.budget().clone();
-        Self { tank: budget.policy().activation, budget, left: 0 }
+        Self { tank: context.activation(), context: context.clone(), left: 0 }
     }
 
     /// Fills the tank: the operator was activated.
     pub(crate) fn refill(&mut self) {
+        self.tank = self.context.activation();
         self.left = self.tank;
     }
 
     /// Whether fuel is left and the queues between workers have room.
     pub(crate) fn is_left(&self) -> bool {
-        self.left > 0 && !self.budget.is_congested()
+        self.left > 0 && !self.context.budget().is_congested()
     }
 
     /// Consumes fuel for `bytes`.

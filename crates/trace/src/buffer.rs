@@ -187,6 +187,29 @@ impl<T: PageTime> RowBuffer<T> {
         self.charge.set(self.arena.capacity() + updates);
     }
 
+    /// All updates, in a buffer of this context. This one is empty then.
+    pub(crate) fn take(&mut self, context: StateContext) -> Self {
+        let empty = Self::with_limits(self.limits, &self.context);
+        let mut taken = std::mem::replace(self, empty);
+        taken.context = context;
+        taken
+    }
+
+    /// Adds all updates of another buffer.
+    pub fn absorb(&mut self, mut other: Self) {
+        if self.is_empty() {
+            std::mem::swap(&mut other.context, &mut self.context);
+            std::mem::swap(self, &mut other);
+            std::mem::swap(&mut other.context, &mut self.context);
+            return;
+        }
+        for update in &other.updates {
+            let (key, val) = (update.key(&other.arena), update.val(&other.arena));
+            self.push(key, val, &update.time, update.weight);
+        }
+        self.runs.append(&mut other.runs);
+    }
+
     /// The number of updates. Equal ones may have been added up.
     pub fn len(&self) -> usize {
         self.updates.len() + self.runs.iter().map(|run| run.batch.len()).sum::<usize>()

@@ -168,12 +168,14 @@ where
         let mut builder = OperatorBuilder::new(name.to_owned(), scope);
         let info = builder.operator_info();
         let activator = scope.activator_for(Rc::clone(&info.address));
+        let address = info.address.to_vec();
         let reducer = reducer(info);
         let lower = reducer.lower();
         let mut input = builder.new_input(rows, Pipeline);
         let (mut port, streams) = open(&mut builder);
         // What prunes the output knows nothing of these rows.
-        let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower));
+        let any_thread = scope.worker().sync_activator_for(address);
+        let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower), any_thread);
         let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
         operator::build(builder, move |_capabilities| {
             move |frontiers| {
@@ -188,7 +190,7 @@ where
                         driver.hold(capability.clone());
                     }
                 });
-                driver.inputs[0].reach(frontiers[0].frontier().first().copied());
+                driver.inputs[0].reach(batcher.sealed().first().copied());
                 driver.activate(&mut port);
                 port.release(driver.held_from().into_iter().chain(batcher.held_from()).min());
             }

@@ -476,6 +476,7 @@ impl Worker {
             installed.advance_again(frontier, end);
             true
         });
+        self.context.set_filling(!self.filling.is_empty());
     }
 
     /// Publishes the dataflows that have come further, though others have not.
@@ -565,6 +566,7 @@ impl Worker {
         for dataflow in self.timely.installed_dataflows() {
             self.contain(|timely| timely.drop_dataflow(dataflow));
         }
+        self.context.join();
     }
 
     fn contain(&mut self, end: impl FnOnce(&mut TimelyWorker)) {

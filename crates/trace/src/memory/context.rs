@@ -9,9 +9,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::{io, mem};
 
 use alluvium_storage::{Compaction, Storage};
+use parking_lot::Mutex;
 
+#[cfg(doc)]
+use super::MemoryPolicy;
 use super::{DiskFullGate, MemoryBudget};
 use crate::bound::Pruning;
 use crate::metrics::{Label, Metrics};
@@ -51,6 +56,9 @@ struct WorkerState {
     number: u64,
     is_closing: AtomicBool,
     is_busy: AtomicBool,
+    is_filling: AtomicBool,
+    /// The threads that do something for it, apart from the compaction's.
+    threads: Mutex<Vec<JoinHandle<()>>>,
     /// How many results of merges its spines have installed.
     installed: AtomicU64,
 }
@@ -64,6 +72,8 @@ impl Default for WorkerState {
             number: WORKERS.fetch_add(1, Ordering::Relaxed),
             is_closing: AtomicBool::new(false),
             is_busy: AtomicBool::new(false),
+            is_filling: AtomicBool::new(false),
+            threads: Mutex::default(),
             installed: AtomicU64::new(0),
         }
     }
@@ -208,6 +218,40 @@ impl StateContext {
         self.shared.worker.is_busy.load(Ordering::Relaxed)
     }
 
+    /// Says whether the worker fills dataflows beside others, which should not wait for them.
+    pub fn set_filling(&self, is_filling: bool) {
+        self.shared.worker.is_filling.store(is_filling, Ordering::Relaxed);
+    }
+
+    /// Whether the worker fills dataflows beside others.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.shared.worker.is_filling.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes of rows an operator emits each time it runs: [less](MemoryPolicy::activation_when_filling) while the worker
+    /// fills dataflows beside others.
+    pub fn activation(&self) -> usize {
+        let policy = self.budget().policy();
+        if self.is_filling() { policy.activation_when_filling } else { policy.activation }
+    }
+
+    /// Does something for the worker on a thread of its own.
+    pub(crate) fn spawn(&self, name: &str, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut threads = self.shared.worker.threads.lock();
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread::Builder::new().name(name.to_owned()).spawn(act)?);
+        Ok(())
+    }
+
+    /// Waits until no thread does anything for the worker any more, apart from the compaction's.
+    pub fn join(&self) {
+        let threads = mem::take(&mut *self.shared.worker.threads.lock());
+        for thread in threads {
+            // What it met is with who waits for it.
+            let _ = thread.join();
+        }
+    }
+
     /// How often spines of the worker have replaced batches by merged ones, apart from those times when they got a new
     /// one: a version that was pinned before keeps what was replaced.
     pub fn installed(&self) -> u64 {
@@ -263,7 +307,7 @@ struct Restored(StateContext);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        CURRENT.set(std::mem::take(&mut self.0));
+        CURRENT.set(mem::take(&mut self.0));
     }
 }
 

@@ -26,6 +26,7 @@
 //! | [`retained_buffer`](MemoryPolicy::retained_buffer) | 1/64 | | the most that an emptied buffer keeps allocated |
 //! | [`free_slots`](MemoryPolicy::free_slots) | 1/64 | 256 KiB to 1 GiB | memory of freed pages that is kept for new ones |
 //! | [`activation`](MemoryPolicy::activation) | 1/128 | 64 KiB to 1 MiB | rows that an operator emits each time it runs |
+//! | [`activation_when_filling`](MemoryPolicy::activation_when_filling) | 1/1024 | 64 KiB to 128 KiB | the same while a worker fills dataflows beside others |
 //! | [`output_batch`](MemoryPolicy::output_batch) | 1/256 | 4 KiB to 1 MiB | encoded rows that make one message |
 //! | [`smallest_file`](MemoryPolicy::smallest_file) | 1/256 | at most 64 KiB | smaller batches stay in memory |
 
@@ -77,6 +78,8 @@ pub struct MemoryPolicy {
     pub free_slots: usize,
     /// Rows that an operator emits each time it runs.
     pub activation: usize,
+    /// The same while a worker fills dataflows beside others, which wait as long as a few operators take for it.
+    pub activation_when_filling: usize,
     /// Encoded rows that make one message.
     pub output_batch: usize,
     /// The smallest batch that is worth a file.
@@ -112,6 +115,7 @@ impl MemoryPolicy {
             retained_buffer: limit / 64,
             free_slots: (limit / 64).clamp(16 * SLOT, (1 << 16) * SLOT),
             activation: (limit / 128).clamp(64 * KIB, MIB),
+            activation_when_filling: (limit / 1024).clamp(64 * KIB, 128 * KIB),
             output_batch: (limit / 256).clamp(4 * KIB, MIB),
             smallest_file: (limit / 256).min(64 * KIB),
         }

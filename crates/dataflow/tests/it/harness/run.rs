@@ -69,7 +69,7 @@ impl Run {
     /// Runs `work` on every worker and returns what it watched, by view.
     ///
     /// Depending on the seed, workers keep their state in memory, in files, or in memory until 20 kB are used; and they merge
-    /// it at once, in slices, or let other threads do that at any speed.
+    /// it at once, in slices, or let other threads do that at any speed; rows are sorted by the worker or by other threads.
     pub fn execute<V, W>(&self, views: impl IntoIterator<Item = V>, work: W) -> BTreeMap<V, History>
     where
         V: Ord + Clone + Debug + Send + Sync + 'static,
@@ -91,6 +91,8 @@ impl Run {
             if let Some(background) = &background {
                 context = context.with_compaction(Arc::clone(background) as Arc<dyn Compaction>);
             }
+            // Then other threads sort rows into batches.
+            context.set_filling(run.seed / 9 % 2 == 1);
             context::enter(context);
             work(worker, &shared.with_probe());
         })
