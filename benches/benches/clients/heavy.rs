@@ -1,6 +1,5 @@
 //! Reads of a table beside a view over it whose epochs take long.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,26 +35,21 @@ pub(crate) fn run(period: Duration) {
         rows *= 2;
     }
     // Each epoch changes the table, too, so that a read has to wait for what it reads.
-    let ended = AtomicBool::new(false);
-    let (done, epochs) = thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let (start, mut epochs) = (Instant::now(), 0);
-            while start.elapsed() < period {
-                let insert = format!(
-                    "BEGIN; INSERT INTO probe SELECT n FROM range(0, {rows}) AS r (n);
-                     INSERT INTO item VALUES (7, 7, {epochs}); COMMIT"
-                );
-                engine.execute(&insert).expect("the statement is right");
-                // Half of the time the view has nothing to do.
-                engine.wait(engine.progress().committed).expect("the engine is well");
-                epochs += 1;
-                thread::sleep(Duration::from_millis(20));
-            }
-            ended.store(true, Ordering::Relaxed);
-            epochs
-        });
-        let done = pace::open(&mut work::clients(&engine, Kind::Prepared, 1), 1000.0, &ended);
-        (done, writer.join().expect("it commits"))
+    let mut clients = work::clients(&engine, Kind::Prepared, 1);
+    let (done, epochs) = pace::open_during(&mut clients, 1000.0, || {
+        let (start, mut epochs) = (Instant::now(), 0);
+        while start.elapsed() < period {
+            let insert = format!(
+                "BEGIN; INSERT INTO probe SELECT n FROM range(0, {rows}) AS r (n);
+                 INSERT INTO item VALUES (7, 7, {epochs}); COMMIT"
+            );
+            engine.execute(&insert).expect("the statement is right");
+            // Half of the time the view has nothing to do.
+            engine.wait(engine.progress().committed).expect("the engine is well");
+            epochs += 1;
+            thread::sleep(Duration::from_millis(20));
+        }
+        epochs
     });
     println!(
         "reads of a table: {:.0} / {:.0} us in a closed loop alone; beside a view with {epochs} epochs in {:.1} s, \

@@ -63,9 +63,27 @@ pub(crate) fn closed(clients: &mut [Box<dyn Client>], period: Duration) -> Done 
     Done::of(parts, start.elapsed())
 }
 
+/// As [`open`], while `act` runs on a thread of its own, whose result is returned, too.
+pub(crate) fn open_during<R: Send>(
+    clients: &mut [Box<dyn Client>],
+    rate: f64,
+    act: impl FnOnce() -> R + Send,
+) -> (Done, R) {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let acting = scope.spawn(|| {
+            let result = act();
+            ended.store(true, Ordering::Relaxed);
+            result
+        });
+        let done = open(clients, rate, &ended);
+        (done, acting.join().expect("it comes to its end"))
+    })
+}
+
 /// Pieces of work are due at `rate` a second over all clients, at random times, until `ended`. A client that is late does what
 /// is due one after the other; what is due and not begun at the end is not done.
-pub(crate) fn open(clients: &mut [Box<dyn Client>], rate: f64, ended: &AtomicBool) -> Done {
+fn open(clients: &mut [Box<dyn Client>], rate: f64, ended: &AtomicBool) -> Done {
     let mean = clients.len() as f64 / rate;
     let barrier = Barrier::new(clients.len());
     let start = Instant::now();

@@ -1,6 +1,5 @@
 //! Clients alone, and while a view is filled beside them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,33 +42,6 @@ fn fill(engine: &Engine) -> f64 {
     took
 }
 
-fn alone(engine: &Engine, kind: Kind, count: usize, rate: f64, period: Duration) -> Done {
-    let mut clients = work::clients(engine, kind, count);
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(period);
-            ended.store(true, Ordering::Relaxed);
-        });
-        pace::open(&mut clients, rate, &ended)
-    })
-}
-
-/// What clients do while the view is filled, and the seconds that takes.
-fn beside(engine: &Engine, kind: Kind, count: usize, rate: f64) -> (Done, f64) {
-    let mut clients = work::clients(engine, kind, count);
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let filling = scope.spawn(|| {
-            let took = fill(engine);
-            ended.store(true, Ordering::Relaxed);
-            took
-        });
-        let done = pace::open(&mut clients, rate, &ended);
-        (done, filling.join().expect("the view is filled"))
-    })
-}
-
 fn of(done: &Done) -> String {
     format!("{:.0} / {:.0} us", done.within(0.5), done.within(0.99))
 }
@@ -94,8 +66,10 @@ pub(crate) fn run(period: Duration, fills: bool) {
             print!("{kind}, {count}: {:.0}; {}", peak.rate(), of(&peak));
             if let Some(fill_alone) = fill_alone {
                 let rate = SHARE * peak.rate();
-                let before = alone(&engine, kind, count, rate, period);
-                let (during, took) = beside(&engine, kind, count, rate);
+                let clients = || work::clients(&engine, kind, count);
+                let alone = || thread::sleep(period);
+                let (before, ()) = pace::open_during(&mut clients(), rate, alone);
+                let (during, took) = pace::open_during(&mut clients(), rate, || fill(&engine));
                 print!(
                     ", {} ({:.3} done), {} ({:.3} done): p99 x{:.2}, fill x{:.2}",
                     of(&before),
