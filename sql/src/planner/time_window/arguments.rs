@@ -5,12 +5,12 @@ use datafusion_common::{Column, DFSchema, Result, ScalarValue};
 use datafusion_expr::planner::RelationPlannerContext;
 use datafusion_expr::{Expr, LogicalPlan};
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias,
-    TableFactor,
+    self, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableFactor,
 };
 
 use super::{Duration, Function, wrong};
 use crate::error::Position;
+use crate::syntax::from_table;
 
 /// The arguments of a call, by their names in calls with named arguments: `DATA => TABLE bid`.
 pub(super) struct Arguments<'a> {
@@ -118,24 +118,8 @@ impl<'a> Arguments<'a> {
             // The catalog reports a relation that does not exist, with its position.
             other => vec![Ident::with_quote('"', other.to_string())],
         };
-        let known_as = |name: &Ident| TableAlias {
-            explicit: true,
-            name: name.clone(),
-            columns: Vec::new(),
-            at: None,
-        };
-        TableFactor::Table {
-            alias: parts.last().filter(|_| parts.len() > 1).map(known_as),
-            name: ObjectName::from(parts),
-            args: None,
-            with_hints: Vec::new(),
-            version: None,
-            with_ordinality: false,
-            partitions: Vec::new(),
-            json_path: None,
-            sample: None,
-            index_hints: Vec::new(),
-        }
+        let alias = parts.last().filter(|_| parts.len() > 1).cloned();
+        from_table(ObjectName::from(parts), alias).relation
     }
 
     /// The column of times.
