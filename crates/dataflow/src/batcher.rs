@@ -21,7 +21,6 @@ pub(crate) struct Batcher<T: PageTime> {
     tiles: Option<Vec<T>>,
     /// Rows that another thread sorts into a batch, up to where, and their capability.
     sealing: Option<(Sealing<T>, Antichain<T>, Capability<T>)>,
-    context: StateContext,
     /// Runs the operator when that batch is there.
     waker: SyncActivator,
 }
@@ -39,8 +38,7 @@ impl<T: PageTime> Batcher<T> {
     pub(crate) fn new(context: &StateContext, sealed: Antichain<T>, waker: SyncActivator) -> Self {
         let tiles = context.schedule().tiled.then(Vec::new);
         let buffer = RowBuffer::new(context);
-        let (held, context) = (Antichain::new(), context.clone());
-        Self { buffer, held, sealed, tiles, sealing: None, context, waker }
+        Self { buffer, held: Antichain::new(), sealed, tiles, sealing: None, waker }
     }
 
     /// Where to put rows that arrived with `capability`.
@@ -120,7 +118,7 @@ impl<T: PageTime> Batcher<T> {
         }
         let upper = frontier.to_owned();
         let description = describe(&self.sealed, &upper);
-        let begun = Sealing::begin(&mut self.buffer, &description, &self.context, &self.waker);
+        let begun = Sealing::begin(&mut self.buffer, &description, &self.waker);
         self.sealing = begun.map(|sealing| (sealing, upper, capability.clone()));
         self.sealing.is_some()
     }

@@ -187,6 +187,11 @@ impl<T: PageTime> RowBuffer<T> {
         self.charge.set(self.arena.capacity() + updates);
     }
 
+    /// What its batches are made in.
+    pub(crate) fn context(&self) -> &StateContext {
+        &self.context
+    }
+
     /// All updates, in a buffer of this context. This one is empty then.
     pub(crate) fn take(&mut self, context: StateContext) -> Self {
         let empty = Self::with_limits(self.limits, &self.context);

@@ -16,6 +16,7 @@ use timely::scheduling::SyncActivator;
 use crate::batch::Batch;
 use crate::buffer::RowBuffer;
 use crate::fault;
+#[cfg(any(doc, test))]
 use crate::memory::StateContext;
 use crate::time::PageTime;
 
@@ -33,14 +34,14 @@ pub struct Sealing<T: PageTime> {
 }
 
 impl<T: PageTime> Sealing<T> {
-    /// Begins to [seal](RowBuffer::seal) a buffer on another thread, if it is large and the worker of `context` fills a dataflow
+    /// Begins to [seal](RowBuffer::seal) a buffer on another thread, if it is large and its worker fills a dataflow
     /// [beside others](StateContext::set_filling). Leaves an empty one. `waker` is woken when there is a batch.
     pub fn begin(
         buffer: &mut RowBuffer<T>,
         description: &Description<T>,
-        context: &StateContext,
         waker: &SyncActivator,
     ) -> Option<Self> {
+        let context = buffer.context().clone();
         let least = context.schedule().smallest_job.saturating_mul(LEAST_JOBS);
         if !context.is_filling() || buffer.is_empty() || buffer.bytes() < least {
             return None;
@@ -121,12 +122,12 @@ mod tests {
             let at = |time| Antichain::from_elem(time);
             let description = Description::new(at(0), at(3), at(0));
             let (mut here, mut there) = (filled(), filled());
-            assert!(Sealing::begin(&mut there, &description, &context, &waker).is_none());
+            assert!(Sealing::begin(&mut there, &description, &waker).is_none());
             context.set_filling(true);
             let mut few = RowBuffer::new(&context);
             few.push(b"key", b"", &1, 1);
-            assert!(Sealing::begin(&mut few, &description, &context, &waker).is_none());
-            let sealing = Sealing::begin(&mut there, &description, &context, &waker).unwrap();
+            assert!(Sealing::begin(&mut few, &description, &waker).is_none());
+            let sealing = Sealing::begin(&mut there, &description, &waker).unwrap();
             assert!(there.is_empty());
             // Later rows arrive meanwhile.
             there.push(b"later", b"", &5, 1);
