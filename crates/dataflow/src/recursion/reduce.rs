@@ -20,7 +20,6 @@ use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursors, Epoch, Spine};
-use differential_dataflow::lattice::antichain_join_into;
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::{BatchReader, TraceReader};
 use timely::PartialOrder;
@@ -76,7 +75,7 @@ pub(super) fn reduce<'scope>(
     let mut reduction = Reduction::new(logic, trace, context);
     let mut fuel = Fuel::new(context);
     operator::build(builder, move |_capabilities| {
-        move |frontiers| {
+        move |_frontiers| {
             input.for_each(|capability, batches: &mut Vec<Batch<Round>>| {
                 reduction.arrived.capabilities[0].insert(capability.retain(0));
                 reduction.arrived.capabilities[1].insert(capability.retain(1));
@@ -97,7 +96,7 @@ pub(super) fn reduce<'scope>(
                     }
                 };
             fuel.refill();
-            while reduction.begin(&frontiers[0].frontier().to_owned()) {
+            while reduction.begin() {
                 if !reduction.work(&mut fuel, &mut emit) {
                     return fuel.reschedule(&activator);
                 }
@@ -186,17 +185,18 @@ impl<L: Logic> Reduction<L> {
     }
 
     /// Begins the next interval if none is in progress and there is one. Returns whether one is in progress.
-    fn begin(&mut self, frontier: &Antichain<Round>) -> bool {
+    ///
+    /// An interval ends where a batch does. The frontier of the input may be elsewhere: it does not wait for a batch that another
+    /// thread sorts, except at the times of its rows.
+    fn begin(&mut self) -> bool {
         if self.work.is_some() {
             return true;
         }
-        let mut reached = self.lower.clone();
+        let mut upper = self.lower.clone();
         if let Some(last) = self.arrived.batches.last() {
-            reached.clone_from(last.upper());
+            upper.clone_from(last.upper());
         }
-        self.trace.advance_upper(&mut reached);
-        let mut upper = Antichain::new();
-        antichain_join_into(&reached[..], &frontier[..], &mut upper);
+        self.trace.advance_upper(&mut upper);
         if !PartialOrder::less_than(&self.lower, &upper) {
             return false;
         }

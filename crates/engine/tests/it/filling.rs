@@ -10,7 +10,7 @@ use alluvium::{Engine, Error, Outcome, Result};
 use crate::support::{engine_with, query, without_hanging};
 
 /// A view that takes minutes to fill.
-const LONG: &str = "CREATE MATERIALIZED VIEW long AS
+pub(crate) const LONG: &str = "CREATE MATERIALIZED VIEW long AS
     SELECT COUNT(*) AS c FROM t a, t b, t c WHERE a.n + b.n + c.n = 7";
 
 /// A view that takes a while.

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
+use std::thread;
 
-use alluvium::Engine;
+use alluvium::{Engine, Error};
+use alluvium_trace::Schedule;
 
+use crate::filling::LONG;
 use crate::support::{engine_with, query};
 
 fn open(directory: &Path, workers: usize) -> Engine {
@@ -84,6 +87,44 @@ fn a_road_more_or_less_changes_what_it_leads_to() {
     };
     assert_eq!(updates("INSERT INTO edge VALUES (20000, 50000)"), 1);
     assert_eq!(updates("DELETE FROM edge WHERE b = 50000"), 1);
+}
+
+/// While a view is filled, other threads sort batches, and the times of a recursion go on around the rows that they sort.
+#[test]
+fn a_recursion_is_right_while_another_view_is_filled() {
+    for workers in 1..=3 {
+        // The least batch is sorted by another thread.
+        let schedule = Schedule { smallest_job: 0, ..Schedule::default() };
+        let engine =
+            Engine::builder().workers(workers).schedule(schedule).open_in_memory().unwrap();
+        engine.execute(SHORTEST).unwrap();
+        engine
+            .execute(
+                "CREATE TABLE t (n BIGINT PRIMARY KEY); INSERT INTO t SELECT UNNEST(range(0, 1000));
+                 CREATE TABLE more (a INT, b INT);
+                 CREATE MATERIALIZED VIEW reached AS
+                    WITH RECURSIVE r(p) AS (SELECT 0 UNION SELECT b FROM r JOIN more ON a = p) SELECT p FROM r;",
+            )
+            .unwrap();
+        let (interrupt, creator) = (engine.interrupt(), engine.clone());
+        let watched = interrupt.clone();
+        let created = thread::spawn(move || watched.watch(|| creator.execute(LONG)));
+        while !engine.relations().unwrap().iter().any(|of| of.name == "long") {
+            thread::yield_now();
+        }
+        for n in 0..150 {
+            engine
+                .execute(&format!("INSERT INTO more VALUES ({n}, {n} + 1), ({n}, {n} + 2)"))
+                .unwrap();
+            engine.execute(&format!("DELETE FROM more WHERE a = {n} / 2 AND b = a + 1")).unwrap();
+        }
+        engine.execute("DELETE FROM edge WHERE a = 2").unwrap();
+        assert_eq!(query(&engine, "SELECT COUNT(*) FROM reached"), ["114"], "{workers}");
+        let ways = query(&engine, "SELECT * FROM shortest");
+        assert_eq!(ways, ["1 0", "2 3", "3 30", "4 31"], "{workers}");
+        interrupt.request();
+        assert_eq!(created.join().unwrap().err(), Some(Error::Interrupted));
+    }
 }
 
 #[test]
