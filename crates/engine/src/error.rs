@@ -58,6 +58,16 @@ pub enum Error {
         /// What has happened.
         reason: String,
     },
+    /// Another transaction stands in the way. Nothing is wrong with the statement: the transaction may succeed if it is run again.
+    #[error("{message}")]
+    Conflict {
+        /// What stands in the way.
+        kind: Conflict,
+        /// What has happened, to which relation and key.
+        message: String,
+        /// Where the statement starts, if it was a statement.
+        position: Option<Position>,
+    },
     /// A part of the engine panicked. Nothing more can be done with this engine.
     #[error("the engine has stopped: {message}; open a new one")]
     Poisoned {
@@ -106,7 +116,24 @@ pub enum Error {
     },
 }
 
+/// How one transaction stands in the way of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// Another one has changed what this one has read. It has no effect, and is to be run again.
+    Serialization,
+    /// Each of several waits for another.
+    Deadlock,
+    /// What it needs was locked for longer than it may wait.
+    Locked,
+}
+
 impl Error {
+    /// The error of a transaction that another one stands in the way of.
+    pub(crate) fn conflict(kind: Conflict, message: impl Into<String>) -> Self {
+        Self::Conflict { kind, message: message.into(), position: None }
+    }
+
     /// An error in SQL, at no known place.
     pub(crate) fn sql(message: impl Into<String>) -> Self {
         Self::Sql { message: message.into(), position: None }
@@ -132,7 +159,8 @@ impl Error {
         if let Self::Sql { message, .. }
         | Self::Data { message, .. }
         | Self::Source { message, .. }
-        | Self::Denied { message, .. } = &mut self
+        | Self::Denied { message, .. }
+        | Self::Conflict { message, .. } = &mut self
         {
             *message = format!("{subject}: {message}");
         }
@@ -144,7 +172,8 @@ impl Error {
         let (Self::Sql { position, .. }
         | Self::Data { position, .. }
         | Self::Source { position, .. }
-        | Self::Denied { position, .. }) = self
+        | Self::Denied { position, .. }
+        | Self::Conflict { position, .. }) = self
         else {
             return None;
         };
@@ -172,7 +201,8 @@ impl Error {
             Self::Sql { position, .. }
             | Self::Data { position, .. }
             | Self::Source { position, .. }
-            | Self::Denied { position, .. } => Some(position),
+            | Self::Denied { position, .. }
+            | Self::Conflict { position, .. } => Some(position),
             _ => None,
         }
     }

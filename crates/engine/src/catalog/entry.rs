@@ -12,6 +12,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::{IndexInfo, NamedIndex, Uses};
 use crate::error::{Error, Result};
+use crate::transaction::KeyColumns;
 use crate::worker::DataflowId;
 
 /// A relation in the catalog.
@@ -71,6 +72,8 @@ pub(crate) struct Table {
     pub(crate) idle_after: Option<i64>,
     /// Its definition.
     pub(crate) defined: Box<TableDefinition>,
+    /// How its primary key is encoded, once somebody has asked.
+    pub(crate) keys: OnceLock<Arc<KeyColumns>>,
 }
 
 impl Table {
@@ -234,6 +237,7 @@ impl Entry {
             id,
             primary_key: definition.primary_key.clone(),
             promised_key: definition.promised_key.clone(),
+            keys: OnceLock::new(),
             defaults: definition.defaults.clone(),
             kept: definition.is_kept(),
             append_only: definition.is_append_only(),
@@ -348,6 +352,19 @@ impl Entry {
 
     pub(crate) fn is_table(&self) -> bool {
         matches!(self.definition, Definition::Table(_))
+    }
+
+    /// How the primary key of a table is encoded; `None` if the relation has none.
+    pub(crate) fn key_columns(&self) -> Result<Option<&Arc<KeyColumns>>> {
+        let Ok(table) = self.as_table() else { return Ok(None) };
+        if table.primary_key.is_empty() {
+            return Ok(None);
+        }
+        if let Some(keys) = table.keys.get() {
+            return Ok(Some(keys));
+        }
+        let keys = Arc::new(KeyColumns::new(&self.schema, &table.primary_key)?);
+        Ok(Some(table.keys.get_or_init(|| keys)))
     }
 
     pub(crate) fn as_table(&self) -> Result<&Table> {

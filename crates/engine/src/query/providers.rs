@@ -61,30 +61,35 @@ impl Reader {
             true => tables::shown(&shown),
             false => Vec::new(),
         };
-        // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
-        let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
-        let at_least = match !is_of_files || reading.transaction.is_none() {
-            true => {
-                self.sequencer.sync(reading.at_least)?;
-                reading.at_least
-            }
-            false => 0,
-        };
         let indexes = kept.iter().flat_map(|entry| &entry.indexes).filter_map(|index| index.id);
         // The answer is there without them: an index that is dropped or fails meanwhile has the same rows in another order.
         let mut others: Vec<DataflowId> = indexes.collect();
+        let mut time = reading.transaction.map_or(0, Transaction::time);
         let (of_kept, with_indexes) = (kept.len(), kept.len() + others.len());
         others.extend(reporters.iter().map(|(_, id)| *id));
         others.extend(counted.iter().filter_map(|entry| entry.dataflow()));
-        let Some(mut pinned) = self.progress.pin(&kept_ids, &others, at_least)? else {
+        // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
+        let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
+        let pinned = match reading.transaction {
+            Some(_) if is_of_files => Some((0, Vec::new())),
+            Some(open) => open.pin(self, (&kept_ids, &others), reading.durable)?,
+            None => {
+                self.sequencer.sync(reading.at_least)?;
+                let pinned = self.progress.pin(&kept_ids, &others, reading.at_least)?;
+                pinned.map(|pinned| {
+                    time = pinned.time;
+                    (pinned.epoch, pinned.dataflows)
+                })
+            }
+        };
+        let Some((epoch, mut parts)) = pinned else {
             return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
         };
-        let time = reading.transaction.map_or(pinned.time, Transaction::time);
-        let count_parts = pinned.dataflows.split_off(with_indexes + reporters.len());
-        let view_parts = pinned.dataflows.split_off(with_indexes);
-        let mut index_parts = pinned.dataflows.split_off(of_kept).into_iter();
+        let count_parts = parts.split_off(with_indexes + reporters.len());
+        let view_parts = parts.split_off(with_indexes);
+        let mut index_parts = parts.split_off(of_kept).into_iter();
         let mut providers = Providers::new();
-        for (entry, parts) in kept.iter().zip(pinned.dataflows) {
+        for (entry, parts) in kept.iter().zip(parts) {
             let overlay = match reading.transaction {
                 Some(transaction) if entry.is_table() => transaction.overlay(entry)?,
                 _ => None,
@@ -97,17 +102,23 @@ impl Reader {
             let indexes = indexes.zip(index_parts.by_ref()).filter(|(_, parts)| !parts.is_empty());
             let indexes = indexes.map(|(index, parts)| path(Some(index), parts));
             let paths = [path(None, parts)].into_iter().chain(indexes).collect();
+            let noted = match (reading.transaction, entry.dataflow()) {
+                (Some(transaction), Some(id)) if reading.counts => {
+                    Some(transaction.noted(id, &entry.name))
+                }
+                _ => None,
+            };
             let table =
-                table::RelationTable::new(entry.schema.clone(), pinned.epoch, paths, overlay);
+                table::RelationTable::new(entry.schema.clone(), epoch, paths, overlay).noted(noted);
             providers.insert(entry.name.clone(), Arc::new(table));
         }
         if names.iter().any(|name| name == ERRORS) {
             let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
-            let mut refused = self.refusals.rows(pinned.epoch)?;
+            let mut refused = self.refusals.rows(epoch)?;
             if reading.rights.is_some() {
                 refused = errors::of(&shown, &refused)?;
             }
-            let table = errors::table(&views, view_parts, pinned.epoch, refused)?;
+            let table = errors::table(&views, view_parts, epoch, refused)?;
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == ARRANGEMENTS) {
@@ -120,10 +131,7 @@ impl Reader {
             providers.insert(ARRANGEMENTS.to_owned(), table);
         }
         if names.iter().any(|name| name == TABLES) {
-            providers.insert(
-                TABLES.to_owned(),
-                tables::table(self, &counted, count_parts, pinned.epoch)?,
-            );
+            providers.insert(TABLES.to_owned(), tables::table(self, &counted, count_parts, epoch)?);
         }
         if names.iter().any(|name| name == RELATIONS) {
             providers.insert(RELATIONS.to_owned(), relations::table(&self.progress, &shown)?);

@@ -23,7 +23,7 @@ use crate::session::Rights;
 use crate::source::{Refusals, Registry};
 use crate::transaction::Transaction;
 use crate::view::KeyedRelations;
-use crate::worker::Progress;
+use crate::worker::{Durable, Progress};
 
 /// The result of a query.
 pub(crate) struct Answer {
@@ -42,6 +42,10 @@ pub(crate) struct Reading<'a> {
     pub(crate) at_least: Epoch,
     /// The transaction it is part of, whose own writes it sees.
     pub(crate) transaction: Option<&'a Transaction>,
+    /// Whether what a transaction reads has to be durable: it is if somebody sees it before the transaction is.
+    pub(crate) durable: Durable,
+    /// Whether the transaction depends on what is read.
+    pub(crate) counts: bool,
     /// Whose rights say which relations system relations tell of; `None` if they tell of all.
     pub(crate) rights: Option<&'a Rights>,
 }
@@ -137,7 +141,9 @@ impl Reader {
         let files = Files::new();
         let at_least = self.last();
         let (entries, files) = (&entries, &files);
-        let reading = Reading { entries, files, at_least, transaction: None, rights: None };
+        let (durable, counts) = (Durable::Yes, true);
+        let (transaction, rights) = (None, None);
+        let reading = Reading { entries, files, at_least, transaction, durable, counts, rights };
         Ok(self.attach(plan, reading)?.into())
     }
 

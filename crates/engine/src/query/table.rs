@@ -17,7 +17,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::access_path::{AccessPath, choose};
 use super::scan::{Order, Scan};
 use super::seek::is_on_key;
-use crate::transaction::Overlay;
+use crate::transaction::{Noted, Overlay};
 
 /// A relation, pinned. Only the columns that a scan asks for are decoded, and only the keys that its filters leave are read.
 pub(super) struct RelationTable {
@@ -27,6 +27,8 @@ pub(super) struct RelationTable {
     paths: Arc<[AccessPath]>,
     /// The changes of the transaction that reads.
     overlay: Option<Arc<Overlay>>,
+    /// Where that notes what it reads.
+    noted: Option<Noted>,
 }
 
 impl RelationTable {
@@ -37,7 +39,12 @@ impl RelationTable {
         paths: Vec<AccessPath>,
         overlay: Option<Arc<Overlay>>,
     ) -> Self {
-        Self { schema, epoch, paths: paths.into(), overlay }
+        Self { schema, epoch, paths: paths.into(), overlay, noted: None }
+    }
+
+    /// The same, for a transaction that notes what it reads.
+    pub(super) fn noted(self, noted: Option<Noted>) -> Self {
+        Self { noted, ..self }
     }
 
     /// The mean size of a row.
@@ -90,6 +97,11 @@ impl TableProvider for RelationTable {
         let columns =
             projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         let (path, seek) = choose(&self.paths, filters)?.unzip();
+        if let Some(noted) = &self.noted {
+            // Keys are those of the relation, not of an index.
+            let own = seek.as_ref().filter(|_| path == Some(0));
+            noted.add(own.map(|seek| &seek.ranges));
+        }
         Ok(DataSourceExec::from_data_source(Scan {
             schema: Arc::new(self.schema.project(&columns)?),
             columns: columns.into(),

@@ -10,10 +10,11 @@ mod install;
 mod moved;
 mod partition;
 mod state;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use alluvium_storage::Position;
 use alluvium_trace::Epoch;
@@ -41,6 +42,7 @@ use state::State;
 pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
 pub(crate) use install::{Role, Start};
 pub(crate) use state::Kept;
+pub(crate) use writes::WritesAfter;
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;
@@ -60,6 +62,8 @@ pub(crate) struct Sequencer {
     history: Arc<History>,
     /// The first record of the epoch that is being committed, if parts of it are recorded already.
     parts: Mutex<Option<Position>>,
+    /// How many transactions want to know what is written.
+    observers: AtomicUsize,
 }
 
 /// Everything that is there after an epoch.
@@ -103,7 +107,23 @@ pub(crate) struct Changed {
     pub(crate) table: DataflowId,
     /// Its name.
     pub(crate) name: String,
+    /// Whether its rows are told apart by a key.
+    pub(crate) has_key: bool,
     pub(crate) changes: Vec<TableChange>,
+}
+
+/// A transaction that reads as of an epoch: what is written after it is remembered until this is dropped.
+pub(crate) struct Observed {
+    sequencer: Arc<Sequencer>,
+    /// The last epoch when it began.
+    pub(crate) from: Epoch,
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        self.sequencer.observers.fetch_sub(1, Ordering::Relaxed);
+        self.sequencer.state.lock().writes.end(self.from);
+    }
 }
 
 /// A table that keeps nothing.
@@ -131,8 +151,8 @@ impl Sequencer {
     ) -> Self {
         let durable = Durable::new(progress.clone(), poison.clone());
         let (last, state) = (AtomicU64::new(progress.complete()), Mutex::default());
-        let parts = Mutex::default();
-        Self { last, state, progress, poison, pool, budget, durable, history, parts }
+        let (parts, observers) = (Mutex::default(), AtomicUsize::new(0));
+        Self { last, state, progress, poison, pool, budget, durable, history, parts, observers }
     }
 
     /// Why it may have stopped.
@@ -163,6 +183,20 @@ impl Sequencer {
     /// Its time; `None` before the first.
     pub(crate) fn time(&self) -> Option<Moment> {
         self.state.lock().time.0
+    }
+
+    /// From now on what is written is remembered.
+    pub(crate) fn observe(self: &Arc<Self>) -> Observed {
+        self.observers.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let from = self.last();
+        state.writes.observe(from);
+        Observed { sequencer: self.clone(), from }
+    }
+
+    /// What was written to a table after an epoch that is observed.
+    pub(crate) fn writes_after(&self, table: DataflowId, epoch: Epoch) -> WritesAfter {
+        self.state.lock().writes.after(table, epoch)
     }
 
     /// Makes one epoch of changes, at a time not before the last epoch's. Waits while too many
@@ -198,6 +232,12 @@ impl Sequencer {
         };
         let (sifted, late) = self.sift(&mut changes)?;
         let mut tables: Vec<DataflowId> = changes.iter().map(|changed| changed.table).collect();
+        let is_observed = self.observers.load(Ordering::Relaxed) > 0;
+        let written = |changed: &Changed| {
+            let changes = (is_observed && changed.has_key).then(|| changed.changes.clone());
+            (changed.table, changes)
+        };
+        let written: Vec<_> = changes.iter().map(written).collect();
         let changes = changes.into_iter().map(|changed| (changed.table, changed.changes)).collect();
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
@@ -228,6 +268,19 @@ impl Sequencer {
             key: key.as_deref(),
             completes: completes.as_deref(),
         })?;
+        match state.writes.is_observed() {
+            true => {
+                state.writes.forget(self.progress.complete());
+                written
+                    .into_iter()
+                    .for_each(|(table, changes)| state.writes.add(table, number, changes));
+                effects
+                    .changes
+                    .iter()
+                    .for_each(|(table, _)| state.writes.add(*table, number, None));
+            }
+            false => state.writes.skip(number),
+        }
         for (table, change) in effects.changes {
             tables.push(table);
             shares[0].push((table, vec![change]));

@@ -9,6 +9,7 @@ use super::facts::{
     Applied, ChangedTables, Clock, CommittedKeys, DefinedRelations, Effects, FailedRelations,
     LastTime, Persisted, Positions, SavePoint, Saving, Waterlines,
 };
+use super::writes::Writes;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey};
 use crate::durable::record::Recorded;
 use crate::durable::restore::{Restored, RestoredDataflow};
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub(super) definitions: DefinedRelations,
     pub(super) failed: FailedRelations,
     pub(super) next_dataflow: u64,
+    /// What the last epochs have written.
+    pub(super) writes: Writes,
     /// The dataflows, apart from those of subscriptions.
     pub(super) kept: BTreeMap<DataflowId, Kept>,
     /// Those that are filled to replace others.

@@ -2,17 +2,14 @@
 
 use std::collections::HashSet;
 
-use alluvium_dataflow::codec::canonical_floats;
 use alluvium_sql::planner::OnConflict;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{filter, filter_record_batch};
-use arrow::row::{RowConverter, Rows, SortField};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
 use crate::query::{Reader, Reading};
-use crate::transaction::Staging;
+use crate::transaction::{KeyColumns, Staging};
 
 /// The rows of an INSERT, against the keys that are taken before the statement and by rows of its own.
 pub(super) struct Conflicts<'a> {
@@ -20,7 +17,7 @@ pub(super) struct Conflicts<'a> {
     reading: Reading<'a>,
     table: &'a Entry,
     on_conflict: OnConflict,
-    keys: RowConverter,
+    keys: KeyColumns,
     /// The keys of the statement's rows so far.
     seen: HashSet<Box<[u8]>>,
 }
@@ -32,9 +29,7 @@ impl<'a> Conflicts<'a> {
         table: &'a Entry,
         on_conflict: OnConflict,
     ) -> Result<Self> {
-        let key = on_conflict.key().iter();
-        let fields = key.map(|&key| SortField::new(table.schema.field(key).data_type().clone()));
-        let keys = RowConverter::new(fields.collect())?;
+        let keys = KeyColumns::new(&table.schema, on_conflict.key())?;
         Ok(Self { reader, reading, table, on_conflict, keys, seen: HashSet::new() })
     }
 
@@ -51,7 +46,7 @@ impl<'a> Conflicts<'a> {
         let found = self.reader.evaluate(self.on_conflict.of(&rows)?.into(), self.reading)?;
         for found in found.batches {
             let (old, new) = found.columns().split_at(width);
-            taken.extend(self.keys(old)?.iter().map(|key| key.as_ref().into()));
+            taken.extend(self.keys.of(old)?.iter().map(|key| key.as_ref().into()));
             let Some((changes, new)) = new.split_last() else { continue };
             let filtered = |columns: &[ArrayRef]| {
                 let columns = columns.iter().map(|column| filter(column, changes.as_boolean()));
@@ -62,7 +57,7 @@ impl<'a> Conflicts<'a> {
             staging.check_late(&new)?;
             changed.push(staging.insert(&new)?);
         }
-        let free = self.keys(rows.columns())?;
+        let free = self.keys.of(rows.columns())?;
         let free: BooleanArray =
             free.iter().map(|key| Some(!taken.contains(key.as_ref()))).collect();
         let inserted = filter_record_batch(&rows, &free)?;
@@ -72,7 +67,7 @@ impl<'a> Conflicts<'a> {
 
     /// The first row with each key that the statement has not had yet.
     fn new_keys(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let keys = self.keys(rows.columns())?;
+        let keys = self.keys.of(rows.columns())?;
         let mut is_new = Vec::with_capacity(rows.num_rows());
         for (row, key) in keys.iter().enumerate() {
             let new = self.seen.insert(key.as_ref().into());
@@ -84,25 +79,10 @@ impl<'a> Conflicts<'a> {
         Ok(filter_record_batch(rows, &BooleanArray::from(is_new))?)
     }
 
-    fn keys(&self, columns: &[ArrayRef]) -> Result<Rows> {
-        let key = self.on_conflict.key().iter().map(|&key| canonical_floats(&columns[key]));
-        let key = key.collect::<std::result::Result<Vec<_>, _>>()?;
-        Ok(self.keys.convert_columns(&key)?)
-    }
-
     fn twice(&self, rows: &RecordBatch, row: usize) -> Error {
-        let (mut names, mut values) = (Vec::new(), Vec::new());
-        for &key in self.on_conflict.key() {
-            names.push(self.table.schema.field(key).name().as_str());
-            let options = FormatOptions::default();
-            let value = ArrayFormatter::try_new(rows.column(key), &options)
-                .map(|formatter| formatter.value(row).to_string());
-            values.push(value.unwrap_or_default());
-        }
         Error::data(format!(
-            "ON CONFLICT DO UPDATE: two of the rows have the key ({}) = ({}), and a statement changes a row once",
-            names.join(", "),
-            values.join(", ")
+            "ON CONFLICT DO UPDATE: two of the rows have the key {}, and a statement changes a row once",
+            self.keys.written(rows, row)
         ))
     }
 }

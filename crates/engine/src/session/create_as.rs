@@ -51,7 +51,7 @@ impl Session {
             let Some(transaction) = &session.transaction else { return Ok(0) };
             let mut staging = transaction.begin_staging(created);
             let reading = session.reading(&entries, &files);
-            session.instance().reader.evaluate_each(plan.into(), reading, &mut |rows| {
+            session.instance().reader.evaluate_each(plan.clone().into(), reading, &mut |rows| {
                 let columns = rows.columns().iter().zip(created.schema.fields());
                 let columns = columns.map(|(values, field)| cast(values, field.data_type()));
                 let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
@@ -67,7 +67,7 @@ impl Session {
     pub(super) fn create_with_rows<R>(
         &mut self,
         definition: &TableDefinition,
-        insert: impl FnOnce(&mut Self, &Entry) -> Result<R>,
+        mut insert: impl FnMut(&mut Self, &Entry) -> Result<R>,
     ) -> Result<(R, Option<Epoch>)> {
         let Instance { definitions, writer, connectors, .. } = self.instance();
         definitions.create_table(definition, &self.base, writer, connectors)?;

@@ -54,6 +54,7 @@ use crate::query::{
     shape_of,
 };
 use crate::transaction::Transaction;
+use crate::worker::Durable;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
 ///
@@ -646,7 +647,8 @@ impl Session {
         // Strictly serializable: whatever anyone committed before this read began is in it.
         let at_least = self.instance().reader.last();
         let (transaction, rights) = (self.transaction.as_ref(), self.rights.as_deref());
-        Reading { entries, files, at_least, transaction, rights }
+        let (durable, counts) = (Durable::Yes, true);
+        Reading { entries, files, at_least, transaction, durable, counts, rights }
     }
 
     fn instance(&self) -> &Instance {
@@ -709,9 +711,10 @@ fn located(
     };
     let Ok(files) = files else { return error };
     // Which rows there are does not matter.
-    let reading = Reading { entries: &entries, files: &files, at_least: 0, transaction, rights };
+    let (entries, files, durable, counts) = (&entries, &files, Durable::No, false);
+    let reading = Reading { entries, files, at_least: 0, transaction, durable, counts, rights };
     let check = |plan| instance.reader.failure(plan, parameters, reading);
-    located_by(instance, error, statement, FileScope { entries: &entries, files: &files }, &check)
+    located_by(instance, error, statement, FileScope { entries, files }, &check)
 }
 
 /// As [`located`], over these relations, where `check` says why a plan fails.

@@ -13,9 +13,14 @@ use datafusion::sql::sqlparser::ast;
 use super::conflicts::Conflicts;
 use super::{Outcome, Session};
 use crate::catalog::{Entries, FileScope, Scope};
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result};
+use crate::interrupt;
 use crate::query::{Answer, Change, Execution, Files, Held, Plan, Reader, Reading, Rows};
 use crate::transaction::{Staging, Transaction};
+use crate::worker::Durable;
+
+/// How often a statement is run beside others.
+const TRIES: usize = 3;
 
 /// A statement that writes, once it is planned.
 struct Write {
@@ -111,7 +116,7 @@ impl Session {
     fn change(
         &mut self,
         execution: Execution<'_>,
-        plan: impl FnOnce(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
+        plan: impl Fn(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
         change: Change,
     ) -> Result<Outcome> {
         let parameters = execution.values;
@@ -183,7 +188,10 @@ impl Session {
             return Ok(Changed::default());
         };
         let mut staging = transaction.begin_staging(table);
-        let reading = self.reading(entries, &files);
+        let mut reading = self.reading(entries, &files);
+        if returning.is_none() {
+            reading.durable = Durable::No;
+        }
         let conflicts =
             on_conflict.map(|on_conflict| Conflicts::new(reader, reading, table, on_conflict));
         let mut conflicts = conflicts.transpose()?;
@@ -211,15 +219,39 @@ impl Session {
     }
 
     /// Runs `act` inside the open transaction. Without one, it begins a transaction, and commits it if `act` succeeds or
-    /// rolls it back if it fails.
+    /// rolls it back if it fails. If another transaction has changed what it has read, it is run again; after [`TRIES`] nobody else
+    /// may commit meanwhile.
     pub(super) fn in_one_transaction<R>(
         &mut self,
-        act: impl FnOnce(&mut Self) -> Result<R>,
+        mut act: impl FnMut(&mut Self) -> Result<R>,
     ) -> Result<(R, Option<Epoch>)> {
         if self.transaction.is_some() {
             return Ok((act(self)?, None));
         }
-        self.transaction = Some(self.begin_transaction()?);
+        let key = self.key.clone();
+        for _ in 0..TRIES {
+            match self.in_new_transaction(false, &mut act) {
+                Err(Error::Conflict { kind: Conflict::Serialization, .. }) => {
+                    interrupt::check()?;
+                    self.key.clone_from(&key);
+                }
+                done => return done,
+            }
+        }
+        self.in_new_transaction(true, &mut act)
+    }
+
+    /// Runs `act` inside a transaction of its own. If it `locks_out` others, nobody else commits meanwhile.
+    fn in_new_transaction<R>(
+        &mut self,
+        locks_out: bool,
+        act: &mut impl FnMut(&mut Self) -> Result<R>,
+    ) -> Result<(R, Option<Epoch>)> {
+        let mut transaction = self.begin_transaction()?;
+        if locks_out {
+            transaction.lock_out()?;
+        }
+        self.transaction = Some(transaction);
         let poison = self.instance().poison.clone();
         // The transaction ends whatever happens.
         let acted = poison.guard(|| act(self));

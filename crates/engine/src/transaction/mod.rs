@@ -1,39 +1,51 @@
 //! Transactions: changes to tables that become visible together, or not at all.
 //!
-//! A transaction holds the [write lock](WriteGuard) from BEGIN, or from the statement that makes it, until it ends, so
-//! that what it reads does not change before it commits. Its [changes](TableChange) are staged in statement order and reach the
-//! dataflows when it commits. Until then it reads the last complete epoch with its own writes applied ([`Overlay`]).
+//! A transaction reads one [version](ReadVersion) of the database with its own writes applied ([`Overlay`]). Its
+//! [changes](TableChange) are staged in statement order and reach the dataflows when it commits. Then [what it has read](Reads) is
+//! [validated](validation): if another transaction has changed that meanwhile, it fails and leaves nothing. The [write
+//! lock](WriteGuard) is held only while it is validated and ordered.
 
 pub(crate) mod change;
 mod check;
 mod counted;
+mod key;
 pub(crate) mod late;
 mod overlay;
+mod reads;
 pub(crate) mod rows;
 mod staged;
+mod validation;
+mod version;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::RecordBatch;
 use parking_lot::Mutex;
 
 pub(crate) use counted::bytes_of;
+pub(crate) use key::KeyColumns;
 pub(crate) use overlay::Overlay;
+pub(crate) use reads::Noted;
 pub(crate) use staged::{Staged, Staging};
 
 use self::change::TableChange;
+use self::reads::Reads;
+use self::validation::Validation;
+use self::version::{Parts, ReadVersion, too_new};
 use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::durable::portion::ReadPortion;
 use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::query::Reader;
 use crate::sequencer::{Changed, Commit, Committed, LateRows};
 use crate::source::{Portion, Refusal, Refusing};
-use crate::worker::DataflowId;
+use crate::worker::{DataflowId, Durable};
 use crate::writer::{WriteGuard, Writer, column_names};
 
 /// Rows that a source refused to bring into a table.
@@ -52,8 +64,7 @@ impl Refused {
 
 /// An open transaction. Dropping it rolls it back.
 ///
-/// While it is open, other writers wait: a thread that begins a second one, or executes SQL that writes
-/// outside of it, waits for itself.
+/// While it is open nobody waits for it. What it inserts, deletes and changes depends on nothing that it has read.
 pub struct Transaction {
     /// Keeps the engine running, and is otherwise used through its writer.
     instance: Arc<Instance>,
@@ -70,13 +81,17 @@ pub struct Transaction {
     completes: Option<String>,
     /// The tables as it sees them, as of the last statement that read them.
     overlays: Mutex<BTreeMap<DataflowId, Arc<Overlay>>>,
-    _lock: WriteGuard,
+    /// What it reads, once it has read something.
+    version: Mutex<Option<ReadVersion>>,
+    reads: Arc<Reads>,
+    /// The write lock, if nobody else may commit before it.
+    lock: Option<WriteGuard>,
 }
 
 impl Transaction {
-    /// Waits for the write lock.
+    /// At the time of the clock, or at another one.
     pub(crate) fn begin(instance: &Arc<Instance>, at: Option<SystemTime>) -> Result<Self> {
-        let lock = instance.writer.lock()?;
+        instance.poison.check()?;
         let time = instance.writer.next_time(at)?;
         Ok(Self {
             instance: instance.clone(),
@@ -88,8 +103,16 @@ impl Transaction {
             key: None,
             completes: None,
             overlays: Mutex::default(),
-            _lock: lock,
+            version: Mutex::default(),
+            reads: Arc::default(),
+            lock: None,
         })
+    }
+
+    /// Has nobody else commit until it ends: waits until nobody does.
+    pub(crate) fn lock_out(&mut self) -> Result<()> {
+        self.lock = Some(self.instance.writer.lock()?);
+        Ok(())
     }
 
     /// Inserts rows into a table; in a table with a primary key each replaces the row of its key.
@@ -207,18 +230,33 @@ impl Transaction {
             key,
             completes,
             overlays,
-            _lock: lock,
+            version,
+            reads,
+            lock,
         } = self;
         // They share rows with the changes.
         drop(overlays);
         let writer = &instance.writer;
         writer.poison.check()?;
+        let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
+        let version = version.into_inner().filter(|_| !is_empty);
+        let validation = match &version {
+            Some(version) => Some(Validation::begin(&instance.reader, version, &reads)?),
+            None => None,
+        };
+        let lock = match lock {
+            Some(lock) => lock,
+            None => writer.lock()?,
+        };
         if let Some(key) = &key
             && let Some(epoch) = writer.committed(key)?
         {
             return Ok(Committed { epoch, record: None });
         }
-        let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
+        for (id, (name, _)) in &changes {
+            validation::check_there(&instance.reader, *id, name)?;
+        }
+        validation.map_or(Ok(()), Validation::finish)?;
         // What is refused is recorded with the epoch.
         let is_recorded = instance.definitions.is_durable();
         let is_other = is_time_given
@@ -241,18 +279,52 @@ impl Transaction {
         } else {
             let budget = writer.context.budget();
             let changes = changes.into_iter().map(|(table, (name, staged))| {
-                Ok(Changed { table, name, changes: staged.into_changes(budget)? })
+                let has_key = writer.catalog.get(&name)?.key_columns()?.is_some();
+                Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
             });
             let changes = changes.collect::<Result<_>>()?;
             let rows = match is_recorded && read.is_none() {
                 true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
                 false => Vec::new(),
             };
+            let time = writer.time_of_epoch(is_time_given.then_some(time))?;
             let commit = Commit { changes, time, read, key, completes, refused: rows };
             writer.commit(commit, refuse)?
         };
-        drop(lock);
+        drop((lock, version));
         Ok(committed)
+    }
+
+    /// Pins dataflows, and those of `others` that can be read, as of the version that it reads. If one of the first is newer than
+    /// that, it goes on to a later version, and fails if what it has read before is another one there.
+    pub(crate) fn pin(
+        &self,
+        reader: &Reader,
+        (ids, others): (&[DataflowId], &[DataflowId]),
+        durable: Durable,
+    ) -> Result<Option<(Epoch, Parts)>> {
+        let mut version = self.version.lock();
+        if let Some(version) = &mut *version
+            && let Some(parts) = version.pin(reader, (ids, others), durable)?
+        {
+            return Ok(Some((version.epoch(), parts)));
+        }
+        let Some((next, parts)) = ReadVersion::last(reader, (ids, others), durable)? else {
+            return match &*version {
+                Some(_) => Err(too_new()),
+                None => Ok(None),
+            };
+        };
+        if let Some(before) = version.take() {
+            Validation::begin(reader, &before, &self.reads)?.finish()?;
+        }
+        let epoch = version.insert(next).epoch();
+        Ok(Some((epoch, parts)))
+    }
+
+    /// Notes what it reads of a relation.
+    pub(crate) fn noted(&self, id: DataflowId, name: &str) -> Noted {
+        Noted::new(&self.reads, id, name)
     }
 
     /// Fails with the first refusal if the engine is strict.
@@ -308,13 +380,8 @@ impl Transaction {
     }
 
     fn staged(&mut self, table: &Entry) -> Result<&mut Staged> {
-        let (id, now) = (table.as_table()?.id, self.writer().catalog.get(&table.name));
-        if now.ok().and_then(|now| now.dataflow()) != Some(id) {
-            return Err(Error::sql(format!(
-                "\"{}\" has been altered or dropped meanwhile; run the statement again",
-                table.name
-            )));
-        }
+        let id = table.as_table()?.id;
+        validation::check_there(&self.instance.reader, id, &table.name)?;
         let context = &self.instance.writer.context;
         let staged = || (table.name.clone(), Staged::new(context));
         Ok(&mut self.changes.entry(id).or_insert_with(staged).1)
@@ -333,7 +400,7 @@ impl Transaction {
             Some(Ok(overlay)) => overlay,
             _ => {
                 let bounds = self.writer().bounds(table.id);
-                Overlay::new(&table.primary_key, &entry.schema, bounds)?
+                Overlay::new(entry.key_columns()?.cloned(), &entry.schema, bounds)?
             }
         };
         overlay.extend(staged.changes())?;

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use alluvium_dataflow::codec::canonical_floats;
 use alluvium_dataflow::key_ranges::KeyRanges;
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::Schema;
-use arrow::row::{RowConverter, Rows, SortField};
 
 use super::change::TableChange;
+use super::key::KeyColumns;
 use super::late::Bounds;
 use crate::error::Result;
 
@@ -21,8 +20,7 @@ const BATCH_ROWS: usize = 8192;
 /// A transaction's changes to one table, to be applied to the rows the table held before.
 pub(crate) struct Overlay {
     /// The columns that rows are compared by: the primary key, or all.
-    columns: Vec<usize>,
-    converter: RowConverter,
+    columns: Arc<KeyColumns>,
     /// What inserted rows must have to be in time: others are dropped when the transaction is committed.
     bounds: Option<Bounds>,
     /// How many of the transaction's changed rows it has.
@@ -42,20 +40,21 @@ enum Written {
 }
 
 impl Overlay {
-    /// No changes yet to a table with these columns, whose rows are in time within `bounds`.
+    /// No changes yet to a table with this key, or with these columns if it has none, whose rows are in time within `bounds`.
     pub(super) fn new(
-        primary_key: &[usize],
+        key: Option<Arc<KeyColumns>>,
         schema: &Schema,
         bounds: Option<Bounds>,
     ) -> Result<Self> {
-        let (columns, written) = match primary_key {
-            [] => ((0..schema.fields().len()).collect(), Written::Copies(HashMap::new())),
-            key => (key.to_vec(), Written::Keys(BTreeMap::new())),
+        let (columns, written) = match key {
+            Some(key) => (key, Written::Keys(BTreeMap::new())),
+            None => {
+                let all: Vec<usize> = (0..schema.fields().len()).collect();
+                let all = Arc::new(KeyColumns::exact(schema, &all)?);
+                (all, Written::Copies(HashMap::new()))
+            }
         };
-        let fields =
-            columns.iter().map(|&column| SortField::new(schema.field(column).data_type().clone()));
-        let converter = RowConverter::new(fields.collect())?;
-        Ok(Self { columns, converter, bounds, seen: 0, inserted: Vec::new(), written })
+        Ok(Self { columns, bounds, seen: 0, inserted: Vec::new(), written })
     }
 
     /// Adds those of the transaction's changes that it does not have yet. `changes` are all of them, in the order they were
@@ -80,7 +79,7 @@ impl Overlay {
             rows = bounds.in_time(rows)?;
         }
         let compared = (!change.inserts() || matches!(self.written, Written::Keys(_)))
-            .then(|| self.compared(&rows, &self.columns))
+            .then(|| self.columns.of(rows.columns()))
             .transpose()?;
         let batch = self.inserted.len();
         match (&mut self.written, compared) {
@@ -108,7 +107,7 @@ impl Overlay {
     /// The columns that rows from before need so that `columns` of them can be returned.
     pub(crate) fn columns_to_read(&self, columns: &[usize]) -> Vec<usize> {
         let mut all = columns.to_vec();
-        for &column in &self.columns {
+        for &column in self.columns.columns() {
             if !all.contains(&column) {
                 all.push(column);
             }
@@ -126,7 +125,7 @@ impl Overlay {
     ) -> impl Iterator<Item = Result<RecordBatch>> + use<Rows> {
         let read_columns = self.columns_to_read(columns);
         let place = |column: &usize| read_columns.iter().position(|other| other == column);
-        let compared: Vec<usize> = self.columns.iter().filter_map(place).collect();
+        let compared: Vec<usize> = self.columns.columns().iter().filter_map(place).collect();
         let width: Vec<usize> = (0..columns.len()).collect();
         let mut left = match &self.written {
             Written::Keys(_) => HashMap::new(),
@@ -142,7 +141,7 @@ impl Overlay {
             }
             Part::Inserted(batch) => {
                 let rows = &overlay.inserted[batch];
-                let seen = overlay.without_hidden(rows, &overlay.columns, &mut left)?;
+                let seen = overlay.without_hidden(rows, overlay.columns.columns(), &mut left)?;
                 Ok(seen.project(&columns)?)
             }
             Part::Places(places) => overlay.gather(&places, &columns),
@@ -187,7 +186,7 @@ impl Overlay {
         compared: &[usize],
         left: &mut HashMap<Box<[u8]>, u64>,
     ) -> Result<RecordBatch> {
-        let compared = self.compared(rows, compared)?;
+        let compared = self.columns.of_parts(compared.iter().map(|&column| rows.column(column)))?;
         let stays: BooleanArray = match &self.written {
             Written::Keys(keys) => {
                 compared.iter().map(|key| Some(!keys.contains_key(key.as_ref()))).collect()
@@ -204,15 +203,6 @@ impl Overlay {
             }
         };
         Ok(filter_record_batch(rows, &stays)?)
-    }
-
-    fn compared(&self, rows: &RecordBatch, columns: &[usize]) -> Result<Rows> {
-        let columns = columns.iter().map(|&column| match self.written {
-            Written::Keys(_) => canonical_floats(rows.column(column)),
-            Written::Copies(_) => Ok(rows.column(column).clone()),
-        });
-        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
-        Ok(self.converter.convert_columns(&columns)?)
     }
 }
 
@@ -246,8 +236,10 @@ mod tests {
         changes: &[TableChange],
     ) -> Vec<(i64, String)> {
         let before = rows(before);
+        let key = |key| Arc::new(KeyColumns::new(before.schema_ref(), key).expect("keys compare"));
+        let key = (!primary_key.is_empty()).then(|| key(primary_key));
         let mut overlay =
-            Overlay::new(primary_key, before.schema_ref(), None).expect("rows can be compared");
+            Overlay::new(key, before.schema_ref(), None).expect("rows can be compared");
         for seen in 1..=changes.len() {
             overlay.extend(&changes[..seen]).expect("rows can be compared");
         }
@@ -298,8 +290,9 @@ mod tests {
             let keys: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![key]));
             RecordBatch::try_from_iter([("k", keys)]).expect("one column")
         };
-        let mut overlay =
-            Overlay::new(&[0], one(0.0).schema_ref(), None).expect("rows can be compared");
+        let schema = one(0.0).schema();
+        let key = Some(Arc::new(KeyColumns::new(&schema, &[0]).expect("keys compare")));
+        let mut overlay = Overlay::new(key, &schema, None).expect("rows can be compared");
         overlay.extend(&[TableChange::deletions(one(-0.0))]).expect("rows can be compared");
         let mut seen = Arc::new(overlay).apply(&[0], None, std::iter::once(one(0.0)));
         assert!(seen.next().is_none());

@@ -327,6 +327,7 @@ impl Installed {
         let waterlines =
             (self.is_view() && late.is_some()).then(|| waterlines.of_dataflow(self.id.0));
         Published {
+            since: self.as_of,
             contents: contents.map(Contents::snapshot),
             errors: errors.map(Contents::snapshot),
             refused,

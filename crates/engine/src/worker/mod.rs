@@ -31,4 +31,4 @@ mod thread;
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed, Shard};
 pub(crate) use failures::{Failed, Failures, Purpose, Watcher};
 pub(crate) use pool::Pool;
-pub(crate) use progress::{Condition, Progress, Published, Reader};
+pub(crate) use progress::{Condition, Durable, Held, Progress, Published, Reader};

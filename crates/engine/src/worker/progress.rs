@@ -31,6 +31,8 @@ const SPIN: Duration = Duration::from_micros(50);
 /// What one worker publishes of one dataflow that has caught up.
 #[derive(Clone, Default)]
 pub(crate) struct Published {
+    /// It can be read as of this epoch and later ones.
+    pub(crate) since: Epoch,
     /// Its rows, if it keeps them.
     pub(crate) contents: Option<Snapshot>,
     /// Its errors, if it can have any.
@@ -64,6 +66,19 @@ pub(crate) struct Pinned {
     /// For each dataflow, in the order of the request, what each worker published; nothing of one that was not needed and could
     /// not be read.
     pub(crate) dataflows: Vec<Vec<Published>>,
+}
+
+/// An epoch that a transaction reads as of: nothing is compacted beyond it for a while, or until this is dropped.
+pub(crate) struct Held {
+    progress: Arc<Progress>,
+    pub(crate) epoch: Epoch,
+    number: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.progress.state.lock().held.remove(&(self.epoch, self.number));
+    }
 }
 
 /// How a dataflow is.
@@ -129,8 +144,8 @@ struct Waits {
     complete: WaitList<Epoch>,
     /// That an epoch is durable, whether or not it is complete.
     durable: WaitList<Epoch>,
-    /// That an epoch is complete in a dataflow.
-    relations: WaitList<(DataflowId, Epoch)>,
+    /// That an epoch is complete in a dataflow, and durable if that is asked for.
+    relations: WaitList<(DataflowId, Epoch, Durable)>,
     /// That a dataflow has caught up.
     filled: WaitList<DataflowId>,
     /// That there is room for another epoch.
@@ -148,9 +163,9 @@ impl Waits {
 
     /// Takes out those whose wait is over.
     fn take(&self, state: &State, before: Epoch) -> Vec<Waker> {
-        let mut woken = self.relations.take(|(id, epoch)| {
+        let mut woken = self.relations.take(|(id, epoch, durable)| {
             // One that is gone is noticed by looking again.
-            state.reached(*id).is_none_or(|reached| reached >= *epoch)
+            state.reached(*id, *durable).is_none_or(|reached| reached >= *epoch)
         });
         if armed(Fault::LoseWaker) {
             woken.clear();
@@ -176,6 +191,10 @@ struct State {
     filling: BTreeMap<DataflowId, Vec<Arc<ScannedRows>>>,
     /// How many subscriptions have more epochs waiting than they may.
     congested: usize,
+    /// The epochs that transactions read as of, by numbers that tell them apart, and until when nothing is compacted beyond each.
+    held: BTreeMap<(Epoch, u64), Instant>,
+    /// Numbers them.
+    next_held: u64,
 }
 
 impl State {
@@ -189,8 +208,19 @@ impl State {
         self.complete
     }
 
-    /// The last epoch that is complete in a dataflow and durable; `None` if it cannot be read, or no longer.
-    fn reached(&self, id: DataflowId) -> Option<Epoch> {
+    /// The epoch up to which workers may compact: the last complete one, or an earlier one that a transaction reads as of.
+    fn compactible(&mut self) -> Epoch {
+        while let Some(first) = self.held.first_entry() {
+            if Instant::now() < *first.get() {
+                return self.complete.min(first.key().0);
+            }
+            first.remove();
+        }
+        self.complete
+    }
+
+    /// The last epoch that is complete in a dataflow and, if that is asked for, durable; `None` if it cannot be read, or no longer.
+    fn reached(&self, id: DataflowId, durable: Durable) -> Option<Epoch> {
         let on_worker = |shown: &Shown| {
             let behind = &shown.reached.behind;
             let frontier = behind.iter().find(|(behind, _)| *behind == id);
@@ -199,16 +229,20 @@ impl State {
             shown.dataflows.contains_key(&id).then(|| frontier - 1)
         };
         let least = self.workers.iter().map(on_worker).min()??;
-        Some(least.min(self.durable))
+        Some(match durable {
+            Durable::Yes => least.min(self.durable),
+            Durable::No => least,
+        })
     }
 
     /// The epoch that dataflows can be read as of, if that is at least this one.
-    fn readable(&self, ids: &[DataflowId], at_least: Epoch) -> Readable {
-        // State may be compacted up to the complete epoch.
-        let at_least = at_least.max(self.complete);
+    fn readable(&self, ids: &[DataflowId], wanted: Wanted) -> Readable {
+        let Wanted { at_least, durable, is_held } = wanted;
+        // State may be compacted up to the complete epoch, if that is not held.
+        let at_least = if is_held { at_least } else { at_least.max(self.complete) };
         let mut epoch = Epoch::MAX;
         for id in ids {
-            match self.reached(*id) {
+            match self.reached(*id, durable) {
                 Some(reached) if reached >= at_least => epoch = epoch.min(reached),
                 Some(_) => return Readable::Later(*id, at_least),
                 None if self.filling.contains_key(id) => return Readable::Filling(*id),
@@ -216,6 +250,24 @@ impl State {
             }
         }
         Readable::At(if ids.is_empty() { at_least } else { epoch })
+    }
+
+    /// For each dataflow of `ids` and then of `others` what each worker published, nothing of those of `others` that are not among
+    /// `read`. `None` if one is gone.
+    fn pinned(
+        &self,
+        ids: &[DataflowId],
+        others: &[DataflowId],
+        read: &[DataflowId],
+    ) -> Option<Vec<Vec<Published>>> {
+        let one = |id: &DataflowId| -> Option<Vec<Published>> {
+            self.workers.iter().map(|shown| shown.dataflows.get(id).cloned()).collect()
+        };
+        let other = |id: &DataflowId| match read.contains(id) {
+            true => one(id),
+            false => Some(Vec::new()),
+        };
+        ids.iter().map(one).chain(others.iter().map(other)).collect()
     }
 
     /// The time of an epoch that is not before the complete one.
@@ -226,6 +278,30 @@ impl State {
 
     fn is_filled(&self, id: DataflowId) -> bool {
         self.workers.iter().all(|shown| shown.dataflows.contains_key(&id))
+    }
+}
+
+/// Whether an epoch has to be durable to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Durable {
+    /// Whoever reads shows it to others.
+    Yes,
+    /// What the reader makes of it is durable only after it.
+    No,
+}
+
+/// Which epoch is read.
+#[derive(Clone, Copy)]
+struct Wanted {
+    at_least: Epoch,
+    durable: Durable,
+    /// Whether nothing is compacted beyond it.
+    is_held: bool,
+}
+
+impl Wanted {
+    fn new(at_least: Epoch, durable: Durable) -> Self {
+        Self { at_least, durable, is_held: false }
     }
 }
 
@@ -264,7 +340,16 @@ impl Progress {
         let times = VecDeque::from([(start, time)]);
         let durable = Epoch::MAX;
         let filling = BTreeMap::new();
-        let state = State { workers, complete: start, durable, times, filling, congested: 0 };
+        let state = State {
+            workers,
+            complete: start,
+            durable,
+            times,
+            filling,
+            congested: 0,
+            held: BTreeMap::new(),
+            next_held: 0,
+        };
         let (state, waits) = (Mutex::new(state), Waits::default());
         let readers = Mutex::default();
         let complete = AtomicU64::new(start);
@@ -286,14 +371,14 @@ impl Progress {
     }
 
     /// Shows how far `worker` has come, what of its dataflows has changed, and which of them are gone. Returns the last
-    /// complete epoch, to which the worker may compact.
+    /// complete epoch, and the one up to which the worker may compact.
     pub(crate) fn publish(
         &self,
         worker: usize,
         reached: Reached,
         changed: Vec<(DataflowId, Published)>,
         removed: &[DataflowId],
-    ) -> Epoch {
+    ) -> (Epoch, Epoch) {
         let mut state = self.state.lock();
         let given_up = self.given_up(changed.iter().map(|(id, _)| id).chain(removed));
         let shown = &mut state.workers[worker];
@@ -306,11 +391,11 @@ impl Progress {
             filling.retain(|id, _| !state.is_filled(*id));
             state.filling = filling;
         }
-        let complete = self.advance(state);
+        let advanced = self.advance(state);
         given_up.iter().for_each(|reader| reader.give_up());
         // The last reference to a batch frees it, which takes a while.
         drop(before);
-        complete
+        advanced
     }
 
     /// Those who keep a version of one of these dataflows.
@@ -330,15 +415,16 @@ impl Progress {
         readers.push((id, reader));
     }
 
-    /// Completes epochs, and wakes those whose wait is over. Returns the last complete one.
-    fn advance(&self, mut state: MutexGuard<'_, State>) -> Epoch {
+    /// Completes epochs, and wakes those whose wait is over. Returns the last complete one, and up to which one may be compacted.
+    fn advance(&self, mut state: MutexGuard<'_, State>) -> (Epoch, Epoch) {
         let before = state.complete;
         let complete = state.advance();
+        let compactible = state.compactible();
         self.complete.store(complete, Ordering::Release);
         let woken = self.waits.take(&state, before);
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        complete
+        (complete, compactible)
     }
 
     /// Whether somebody waits for a relation, so that it matters how far each is. Does not block.
@@ -486,17 +572,47 @@ impl Progress {
         others: &[DataflowId],
         at_least: Epoch,
     ) -> Result<Option<Pinned>> {
-        self.readable(ids, others, at_least, |state, epoch, read| {
-            let one = |id: &DataflowId| {
-                state.workers.iter().map(|shown| shown.dataflows.get(id).cloned()).collect()
-            };
-            let other = |id: &DataflowId| match read.contains(id) {
-                true => one(id),
-                false => Some(Vec::new()),
-            };
-            let dataflows = ids.iter().map(one).chain(others.iter().map(other));
-            let dataflows: Option<Vec<Vec<_>>> = dataflows.collect();
-            Some(Pinned { epoch, time: state.time(epoch), dataflows: dataflows? })
+        let wanted = Wanted::new(at_least, Durable::Yes);
+        self.readable(ids, others, wanted, |state, epoch, read| {
+            let dataflows = state.pinned(ids, others, read)?;
+            Some(Pinned { epoch, time: state.time(epoch), dataflows })
+        })
+    }
+
+    /// As [`Progress::pin`], and keeps all dataflows from being compacted beyond the epoch for `time`, so that others can be
+    /// [pinned as of it](Self::pin_held) later.
+    pub(crate) fn pin_and_hold(
+        self: &Arc<Self>,
+        ids: &[DataflowId],
+        others: &[DataflowId],
+        (at_least, durable): (Epoch, Durable),
+        time: Duration,
+    ) -> Result<Option<(Held, Vec<Vec<Published>>)>> {
+        let until = Instant::now() + time;
+        let wanted = Wanted::new(at_least, durable);
+        self.readable(ids, others, wanted, |state, epoch, read| {
+            let dataflows = state.pinned(ids, others, read)?;
+            let number = state.next_held;
+            state.next_held += 1;
+            state.held.insert((epoch, number), until);
+            Some((Held { progress: self.clone(), epoch, number }, dataflows))
+        })
+    }
+
+    /// Pins dataflows, and those of `others` that can be read, as of an epoch that is held. `None` if one of the first cannot be
+    /// read, or the epoch was held for too long.
+    pub(crate) fn pin_held(
+        &self,
+        held: &Held,
+        ids: &[DataflowId],
+        others: &[DataflowId],
+        durable: Durable,
+    ) -> Result<Option<Vec<Vec<Published>>>> {
+        let key = (held.epoch, held.number);
+        let wanted = Wanted { is_held: true, ..Wanted::new(held.epoch, durable) };
+        self.readable(ids, others, wanted, |state, _, read| {
+            state.held.get(&key).filter(|until| Instant::now() < **until)?;
+            state.pinned(ids, others, read)
         })
     }
 
@@ -516,23 +632,22 @@ impl Progress {
         id: DataflowId,
         at_least: Epoch,
     ) -> Result<Option<(Epoch, Vec<Snapshot>)>> {
-        self.readable(&[id], &[], at_least, |state, epoch, _| {
+        self.readable(&[id], &[], Wanted::new(at_least, Durable::Yes), |state, epoch, _| {
             let contents = |shown: &Shown| shown.dataflows.get(&id)?.contents.clone();
             let snapshots: Option<Vec<_>> = state.workers.iter().map(contents).collect();
             Some((epoch, snapshots?))
         })
     }
 
-    /// Waits until dataflows, and those of `others` that can be read at all, can be read, and reads them as of an epoch; `read`
-    /// also gets the ones that it can read of both.
+    /// Waits until dataflows, and those of `others` that can be read at all, can be read, and reads them as of an epoch; `read` also gets the ones that it can read of both.
     fn readable<R>(
         &self,
         ids: &[DataflowId],
         others: &[DataflowId],
-        at_least: Epoch,
-        read: impl Fn(&State, Epoch, &[DataflowId]) -> Option<R>,
+        wanted: Wanted,
+        mut read: impl FnMut(&mut State, Epoch, &[DataflowId]) -> Option<R>,
     ) -> Result<Option<R>> {
-        self.look_for(at_least);
+        self.look_for(wanted.at_least);
         let Waits { relations, filled, .. } = &self.waits;
         self.until(|state, waker| {
             // One that has failed comes no further.
@@ -545,11 +660,11 @@ impl Progress {
                     |id: &&DataflowId| state.is_filled(**id) && self.failures.check([*id]).is_ok();
                 all.to_mut().extend(others.iter().filter(is_there));
             }
-            match state.readable(&all, at_least) {
+            match state.readable(&all, wanted) {
                 Readable::At(epoch) => Look::Found(Ok(read(state, epoch, &all))),
                 Readable::Never => Look::Found(Ok(None)),
                 Readable::Later(id, epoch) => {
-                    Look::Waits((Some(relations.enter((id, epoch), waker)), None))
+                    Look::Waits((Some(relations.enter((id, epoch, wanted.durable), waker)), None))
                 }
                 Readable::Filling(id) => Look::Waits((None, Some(filled.enter(id, waker)))),
             }
@@ -573,11 +688,11 @@ impl Progress {
     }
 
     /// Looks at the state until what this thread waits for is found.
-    fn until<T, W>(&self, mut look: impl FnMut(&State, &Waker) -> Look<T, W>) -> Result<T> {
+    fn until<T, W>(&self, mut look: impl FnMut(&mut State, &Waker) -> Look<T, W>) -> Result<T> {
         wait::until(|waker| {
-            let state = self.state.lock();
+            let mut state = self.state.lock();
             self.poison.check()?;
-            Ok(look(&state, waker))
+            Ok(look(&mut state, waker))
         })
     }
 }

@@ -524,11 +524,11 @@ impl Worker {
         let removed = std::mem::take(&mut self.removed);
         let reached = Reached { frontier: self.published, sent: self.next_epoch, behind };
         self.shown_sent = self.next_epoch;
-        let complete = self.progress.publish(self.index, reached, changed, &removed);
+        let (complete, compactible) = self.progress.publish(self.index, reached, changed, &removed);
         self.shown_complete = complete;
         // A dataflow that is filled asks for those of earlier epochs.
         self.waterlines.forget_before(complete.min(self.lowest));
-        self.compact(complete);
+        self.compact(compactible);
     }
 
     /// Adds a few dataflows that have not changed, in turn. Spines also merge batches later, and a snapshot from before
@@ -542,17 +542,17 @@ impl Worker {
         }
     }
 
-    /// Promises that nobody reads as of an epoch before `complete`, nor changes before the history.
-    fn compact(&mut self, complete: Epoch) {
-        let first = self.history.first(complete);
+    /// Promises that nobody reads as of an epoch before `upto`, nor changes before the history.
+    fn compact(&mut self, upto: Epoch) {
+        let first = self.history.first(upto);
         let installed = &mut self.installed;
         let mut unwound = Vec::new();
         self.uncompacted.retain(|id| {
             let Some(installed) = installed.get_mut(*id) else { return false };
             let last = installed.shown.saturating_sub(1);
-            let compact = || installed.allow_compaction(complete.min(last), first);
+            let compact = || installed.allow_compaction(upto.min(last), first);
             unwound.extend(catch_unwind(AssertUnwindSafe(compact)).err().map(Unwound::from));
-            complete < last
+            upto < last
         });
         unwound.into_iter().for_each(|unwound| self.blame(unwound));
     }

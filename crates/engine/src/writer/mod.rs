@@ -62,10 +62,16 @@ impl Writer {
     }
 
     /// The time of a transaction that begins now: `at` if it is given, or else the clock's, but never before the time
-    /// of the last epoch. The caller holds the write lock.
+    /// of the last epoch.
     pub(crate) fn next_time(&self, at: Option<SystemTime>) -> Result<Moment> {
+        self.time_of_epoch(at.map(moment).transpose()?)
+    }
+
+    /// The time of the next epoch: `given` if it is, or else the clock's, but never before that of the last epoch. The caller
+    /// holds the write lock.
+    pub(crate) fn time_of_epoch(&self, given: Option<Moment>) -> Result<Moment> {
         let last = self.sequencer.time();
-        match at.map(moment).transpose()? {
+        match given {
             Some(time) if last.is_some_and(|last| time < last) => {
                 Err(Error::data("the time is before that of the last epoch"))
             }

@@ -1,0 +1,186 @@
+//! What the last epochs have written: whoever has read before them finds out whether that still holds.
+//!
+//! It is kept while a transaction that reads is open, for the epochs after the one it reads as of, and for those that are not
+//! complete. Without such transactions nothing is kept.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock};
+
+use alluvium_dataflow::key_ranges::KeyRanges;
+use alluvium_trace::Epoch;
+
+use crate::error::Result;
+use crate::transaction::KeyColumns;
+use crate::transaction::change::TableChange;
+use crate::worker::DataflowId;
+
+/// How many bytes of rows are kept of a table. Beyond that only the last epoch that has written is known, not the keys.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// The writes of the last epochs, by table.
+#[derive(Default)]
+pub(super) struct Writes {
+    /// All epochs after this one are here.
+    since: Epoch,
+    tables: HashMap<DataflowId, TableWrites>,
+    /// How many transactions read as of each epoch, or a later one.
+    observers: BTreeMap<Epoch, usize>,
+}
+
+/// The writes to a table.
+#[derive(Default)]
+struct TableWrites {
+    /// In order.
+    epochs: VecDeque<Arc<EpochWrites>>,
+    /// The bytes of their rows.
+    bytes: u64,
+    /// The last epoch whose keys are not known.
+    unknown: Epoch,
+}
+
+/// The writes of an epoch to a table with a key.
+pub(crate) struct EpochWrites {
+    pub(crate) epoch: Epoch,
+    changes: Vec<TableChange>,
+    /// The keys, and whether there is a row with each after the epoch; made when somebody asks.
+    keys: OnceLock<BTreeMap<Box<[u8]>, bool>>,
+}
+
+/// The writes to a table after an epoch.
+pub(crate) enum WritesAfter {
+    /// These, in order.
+    Known(Vec<Arc<EpochWrites>>),
+    /// There are some, and the keys are not known.
+    Unknown,
+}
+
+impl WritesAfter {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Known(epochs) if epochs.is_empty())
+    }
+}
+
+impl EpochWrites {
+    fn bytes(&self) -> u64 {
+        self.changes.iter().map(|change| change.rows().size()).sum()
+    }
+
+    fn keys(&self, of: &KeyColumns) -> Result<&BTreeMap<Box<[u8]>, bool>> {
+        if let Some(keys) = self.keys.get() {
+            return Ok(keys);
+        }
+        let mut keys = BTreeMap::new();
+        for change in &self.changes {
+            let (rows, _) = change.load()?;
+            let is_there = !change.deletes();
+            let written = of.of(rows.columns())?;
+            keys.extend(written.iter().map(|key| (key.as_ref().into(), is_there)));
+        }
+        Ok(self.keys.get_or_init(|| keys))
+    }
+
+    /// Whether it has written a key within ranges.
+    pub(crate) fn touches(&self, of: &KeyColumns, ranges: &KeyRanges) -> Result<bool> {
+        let keys = self.keys(of)?;
+        Ok(ranges.iter().any(|(low, high)| {
+            let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+            keys.range::<[u8], _>((Bound::Included(low), high)).next().is_some()
+        }))
+    }
+
+    /// Whether there is a row with a key after it; `None` if it has not written that.
+    pub(crate) fn has(&self, of: &KeyColumns, key: &[u8]) -> Result<Option<bool>> {
+        Ok(self.keys(of)?.get(key).copied())
+    }
+}
+
+impl Writes {
+    /// A transaction will read as of this epoch, the last one, or a later one.
+    pub(super) fn observe(&mut self, last: Epoch) {
+        if self.observers.is_empty() && self.tables.is_empty() {
+            self.since = self.since.max(last);
+        }
+        *self.observers.entry(last).or_default() += 1;
+    }
+
+    /// A transaction that has observed from this epoch on has ended.
+    pub(super) fn end(&mut self, from: Epoch) {
+        if let Some(count) = self.observers.get_mut(&from) {
+            *count -= 1;
+            if *count == 0 {
+                self.observers.remove(&from);
+            }
+        }
+    }
+
+    /// Whether somebody wants to know what the next epoch writes.
+    pub(super) fn is_observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// An epoch that nobody observes.
+    pub(super) fn skip(&mut self, epoch: Epoch) {
+        self.since = epoch;
+        self.tables.clear();
+    }
+
+    /// An epoch has written to a table; without keys, or with more rows than are kept, these are not known.
+    pub(super) fn add(
+        &mut self,
+        table: DataflowId,
+        epoch: Epoch,
+        changes: Option<Vec<TableChange>>,
+    ) {
+        let writes = self.tables.entry(table).or_default();
+        let written = changes.map(|changes| EpochWrites { epoch, changes, keys: OnceLock::new() });
+        match written.map(|written| (written.bytes(), written)) {
+            Some((bytes, written)) if bytes <= MOST_BYTES => {
+                writes.bytes += bytes;
+                writes.epochs.push_back(Arc::new(written));
+                while writes.bytes > MOST_BYTES
+                    && let Some(oldest) = writes.pop()
+                {
+                    writes.unknown = oldest;
+                }
+            }
+            _ => *writes = TableWrites { unknown: epoch, ..TableWrites::default() },
+        }
+    }
+
+    /// Forgets what nobody asks for once all epochs up to `complete` are.
+    pub(super) fn forget(&mut self, complete: Epoch) {
+        let upto = self.observers.keys().next().map_or(complete, |first| complete.min(*first));
+        self.tables.retain(|_, writes| {
+            while writes.epochs.front().is_some_and(|first| first.epoch <= upto) {
+                writes.pop();
+            }
+            !writes.epochs.is_empty() || writes.unknown > upto
+        });
+    }
+
+    /// What was written to a table after an epoch.
+    pub(super) fn after(&self, table: DataflowId, epoch: Epoch) -> WritesAfter {
+        if self.since > epoch {
+            return WritesAfter::Unknown;
+        }
+        let Some(writes) = self.tables.get(&table) else {
+            return WritesAfter::Known(Vec::new());
+        };
+        if writes.unknown > epoch {
+            return WritesAfter::Unknown;
+        }
+        let first = writes.epochs.partition_point(|of| of.epoch <= epoch);
+        WritesAfter::Known(writes.epochs.range(first..).cloned().collect())
+    }
+}
+
+impl TableWrites {
+    /// Forgets the oldest epoch whose keys are known. Returns which it was.
+    fn pop(&mut self) -> Option<Epoch> {
+        let oldest = self.epochs.pop_front()?;
+        self.bytes -= oldest.bytes();
+        Some(oldest.epoch)
+    }
+}
