@@ -42,6 +42,11 @@ impl KeyRanges {
         Self(Arc::new([KeyRange::of_prefix(Vec::new())]))
     }
 
+    /// These encoded keys, each of all columns of a key.
+    pub fn of_keys<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        Self::new(keys.into_iter().map(|key| KeyRange::of_prefix(key.to_vec())).collect())
+    }
+
     /// Sorts the ranges, and makes one of those that meet.
     fn new(mut ranges: Vec<KeyRange>) -> Self {
         ranges.retain(|range| !range.is_empty());

@@ -42,6 +42,7 @@ use crate::fault::{Fault, armed};
 const LONGEST: usize = 4 << 10;
 
 /// A plan that can run once its relations are [pinned](Reader).
+#[derive(Clone)]
 pub(crate) struct Plan {
     pub(super) logical: LogicalPlan,
     /// Whether only its relations and operators are left to be chosen.

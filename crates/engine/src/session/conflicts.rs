@@ -16,7 +16,7 @@ pub(super) struct Conflicts<'a> {
     reader: &'a Reader,
     reading: Reading<'a>,
     table: &'a Entry,
-    on_conflict: OnConflict,
+    on_conflict: &'a OnConflict,
     keys: KeyColumns,
     /// The keys of the statement's rows so far.
     seen: HashSet<Box<[u8]>>,
@@ -27,7 +27,7 @@ impl<'a> Conflicts<'a> {
         reader: &'a Reader,
         reading: Reading<'a>,
         table: &'a Entry,
-        on_conflict: OnConflict,
+        on_conflict: &'a OnConflict,
     ) -> Result<Self> {
         let keys = KeyColumns::new(&table.schema, on_conflict.key())?;
         Ok(Self { reader, reading, table, on_conflict, keys, seen: HashSet::new() })

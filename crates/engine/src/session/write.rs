@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast;
 
 use super::conflicts::Conflicts;
 use super::{Outcome, Session};
-use crate::catalog::{Entries, FileScope, Scope};
+use crate::catalog::{Entries, Entry, FileScope, Scope};
 use crate::error::{Conflict, Error, Result};
 use crate::interrupt;
 use crate::query::{Answer, Change, Execution, Files, Held, Plan, Reader, Reading, Rows};
@@ -180,29 +180,58 @@ impl Session {
         Ok(Some(changed.outcome(epoch)))
     }
 
-    /// Stages what a statement changes.
+    /// Stages what a statement changes, and locks these rows. If others have changed them since the version that the transaction
+    /// reads, the statement reads a later version.
     fn stage(&mut self, write: Write, entries: &Arc<Entries>) -> Result<Changed> {
-        let Write { table, change, plan, on_conflict, returning, files } = write;
+        let Some(table) = entries.get(&write.table) else { return Ok(Changed::default()) };
+        for _ in 0..TRIES {
+            let Some(transaction) = &self.transaction else { return Ok(Changed::default()) };
+            let before = transaction.read_before();
+            let (staging, changed) = self.evaluate(&write, table, transaction, entries)?;
+            transaction.lock_rows(&staging, self.settings.lock_timeout())?;
+            if transaction.is_current(&staging)? {
+                self.finish_staging(staging)?;
+                return Ok(changed);
+            }
+            transaction.go_on(&before)?;
+        }
+        Err(Error::conflict(
+            Conflict::Serialization,
+            format!(
+                "the rows of \"{}\" that the statement changes are changed by others again and again; run the transaction again",
+                write.table
+            ),
+        ))
+    }
+
+    /// The rows that a statement changes.
+    fn evaluate<'a>(
+        &self,
+        write: &Write,
+        table: &'a Entry,
+        transaction: &Transaction,
+        entries: &Arc<Entries>,
+    ) -> Result<(Staging<'a>, Changed)> {
+        let Write { change, plan, on_conflict, returning, files, .. } = write;
         let reader = &self.instance().reader;
-        let (Some(table), Some(transaction)) = (entries.get(&table), &self.transaction) else {
-            return Ok(Changed::default());
-        };
         let mut staging = transaction.begin_staging(table);
-        let mut reading = self.reading(entries, &files);
+        let mut reading = self.reading(entries, files);
         if returning.is_none() {
             reading.durable = Durable::No;
         }
-        let conflicts =
-            on_conflict.map(|on_conflict| Conflicts::new(reader, reading, table, on_conflict));
+        let conflicts = on_conflict
+            .as_ref()
+            .map(|on_conflict| Conflicts::new(reader, reading, table, on_conflict));
         let mut conflicts = conflicts.transpose()?;
-        let returned =
-            returning.map(|returning| Returned::new(reader, reading, &table.schema, returning));
+        let returned = returning
+            .as_ref()
+            .map(|returning| Returned::new(reader, reading, &table.schema, returning));
         let mut returned = returned.transpose()?;
         let mut rows = 0;
-        reader.evaluate_each(plan, reading, &mut |batch| {
+        reader.evaluate_each(plan.clone(), reading, &mut |batch| {
             let changed = match &mut conflicts {
                 Some(conflicts) => conflicts.stage(&mut staging, &batch)?,
-                None => vec![stage(change, &mut staging, &batch)?],
+                None => vec![stage(*change, &mut staging, &batch)?],
             };
             for changed in changed {
                 rows += changed.num_rows() as u64;
@@ -214,13 +243,12 @@ impl Session {
         })?;
         let returned = returned.map(|returned| returned.answer);
         drop(conflicts);
-        self.finish_staging(staging)?;
-        Ok(Changed { rows, returned })
+        Ok((staging, Changed { rows, returned }))
     }
 
     /// Runs `act` inside the open transaction. Without one, it begins a transaction, and commits it if `act` succeeds or
-    /// rolls it back if it fails. If another transaction has changed what it has read, it is run again; after [`TRIES`] nobody else
-    /// may commit meanwhile.
+    /// rolls it back if it fails. If another transaction stands in its way, it is run again; after [`TRIES`] nobody else may commit
+    /// meanwhile.
     pub(super) fn in_one_transaction<R>(
         &mut self,
         mut act: impl FnMut(&mut Self) -> Result<R>,
@@ -231,7 +259,9 @@ impl Session {
         let key = self.key.clone();
         for _ in 0..TRIES {
             match self.in_new_transaction(false, &mut act) {
-                Err(Error::Conflict { kind: Conflict::Serialization, .. }) => {
+                Err(Error::Conflict {
+                    kind: Conflict::Serialization | Conflict::Deadlock, ..
+                }) => {
                     interrupt::check()?;
                     self.key.clone_from(&key);
                 }
@@ -271,7 +301,7 @@ impl Session {
 struct Returned<'a> {
     reader: &'a Reader,
     reading: Reading<'a>,
-    returning: Returning,
+    returning: &'a Returning,
     held: Held,
     answer: Answer,
 }
@@ -281,7 +311,7 @@ impl<'a> Returned<'a> {
         reader: &'a Reader,
         reading: Reading<'a>,
         table: &SchemaRef,
-        returning: Returning,
+        returning: &'a Returning,
     ) -> Result<Self> {
         let nothing = RecordBatch::new_empty(table.clone());
         let schema = reader.columns(returning.of(&nothing)?, reading)?;

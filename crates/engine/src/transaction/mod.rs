@@ -16,6 +16,8 @@ pub(crate) mod rows;
 mod staged;
 mod validation;
 mod version;
+mod write;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +48,7 @@ use crate::query::Reader;
 use crate::sequencer::{Changed, Commit, Committed, LateRows};
 use crate::source::{Portion, Refusal, Refusing};
 use crate::worker::{DataflowId, Durable};
-use crate::writer::{WriteGuard, Writer, column_names};
+use crate::writer::{HeldLocks, WriteGuard, Writer, column_names};
 
 /// Rows that a source refused to bring into a table.
 struct Refused {
@@ -86,6 +88,8 @@ pub struct Transaction {
     reads: Arc<Reads>,
     /// The write lock, if nobody else may commit before it.
     lock: Option<WriteGuard>,
+    /// The rows that it keeps others from writing.
+    locks: HeldLocks,
 }
 
 impl Transaction {
@@ -106,6 +110,7 @@ impl Transaction {
             version: Mutex::default(),
             reads: Arc::default(),
             lock: None,
+            locks: instance.writer.row_locks.begin(),
         })
     }
 
@@ -193,7 +198,7 @@ impl Transaction {
     }
 
     /// Makes the changes the next epoch, and returns its number; they are visible once it is complete
-    /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the last one, unless it
+    /// ([`crate::Engine::wait`]). A transaction without changes makes no epoch and returns the one that it has read as of, or else the last one, unless it
     /// [began at a time of its own](crate::Engine::begin_at).
     ///
     /// Waits while too many epochs are in flight, and while a [`crate::Subscription`] is too far behind. With a
@@ -233,36 +238,12 @@ impl Transaction {
             version,
             reads,
             lock,
+            locks,
         } = self;
         // They share rows with the changes.
         drop(overlays);
         let writer = &instance.writer;
         writer.poison.check()?;
-        let is_empty = changes.values().all(|(_, staged)| staged.changes().is_empty());
-        let version = version.into_inner().filter(|_| !is_empty);
-        let validation = match &version {
-            Some(version) => Some(Validation::begin(&instance.reader, version, &reads)?),
-            None => None,
-        };
-        let lock = match lock {
-            Some(lock) => lock,
-            None => writer.lock()?,
-        };
-        if let Some(key) = &key
-            && let Some(epoch) = writer.committed(key)?
-        {
-            return Ok(Committed { epoch, record: None });
-        }
-        for (id, (name, _)) in &changes {
-            validation::check_there(&instance.reader, *id, name)?;
-        }
-        validation.map_or(Ok(()), Validation::finish)?;
-        // What is refused is recorded with the epoch.
-        let is_recorded = instance.definitions.is_durable();
-        let is_other = is_time_given
-            || read.is_some()
-            || key.is_some()
-            || (completes.is_some() && is_recorded);
         let refuse = |epoch, late: &[LateRows]| {
             let refusals = &instance.connectors.refusals;
             refused.iter().try_for_each(|Refused { table, source, rows }| {
@@ -272,26 +253,56 @@ impl Transaction {
                 refusals.add(table, "LATENESS", epoch, rows)
             })
         };
-        let committed = if is_empty && !is_other && (refused.is_empty() || !is_recorded) {
-            let epoch = writer.last();
+        // What is refused is recorded with the epoch.
+        let is_recorded = instance.definitions.is_durable();
+        let makes_epoch = changes.values().any(|(_, staged)| !staged.changes().is_empty())
+            || is_time_given
+            || read.is_some()
+            || key.is_some()
+            || (is_recorded && (completes.is_some() || !refused.is_empty()));
+        if !makes_epoch {
+            let epoch = version.into_inner().map_or_else(|| writer.last(), |read| read.epoch());
             refuse(epoch, &[])?;
-            Committed { epoch, record: None }
-        } else {
-            let budget = writer.context.budget();
-            let changes = changes.into_iter().map(|(table, (name, staged))| {
-                let has_key = writer.catalog.get(&name)?.key_columns()?.is_some();
-                Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
-            });
-            let changes = changes.collect::<Result<_>>()?;
-            let rows = match is_recorded && read.is_none() {
-                true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
-                false => Vec::new(),
-            };
-            let time = writer.time_of_epoch(is_time_given.then_some(time))?;
-            let commit = Commit { changes, time, read, key, completes, refused: rows };
-            writer.commit(commit, refuse)?
+            return Ok(Committed { epoch, record: None });
+        }
+        let committed = |key: &Option<String>| match key {
+            Some(key) => writer.committed(key),
+            None => Ok(None),
         };
-        drop((lock, version));
+        if let Some(epoch) = committed(&key)? {
+            return Ok(Committed { epoch, record: None });
+        }
+        let budget = writer.context.budget();
+        let changes = changes.into_iter().map(|(table, (name, staged))| {
+            let entry = validation::check_there(&instance.reader, table, &name)?;
+            let has_key = entry.key_columns()?.is_some();
+            Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
+        });
+        let changes: Vec<Changed> = changes.collect::<Result<_>>()?;
+        let version = version.into_inner();
+        let validation = match &version {
+            Some(version) => Some(Validation::begin(&instance.reader, version, &reads)?),
+            None => None,
+        };
+        let lock = match lock {
+            Some(lock) => lock,
+            None => writer.lock()?,
+        };
+        if let Some(epoch) = committed(&key)? {
+            return Ok(Committed { epoch, record: None });
+        }
+        for Changed { table, name, .. } in &changes {
+            validation::check_there(&instance.reader, *table, name)?;
+        }
+        validation.map_or(Ok(()), Validation::finish)?;
+        let rows = match is_recorded && read.is_none() {
+            true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
+            false => Vec::new(),
+        };
+        let time = writer.time_of_epoch(is_time_given.then_some(time))?;
+        let commit = Commit { changes, time, read, key, completes, refused: rows };
+        let committed = writer.commit(commit, refuse)?;
+        drop((lock, locks, version));
         Ok(committed)
     }
 

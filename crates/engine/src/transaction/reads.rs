@@ -16,16 +16,14 @@ pub(crate) struct Reads(Mutex<BTreeMap<DataflowId, Read>>);
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub(super) name: Arc<str>,
-    pub(super) rows: ReadRows,
+    /// Whether all rows were.
+    pub(super) is_all: bool,
+    /// The keys of the others.
+    pub(super) ranges: Vec<KeyRanges>,
 }
 
-/// Which rows were read.
-#[derive(Clone, Debug)]
-pub(super) enum ReadRows {
-    All,
-    /// Those with keys in any of these ranges.
-    Within(Vec<KeyRanges>),
-}
+/// What had been read by some moment: of each relation whether all rows, and else how many ranges.
+pub(crate) struct ReadBefore(BTreeMap<DataflowId, (bool, usize)>);
 
 /// Notes what is read of one relation.
 #[derive(Clone, Debug)]
@@ -51,14 +49,34 @@ impl Reads {
     /// Notes that rows of a relation are read: those with keys in these ranges; all without.
     pub(super) fn add(&self, id: DataflowId, name: &Arc<str>, ranges: Option<&KeyRanges>) {
         let mut reads = self.0.lock();
-        let read = reads
-            .entry(id)
-            .or_insert_with(|| Read { name: name.clone(), rows: ReadRows::Within(Vec::new()) });
-        match (&mut read.rows, ranges) {
-            (ReadRows::All, _) => {}
-            (ReadRows::Within(all), Some(ranges)) => all.push(ranges.clone()),
-            (rows, None) => *rows = ReadRows::All,
+        let read = reads.entry(id).or_insert_with(|| Read {
+            name: name.clone(),
+            is_all: false,
+            ranges: Vec::new(),
+        });
+        match ranges {
+            None => read.is_all = true,
+            Some(ranges) if !read.is_all => read.ranges.push(ranges.clone()),
+            Some(_) => {}
         }
+    }
+
+    /// What has been read by now.
+    pub(super) fn mark(&self) -> ReadBefore {
+        let reads = self.0.lock();
+        ReadBefore(reads.iter().map(|(id, read)| (*id, (read.is_all, read.ranges.len()))).collect())
+    }
+
+    /// Forgets what has been read since.
+    pub(super) fn return_to(&self, before: &ReadBefore) {
+        self.0.lock().retain(|id, read| match before.0.get(id) {
+            Some((is_all, ranges)) => {
+                read.is_all = *is_all;
+                read.ranges.truncate(*ranges);
+                true
+            }
+            None => false,
+        });
     }
 
     /// All of them.

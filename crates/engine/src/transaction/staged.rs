@@ -7,6 +7,7 @@ use super::change::TableChange;
 use super::check::check;
 use super::late::Bounds;
 use super::rows::Rows;
+use super::written::WrittenKeys;
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
 
@@ -110,6 +111,8 @@ pub(crate) struct Staging<'a> {
     pub(super) insertions: Staged,
     /// What rows must have that the table takes now.
     bounds: Option<Bounds>,
+    /// The keys of all of these rows.
+    pub(super) keys: WrittenKeys,
 }
 
 impl<'a> Staging<'a> {
@@ -125,7 +128,7 @@ impl<'a> Staging<'a> {
 
     pub(super) fn new(table: &'a Entry, bounds: Option<Bounds>, context: &StateContext) -> Self {
         let (deletions, insertions) = (Staged::new(context), Staged::new(context));
-        Self { table, deletions, insertions, bounds }
+        Self { table, deletions, insertions, bounds, keys: WrittenKeys::default() }
     }
 
     /// Fails if one of these rows comes too late: a statement that changes rows which are there must not do a part of that.
@@ -149,6 +152,7 @@ impl<'a> Staging<'a> {
     pub(crate) fn delete(&mut self, columns: &[ArrayRef]) -> Result<RecordBatch> {
         self.check_late(columns)?;
         let rows = check(self.table, columns)?;
+        self.keys.add(self.table.key_columns()?.map(|key| &**key), rows.columns())?;
         self.deletions.push(TableChange::deletions(rows.clone()))?;
         Ok(rows)
     }
@@ -156,6 +160,10 @@ impl<'a> Staging<'a> {
     /// Inserts rows. Returns them as the table takes them.
     pub(crate) fn insert(&mut self, columns: &[ArrayRef]) -> Result<RecordBatch> {
         let rows = check(self.table, columns)?;
+        // Rows without a key stand in nobody's way.
+        if let Some(key) = self.table.key_columns()? {
+            self.keys.add(Some(key), rows.columns())?;
+        }
         self.insertions.push(TableChange::insertions(rows.clone()))?;
         Ok(rows)
     }

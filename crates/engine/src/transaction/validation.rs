@@ -14,7 +14,7 @@ use alluvium_sql::planner::CLOCK;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 
-use super::reads::{Read, ReadRows, Reads};
+use super::reads::{Read, Reads};
 use super::version::ReadVersion;
 use crate::catalog::{Entries, Entry};
 use crate::error::{Conflict, Error, Result};
@@ -78,10 +78,8 @@ impl<'a> Validation<'a> {
         for (id, read) in &self.reads {
             let entry = check_there(self.reader, *id, &read.name)?;
             let is_changed = match entry.is_table() {
-                true => self.is_written(*id, &entry, &read.rows)?,
-                false => {
-                    self.may_have_changed(&entry, &entries)? && !self.is_same(*id, &read.rows)?
-                }
+                true => self.is_written(*id, &entry, read)?,
+                false => self.may_have_changed(&entry, &entries)? && !self.is_same(*id, read)?,
             };
             if is_changed {
                 return Err(Error::conflict(
@@ -97,16 +95,15 @@ impl<'a> Validation<'a> {
     }
 
     /// Whether rows of a table have been written.
-    fn is_written(&self, id: DataflowId, entry: &Entry, rows: &ReadRows) -> Result<bool> {
+    fn is_written(&self, id: DataflowId, entry: &Entry, read: &Read) -> Result<bool> {
         let writes = self.reader.sequencer.writes_after(id, self.upto);
         let WritesAfter::Known(epochs) = writes else { return Ok(true) };
-        let ReadRows::Within(all) = rows else { return Ok(!epochs.is_empty()) };
-        if epochs.is_empty() {
-            return Ok(false);
+        if epochs.is_empty() || read.is_all {
+            return Ok(!epochs.is_empty());
         }
         let Some(key) = entry.key_columns()? else { return Ok(true) };
         for epoch in epochs {
-            for ranges in all {
+            for ranges in &read.ranges {
                 if epoch.touches(key, ranges)? {
                     return Ok(true);
                 }
@@ -143,7 +140,7 @@ impl<'a> Validation<'a> {
     }
 
     /// Whether rows of a view are the same as of the last epoch.
-    fn is_same(&self, id: DataflowId, rows: &ReadRows) -> Result<bool> {
+    fn is_same(&self, id: DataflowId, read: &Read) -> Result<bool> {
         let Some(before) = self.version.pinned(id) else { return Ok(false) };
         let at_least = (self.reader.last(), Durable::No);
         let progress = &self.reader.progress;
@@ -152,10 +149,10 @@ impl<'a> Validation<'a> {
         let after = parts.first().map_or(&[][..], Vec::as_slice);
         let (before, after) = (snapshots(before), snapshots(after));
         let (from, to) = ((&*before, self.version.epoch()), (&*after, held.epoch));
-        match rows {
-            ReadRows::All => Ok(are_same(from, to, &KeyRanges::all())),
-            ReadRows::Within(all) => Ok(all.iter().all(|ranges| are_same(from, to, ranges))),
-        }
+        Ok(match read.is_all {
+            true => are_same(from, to, &KeyRanges::all()),
+            false => read.ranges.iter().all(|ranges| are_same(from, to, ranges)),
+        })
     }
 }
 

@@ -235,11 +235,23 @@ impl State {
         })
     }
 
+    /// The first epoch that all of these dataflows can be read as of.
+    fn since(&self, ids: &[DataflowId]) -> Epoch {
+        let of = |shown: &'_ Shown| {
+            let published = ids.iter().filter_map(|id| shown.dataflows.get(id));
+            published.map(|published| published.since).max()
+        };
+        self.workers.iter().filter_map(of).max().unwrap_or(0)
+    }
+
     /// The epoch that dataflows can be read as of, if that is at least this one.
     fn readable(&self, ids: &[DataflowId], wanted: Wanted) -> Readable {
         let Wanted { at_least, durable, is_held } = wanted;
-        // State may be compacted up to the complete epoch, if that is not held.
-        let at_least = if is_held { at_least } else { at_least.max(self.complete) };
+        // State may be compacted up to the complete epoch, if that is not held, and a new dataflow has nothing as of earlier ones.
+        let at_least = match is_held {
+            true => at_least,
+            false => self.since(ids).max(self.complete).max(at_least),
+        };
         let mut epoch = Epoch::MAX;
         for id in ids {
             match self.reached(*id, durable) {

@@ -5,6 +5,7 @@
 
 mod defaults;
 mod lock;
+mod row_locks;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,6 +15,7 @@ use alluvium_trace::memory::StateContext;
 
 pub(crate) use defaults::{Defaults, column_names, complete_with_nulls};
 pub(crate) use lock::{WriteGuard, WriteLock};
+pub(crate) use row_locks::{HeldLocks, Mode, Resource, RowLocks};
 
 use crate::catalog::{Catalog, Entry};
 use crate::clock::{Clock, Moment, moment};
@@ -33,6 +35,8 @@ pub(crate) struct Writer {
     pub(crate) context: StateContext,
     pub(crate) poison: Arc<Poison>,
     lock: Arc<WriteLock>,
+    /// The locks on rows that transactions write.
+    pub(crate) row_locks: Arc<RowLocks>,
     clock: Clock,
     sequencer: Arc<Sequencer>,
     query: Arc<QueryEngine>,
@@ -48,7 +52,8 @@ impl Writer {
         poison: Arc<Poison>,
     ) -> Self {
         let lock = WriteLock::new(poison.clone());
-        Self { catalog, context, poison, lock, clock, sequencer, query }
+        let row_locks = RowLocks::new(poison.clone());
+        Self { catalog, context, poison, lock, row_locks, clock, sequencer, query }
     }
 
     /// Waits for the write lock.

@@ -8,11 +8,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use alluvium::{Engine, Error};
+use alluvium::{Conflict, Engine, Error};
 use alluvium_storage::SimulatedDisk;
 
 use crate::checkpoints::{DEFINITIONS, Minutes, RELATIONS, change, on_with, shown, with};
-use crate::support::{PATIENCE, engine, engine_with, query, settled};
+use crate::support::{engine, engine_with, query, settled, without_hanging};
 
 /// An engine with a state directory, which takes checkpoints when it is told to.
 fn open(directory: &Path, workers: usize, memory: Option<usize>) -> Engine {
@@ -416,22 +416,31 @@ fn statements_that_were_planned_before_are_planned_anew() {
 }
 
 #[test]
-fn alter_waits_for_open_transactions_and_none_can_have_it_inside() {
-    let engine = engine_with(2, "CREATE TABLE t (a INT)");
-    let mut session = engine.session();
-    session.execute("BEGIN; INSERT INTO t VALUES (1)").unwrap();
-    let error = session.execute("ALTER TABLE t ADD COLUMN b INT").unwrap_err().to_string();
-    assert!(error.contains("COMMIT first"), "{error}");
-    let (done, is_done) = mpsc::channel();
-    let other = engine.clone();
-    let altering = std::thread::spawn(move || {
-        done.send(other.execute("ALTER TABLE t ADD COLUMN b INT DEFAULT 7").map(drop)).unwrap();
-    });
-    assert!(is_done.recv_timeout(Duration::from_millis(100)).is_err());
-    session.execute("INSERT INTO t VALUES (2); COMMIT").unwrap();
-    is_done.recv_timeout(PATIENCE).unwrap().unwrap();
-    altering.join().unwrap();
-    assert_eq!(query(&engine, "SELECT * FROM t"), ["1 7", "2 7"]);
+fn alter_waits_for_no_transaction_and_none_can_have_it_inside() {
+    let engine = engine_with(2, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)");
+    for reads in [true, false] {
+        let mut session = engine.session();
+        session.execute("BEGIN; INSERT INTO t (a) VALUES (2)").unwrap();
+        if reads {
+            session.execute("SELECT * FROM t").unwrap();
+        }
+        let error = session.execute("ALTER TABLE t ADD COLUMN b INT").unwrap_err().to_string();
+        assert!(error.contains("COMMIT first"), "{error}");
+        let other = engine.clone();
+        without_hanging(move || {
+            other.execute("ALTER TABLE t ADD COLUMN b INT DEFAULT 7").unwrap();
+        });
+        let refused = session.execute("COMMIT");
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, Error::Conflict { kind: Conflict::Serialization, .. }),
+            "{refused}"
+        );
+        assert!(refused.to_string().contains("\"t\""), "{refused}");
+        drop(session);
+        assert_eq!(query(&engine, "SELECT * FROM t"), ["1 7"]);
+        engine.execute("ALTER TABLE t DROP COLUMN b").unwrap();
+    }
 }
 
 /// Nobody sees a table without its rows while it is written anew.

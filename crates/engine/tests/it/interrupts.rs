@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use alluvium::{Engine, Error, Result};
+use alluvium::{Conflict, Engine, Error, Result};
 
 use crate::support::{engine_with, query, settled, without_hanging};
 
@@ -49,11 +49,11 @@ fn interrupt<R: Debug + Send + 'static>(
 fn calls_that_wait_are_interrupted() {
     let engine = engine();
     interrupt(&engine, |engine| engine.wait(1_000_000));
-    let transaction = engine.begin().expect("nobody else writes");
-    interrupt(&engine, |engine| engine.begin().map(drop));
-    interrupt(&engine, |engine| engine.execute("DROP TABLE t"));
-    transaction.commit().expect("it holds the lock");
-    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5000"]);
+    let mut session = engine.session();
+    session.execute("BEGIN; DELETE FROM t WHERE id = 7").expect("nobody else writes");
+    interrupt(&engine, |engine| engine.execute("DELETE FROM t WHERE id = 7"));
+    session.execute("COMMIT").expect("it holds the lock");
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["4999"]);
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn statements_end_at_their_timeouts_wherever_they_wait_or_work() {
     timed_out(
         "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c FROM t a, t b, t c WHERE a.id + b.id + c.id = 7",
     );
-    let transaction = engine.begin().expect("nobody else writes");
-    timed_out("INSERT INTO t VALUES (1)");
-    timed_out("DROP TABLE t");
-    transaction.commit().expect("it holds the lock");
+    let mut other = engine.session();
+    other.execute("BEGIN; DELETE FROM t WHERE id = 7").expect("nobody else writes");
+    timed_out("DELETE FROM t WHERE id = 7");
+    other.execute("ROLLBACK").expect("it is open");
     assert_eq!(engine.relations().expect("the engine is well").len(), 1, "the view left nothing");
     session.execute("RESET ALL; INSERT INTO t VALUES (1)").expect("there is time");
     assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), ["5001"]);
@@ -178,9 +178,11 @@ fn a_statement_waits_for_other_writers_no_longer_than_lock_timeout() {
     let engine = engine();
     let mut session = engine.session();
     session.execute("SET lock_timeout = '100ms'").expect("it can be set");
-    let transaction = engine.begin().expect("nobody else writes");
-    let error = session.execute("INSERT INTO t VALUES (1)").expect_err("somebody else writes");
+    let mut other = engine.session();
+    other.execute("BEGIN; DELETE FROM t WHERE id = 7").expect("nobody else writes");
+    let error = session.execute("DELETE FROM t WHERE id = 7").expect_err("somebody else does");
+    assert!(matches!(error, Error::Conflict { kind: Conflict::Locked, .. }), "{error:?}");
     assert!(error.to_string().contains("lock_timeout"), "{error}");
-    transaction.commit().expect("it holds the lock");
-    session.execute("INSERT INTO t VALUES (1)").expect("nobody else writes");
+    other.execute("COMMIT").expect("it holds the lock");
+    session.execute("DELETE FROM t WHERE id = 7").expect("nobody else writes");
 }

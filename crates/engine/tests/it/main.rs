@@ -60,3 +60,4 @@ mod until;
 mod values;
 mod view_lateness;
 mod windows;
+mod writers;

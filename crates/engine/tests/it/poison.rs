@@ -113,10 +113,14 @@ fn a_panic_in_a_subscriber_poisons_the_engine() {
 #[test]
 fn a_writer_that_waits_for_the_lock_fails_too() {
     let engine = engine(1);
-    let tx = engine.begin().expect("nobody else writes");
+    let tx = engine.begin().expect("the engine is well");
+    let mut holder = engine.session();
+    holder.execute("BEGIN; INSERT INTO t VALUES (7, 1)").expect("nobody else writes");
     let (failed, failure) = mpsc::channel();
     let waiting = engine.clone();
-    std::thread::spawn(move || failed.send(waiting.begin().map(drop)));
+    std::thread::spawn(move || {
+        failed.send(waiting.execute("INSERT INTO t VALUES (7, 2)").map(drop))
+    });
     // The others probably wait by now; they fail as well if not.
     std::thread::sleep(Duration::from_millis(50));
     let mut subscription = engine.subscribe("t").expect("the table exists");

@@ -304,6 +304,11 @@ impl Client {
                 Ok(None) => self.watch.fail("a transaction has no epoch".to_owned()),
                 Err(error) => self.fail("Engine::committed", &error),
             },
+            Err(Error::Conflict { kind, .. }) => {
+                self.history.count(&format!("{kind:?}"));
+                self.expect_nothing(&key, "a transaction");
+                self.session = self.engine.session();
+            }
             Err(error) if !self.is_given_up(&error, may_end) => self.fail("a transaction", &error),
             _ => {
                 self.expect_nothing(&key, "a transaction");

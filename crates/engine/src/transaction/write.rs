@@ -1,0 +1,115 @@
+//! Statements that write: the rows that they change are locked, and read again if others have changed them.
+
+use std::time::{Duration, Instant};
+
+use super::reads::ReadBefore;
+use super::validation::Validation;
+use super::version::ReadVersion;
+use super::written::WrittenKeys;
+use super::{Staging, Transaction};
+use crate::catalog::Entry;
+use crate::error::{Conflict, Error, Result};
+use crate::interrupt;
+use crate::sequencer::WritesAfter;
+use crate::worker::Durable;
+use crate::writer::{Mode, Resource};
+
+impl Transaction {
+    /// What it has read by now.
+    pub(crate) fn read_before(&self) -> ReadBefore {
+        self.reads.mark()
+    }
+
+    /// Locks the rows that a statement changes, for as long as the transaction is open. Waits until no other transaction has any
+    /// of them, at most for so long.
+    pub(crate) fn lock_rows(&self, staging: &Staging<'_>, timeout: Option<Duration>) -> Result<()> {
+        // Those who have the rows could not commit while this one waits for them.
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        let Staging { table, keys, .. } = staging;
+        let id = table.as_table()?.id;
+        let lock = |resource, mode| self.lock_within(table, resource, mode, timeout);
+        match keys {
+            WrittenKeys::All => lock(Resource::Table(id), Mode::Exclusive),
+            WrittenKeys::Keys(keys) if keys.is_empty() => Ok(()),
+            WrittenKeys::Keys(keys) => {
+                lock(Resource::Table(id), Mode::Shared)?;
+                keys.iter()
+                    .try_for_each(|key| lock(Resource::Key(id, key.clone()), Mode::Exclusive))
+            }
+        }
+    }
+
+    fn lock_within(
+        &self,
+        table: &Entry,
+        resource: Resource,
+        mode: Mode,
+        timeout: Option<Duration>,
+    ) -> Result<()> {
+        let acquire = || self.locks.acquire(resource, mode).map(drop);
+        let acquired = match timeout {
+            None => acquire(),
+            Some(timeout) => interrupt::limited(Some(Instant::now() + timeout), acquire),
+        };
+        let name = &table.name;
+        acquired.map_err(|error| match (error, timeout) {
+            (Error::Conflict { kind: Conflict::Deadlock, .. }, _) => Error::conflict(
+                Conflict::Deadlock,
+                format!(
+                    "a deadlock: this transaction waits for a row of \"{name}\" that another one has written, which waits for \
+                     one that this one has written; run the transaction again"
+                ),
+            ),
+            (Error::TimedOut, Some(timeout)) if interrupt::reached().is_none() => Error::conflict(
+                Conflict::Locked,
+                format!(
+                    "another transaction has been writing a row of \"{name}\" for longer than lock_timeout allows, {timeout:?}; \
+                     run the statement again"
+                ),
+            ),
+            (error, _) => error,
+        })
+    }
+
+    /// Whether the rows that a statement changes are as it has read them.
+    pub(crate) fn is_current(&self, staging: &Staging<'_>) -> Result<bool> {
+        let version = self.version.lock();
+        let Some(version) = &*version else { return Ok(true) };
+        let sequencer = &self.instance.reader.sequencer;
+        if sequencer.last() == version.epoch() {
+            return Ok(true);
+        }
+        let Staging { table, keys, .. } = staging;
+        let written = sequencer.writes_after(table.as_table()?.id, version.epoch());
+        let WritesAfter::Known(epochs) = written else {
+            // What it inserts into a table without a key depends on nothing there.
+            return Ok(matches!(keys, WrittenKeys::Keys(keys) if keys.is_empty()));
+        };
+        let Some(key) = table.key_columns()? else { return Ok(true) };
+        if epochs.is_empty() {
+            return Ok(true);
+        }
+        let ranges = keys.ranges();
+        for epoch in epochs {
+            if epoch.touches(key, &ranges)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes on to the last version, and forgets what the statement has read. Fails if what was read before it is another one there.
+    pub(crate) fn go_on(&self, before: &ReadBefore) -> Result<()> {
+        self.reads.return_to(before);
+        let reader = &self.instance.reader;
+        let mut version = self.version.lock();
+        let next = ReadVersion::last(reader, (&[], &[]), Durable::No)?;
+        if let (Some(version), Some((next, _))) = (&mut *version, next) {
+            Validation::begin(reader, version, &self.reads)?.finish()?;
+            *version = next;
+        }
+        Ok(())
+    }
+}

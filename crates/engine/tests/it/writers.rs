@@ -1,0 +1,282 @@
+//! Writers beside each other: an open transaction is in nobody's way but of those who write its rows, and what it has read holds when
+//! it commits.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use alluvium::{Conflict, Engine, Error, Result, Session};
+
+use crate::support::{engine_with, query, without_hanging};
+
+const TABLES: &str = "
+    CREATE TABLE accounts (id BIGINT PRIMARY KEY, v BIGINT);
+    CREATE TABLE entries (n BIGINT, v BIGINT);
+    CREATE TABLE other (n BIGINT PRIMARY KEY);
+    CREATE MATERIALIZED VIEW total AS SELECT SUM(v) AS v FROM accounts;
+    INSERT INTO accounts VALUES (1, 10), (2, 20), (3, 30);
+    INSERT INTO entries VALUES (1, 1), (2, 2);";
+
+fn kind<R: std::fmt::Debug>(result: Result<R>) -> Conflict {
+    match result {
+        Err(Error::Conflict { kind, .. }) => kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rows(session: &mut Session, sql: &str) -> Vec<String> {
+    let outcome = session.execute(sql).unwrap().pop();
+    let Some(alluvium::Outcome::Rows(rows)) = outcome else { panic!("{sql} has no rows") };
+    let batches: Vec<RecordBatch> = rows.collect::<Result<_>>().unwrap();
+    crate::support::lines(&batches)
+}
+
+fn account(id: i64, v: i64) -> RecordBatch {
+    let column = |value: i64| Arc::new(Int64Array::from(vec![value])) as ArrayRef;
+    RecordBatch::try_from_iter([("id", column(id)), ("v", column(v))]).unwrap()
+}
+
+#[test]
+fn an_idle_transaction_holds_up_only_writers_of_its_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = format!("file:{}", directory.path().join("state").display());
+    let engine = Engine::builder().workers(2).state(state).open().unwrap();
+    engine.execute(TABLES).unwrap();
+    let mut idle = engine.session();
+    idle.execute("BEGIN; SELECT * FROM entries; UPDATE accounts SET v = 11 WHERE id = 1").unwrap();
+    let others = engine.clone();
+    without_hanging(move || {
+        assert_eq!(query(&others, "SELECT v FROM accounts WHERE id = 1"), ["10"]);
+        assert_eq!(query(&others, "SELECT v FROM total"), ["60"]);
+        others
+            .execute("UPDATE accounts SET v = 21 WHERE id = 2; DELETE FROM accounts WHERE id = 3")
+            .unwrap();
+        others
+            .execute("INSERT INTO accounts VALUES (4, 40); INSERT INTO entries VALUES (3, 3)")
+            .unwrap();
+        // As a connector does.
+        let mut transaction = others.begin().unwrap();
+        transaction.insert("accounts", account(5, 50)).unwrap();
+        transaction.commit().unwrap();
+        others.execute("CREATE MATERIALIZED VIEW more AS SELECT MAX(n) AS n FROM entries").unwrap();
+        others
+            .execute("DROP VIEW more; ALTER TABLE other ADD COLUMN b INT; DROP TABLE other")
+            .unwrap();
+        others.checkpoint().unwrap();
+        let mut session = others.session();
+        session.execute("SET lock_timeout = '20ms'").unwrap();
+        let refused = session.execute("UPDATE accounts SET v = 12 WHERE id = 1");
+        let text = refused.as_ref().unwrap_err().to_string();
+        assert!(text.contains("\"accounts\"") && text.contains("lock_timeout"), "{text}");
+        assert_eq!(kind(refused), Conflict::Locked);
+    });
+    // It has seen the entries before another one was added.
+    assert_eq!(kind(idle.execute("COMMIT")), Conflict::Serialization);
+    assert!(!idle.in_transaction());
+    assert_eq!(query(&engine, "SELECT v FROM accounts"), ["10", "21", "40", "50"]);
+}
+
+#[test]
+fn what_a_transaction_reads_is_one_version_with_its_own_writes() {
+    for workers in 1..=2 {
+        let engine = engine_with(workers, TABLES);
+        let mut session = engine.session();
+        session.execute("BEGIN").unwrap();
+        assert_eq!(rows(&mut session, "SELECT v FROM accounts WHERE id = 1"), ["10"]);
+        for n in 0..20 {
+            engine
+                .execute(&format!(
+                    "UPDATE accounts SET v = {n} WHERE id > 1; INSERT INTO entries VALUES (9, 9)"
+                ))
+                .unwrap();
+        }
+        // Neither was read before.
+        assert_eq!(rows(&mut session, "SELECT v FROM total"), ["60"]);
+        assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM entries"), ["2"]);
+        // A row that nobody else has written can be written.
+        session.execute("UPDATE accounts SET v = v + 1 WHERE id = 1").unwrap();
+        assert_eq!(rows(&mut session, "SELECT SUM(v) FROM accounts"), ["61"]);
+        // All three accounts were read by now, and two of them are others.
+        assert_eq!(kind(session.execute("COMMIT")), Conflict::Serialization);
+        let mut session = engine.session();
+        session.execute("BEGIN; UPDATE accounts SET v = v + 1 WHERE id = 1").unwrap();
+        engine.execute("UPDATE accounts SET v = 7 WHERE id = 2").unwrap();
+        session.execute("COMMIT").unwrap();
+        assert_eq!(query(&engine, "SELECT v FROM accounts"), ["11", "19", "7"]);
+    }
+}
+
+#[test]
+fn only_reading_never_fails() {
+    let engine = engine_with(2, TABLES);
+    let mut session = engine.session();
+    session.execute("BEGIN").unwrap();
+    for n in 0..10 {
+        assert_eq!(rows(&mut session, "SELECT v FROM accounts"), ["10", "20", "30"]);
+        assert_eq!(rows(&mut session, "SELECT v FROM total"), ["60"]);
+        engine
+            .execute(&format!("UPDATE accounts SET v = {n}; INSERT INTO entries VALUES ({n}, 0)"))
+            .unwrap();
+    }
+    session.execute("COMMIT").unwrap();
+}
+
+/// Runs `act` on so many threads. Repeats it while others stand in its way. Returns how often they did.
+fn each(
+    engine: &Engine,
+    threads: usize,
+    act: impl Fn(&mut Session, usize) -> Result<()> + Sync,
+) -> usize {
+    thread::scope(|scope| {
+        let run = |number| {
+            let act = &act;
+            scope.spawn(move || {
+                let mut session = engine.session();
+                let mut conflicts = 0;
+                loop {
+                    match act(&mut session, number) {
+                        Ok(()) => return conflicts,
+                        Err(Error::Conflict { .. }) => conflicts += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                    if session.in_transaction() {
+                        session.execute("ROLLBACK").unwrap();
+                    }
+                }
+            })
+        };
+        let threads: Vec<_> = (0..threads).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
+
+#[test]
+fn no_increment_is_lost_and_none_fails_for_having_waited() {
+    for workers in 1..=2 {
+        let engine = engine_with(workers, TABLES);
+        let conflicts = each(&engine, 16, |session, _| {
+            for _ in 0..10 {
+                session.execute("UPDATE accounts SET v = v + 1 WHERE id = 1")?;
+            }
+            Ok(())
+        });
+        assert_eq!(
+            (query(&engine, "SELECT v FROM accounts WHERE id = 1"), conflicts),
+            (vec!["170".to_owned()], 0)
+        );
+        // As pgbench does: the rows of all are locked in one order.
+        let conflicts = each(&engine, 16, |session, number| {
+            session.execute("BEGIN")?;
+            session.execute(&format!("INSERT INTO entries VALUES ({number}, 1)"))?;
+            session.execute("UPDATE accounts SET v = v + 1 WHERE id = 2")?;
+            session.execute("UPDATE accounts SET v = v - 1 WHERE id = 3")?;
+            session.execute("COMMIT").map(drop)
+        });
+        assert_eq!(conflicts, 0);
+        assert_eq!(query(&engine, "SELECT v FROM accounts"), ["14", "170", "36"]);
+    }
+}
+
+#[test]
+fn what_was_read_to_write_something_else_still_holds() {
+    let engine = engine_with(2, TABLES);
+    engine.execute("UPDATE accounts SET v = 1").unwrap();
+    // At least one account keeps something: whoever takes one has seen that there is another.
+    for _ in 0..10 {
+        each(&engine, 2, |session, number| {
+            session.execute("BEGIN")?;
+            let sum = rows(session, "SELECT SUM(v) FROM accounts WHERE id <= 2");
+            if sum == ["2"] {
+                session.execute(&format!("UPDATE accounts SET v = 0 WHERE id = {}", number + 1))?;
+            }
+            session.execute("COMMIT").map(drop)
+        });
+        assert_eq!(query(&engine, "SELECT SUM(v) FROM accounts WHERE id <= 2"), ["1"]);
+        engine.execute("UPDATE accounts SET v = 1").unwrap();
+    }
+    // A row that is not there yet, in a table with a key and in one without.
+    for (count, insert) in [
+        (
+            "SELECT COUNT(*) FROM accounts WHERE id BETWEEN 10 AND 20",
+            "INSERT INTO accounts VALUES (1$, 0)",
+        ),
+        ("SELECT COUNT(*) FROM entries WHERE n = 77", "INSERT INTO entries VALUES (77, 0)"),
+        ("SELECT v FROM total", "UPDATE accounts SET v = v + 1 WHERE id = $ + 1"),
+    ] {
+        let before = query(&engine, count);
+        each(&engine, 4, |session, number| {
+            session.execute("BEGIN")?;
+            if rows(session, count) == before {
+                thread::sleep(Duration::from_millis(1));
+                session.execute(&insert.replace('$', &number.min(2).to_string()))?;
+            }
+            session.execute("COMMIT").map(drop)
+        });
+        let after: i64 = query(&engine, count)[0].parse().unwrap();
+        assert_eq!(after, before[0].parse::<i64>().unwrap() + 1, "{count}");
+    }
+}
+
+#[test]
+fn a_view_that_changes_back_has_not_changed() {
+    let engine = engine_with(2, TABLES);
+    let mut session = engine.session();
+    for (sql, holds) in [
+        (
+            "UPDATE accounts SET v = v + 1 WHERE id = 1; UPDATE accounts SET v = v - 1 WHERE id = 2",
+            true,
+        ),
+        ("UPDATE accounts SET v = v + 1 WHERE id = 1", false),
+        ("INSERT INTO entries VALUES (0, 0)", true),
+    ] {
+        session.execute("BEGIN; SELECT * FROM total; INSERT INTO other VALUES (1)").unwrap();
+        engine.execute(sql).unwrap();
+        assert_eq!(session.execute("COMMIT").is_ok(), holds, "{sql}");
+    }
+}
+
+#[test]
+fn those_who_wait_for_each_other_are_told() {
+    let engine = engine_with(1, TABLES);
+    let (mut one, mut other) = (engine.session(), engine.session());
+    one.execute("BEGIN; UPDATE accounts SET v = 0 WHERE id = 1").unwrap();
+    other.execute("BEGIN; UPDATE accounts SET v = 0 WHERE id = 2").unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| one.execute("UPDATE accounts SET v = 1 WHERE id = 2"));
+        thread::sleep(Duration::from_millis(30));
+        let refused = other.execute("UPDATE accounts SET v = 1 WHERE id = 1");
+        assert!(refused.as_ref().unwrap_err().to_string().contains("deadlock"));
+        assert_eq!(kind(refused), Conflict::Deadlock);
+        other.execute("ROLLBACK").unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+    one.execute("COMMIT").unwrap();
+    assert_eq!(query(&engine, "SELECT v FROM accounts"), ["0", "1", "30"]);
+}
+
+#[test]
+fn a_statement_of_its_own_is_run_again_while_connectors_commit() {
+    let engine = engine_with(2, TABLES);
+    let feeder = engine.clone();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let feeding = thread::spawn(move || {
+        let mut written = 0;
+        while ended.try_recv().is_err() {
+            let mut transaction = feeder.begin().unwrap();
+            transaction.insert("accounts", account(100 + written % 7, 1)).unwrap();
+            transaction.commit().unwrap();
+            written += 1;
+        }
+        written
+    });
+    for _ in 0..30 {
+        // It reads everything.
+        engine.execute("UPDATE accounts SET v = v + 1 WHERE v > 1").unwrap();
+    }
+    end.send(()).unwrap();
+    assert!(feeding.join().unwrap() > 30);
+    assert_eq!(query(&engine, "SELECT v FROM accounts WHERE id < 100"), ["40", "50", "60"]);
+}
