@@ -14,7 +14,7 @@
 -- then the views exist, and every row passes through them. Paths are relative to this file's folder, and the
 -- columns of a CSV file are matched by its header.
 
--- A table with a PRIMARY KEY has one row per key: inserting a row replaces the one that had its key.
+-- A table with a PRIMARY KEY has one row per key. A row of a connector, or of INSERT OR REPLACE, takes the place of the one that had its key.
 
 CREATE TABLE airlines (
     carrier VARCHAR NOT NULL PRIMARY KEY,
@@ -251,7 +251,7 @@ WHERE carrier = 'HA' AND flight = 51 AND month = 1 AND day = 9;
 
 -- An airline is renamed, and with it everything grouped by its name. Its key exists, so the row is replaced.
 
-INSERT INTO airlines VALUES ('EV', 'Atlantic Southeast Airlines');
+INSERT OR REPLACE INTO airlines VALUES ('EV', 'Atlantic Southeast Airlines');
 
 -- A day of one airline was reported by mistake.
 

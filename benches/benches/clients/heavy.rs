@@ -41,7 +41,7 @@ pub(crate) fn run(period: Duration) {
         while start.elapsed() < period {
             let insert = format!(
                 "BEGIN; INSERT INTO probe SELECT n FROM range(0, {rows}) AS r (n);
-                 INSERT INTO item VALUES (7, 7, {epochs}); COMMIT"
+                 INSERT OR REPLACE INTO item VALUES (7, 7, {epochs}); COMMIT"
             );
             engine.execute(&insert).expect("the statement is right");
             // Half of the time the view has nothing to do.

@@ -18,7 +18,7 @@ pub(crate) const DEFINITIONS: &str = "
     INSERT INTO item SELECT n, n % 1000, n FROM range(0, 100000) AS r (n)";
 
 const READ: &str = "SELECT shop, amount FROM item WHERE id = ";
-const WRITE: &str = "INSERT INTO item VALUES ($1, $2, $3)";
+const WRITE: &str = "INSERT OR REPLACE INTO item VALUES ($1, $2, $3)";
 
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {

@@ -12,7 +12,7 @@
 //!
 //! # Lock order
 //!
-//! 1. the write lock ([`Writer::lock`]), held by a transaction for as long as it is open;
+//! 1. the write lock ([`Writer::lock`]), held by a transaction while it is validated and ordered; whoever has it waits for no lock on rows;
 //! 2. the definitions' lock ([`Definitions::lock`]);
 //! 3. the list of subscriptions;
 //! 4. the sequencer's state, under which commands are broadcast;

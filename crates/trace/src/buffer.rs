@@ -259,6 +259,11 @@ impl<T: PageTime> RowBuffer<T> {
         if is_all { batch } else { self.merged(batch, is_due, description) }
     }
 
+    /// As [`RowBuffer::seal`], of all updates, whatever their times are.
+    pub fn seal_all(&mut self) -> Batch<T> {
+        self.seal(all_times())
+    }
+
     /// The updates at the times that are `ready`, as a batch of this description, and how many they were. They stay in
     /// the buffer.
     fn sorted(&self, ready: impl Fn(&T) -> bool, description: Description<T>) -> (Batch<T>, usize) {

@@ -58,6 +58,7 @@ pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
+pub use crate::syntax::replaces;
 
 /// One statement of a text.
 #[derive(Clone, Debug)]

@@ -58,6 +58,11 @@ impl TableDefinition {
         self.flag("append_only").unwrap_or(by_default)
     }
 
+    /// Whether a row that is inserted takes the place of one with its key; else that is an error.
+    pub fn replaces(&self) -> bool {
+        self.option(ON_CONFLICT) != Some("error")
+    }
+
     /// Whether rows that come too late are rows of `alluvium.errors`, or else only counted.
     pub fn shows_late_rows(&self) -> bool {
         self.option(LATE_ROWS) == Some("errors")
@@ -90,7 +95,8 @@ impl TableDefinition {
         check_count(create.columns.len(), position)?;
         let columns = Columns::read(&create, position)?;
         let lateness = read_lateness(lateness, &columns.fields)?;
-        let (options, connectors) = options(&create.table_options, !lateness.is_empty(), position)?;
+        let has = Has { lateness: !lateness.is_empty(), key: !columns.primary_key.is_empty() };
+        let (options, connectors) = options(&create.table_options, has, position)?;
         let is_discarded =
             options.iter().any(|(name, value)| name == "materialized" && value == "false");
         if is_discarded && !columns.primary_key.is_empty() {
@@ -410,6 +416,9 @@ const LATE_ROWS: &str = "late_rows";
 /// The option that says when a table without new rows is idle.
 const IDLE_AFTER: &str = "idle_after";
 
+/// The option that says what becomes of a row whose key is taken.
+const ON_CONFLICT: &str = "on_conflict";
+
 /// The microseconds of an interval that is written as text.
 fn idle_after(text: &str) -> Result<i64> {
     let value = ast::Value::SingleQuotedString(text.to_owned()).with_empty_span();
@@ -435,10 +444,19 @@ fn idle_after(text: &str) -> Result<i64> {
     }
 }
 
+/// What a table has that options are about.
+#[derive(Clone, Copy)]
+struct Has {
+    /// Columns with LATENESS.
+    lateness: bool,
+    /// A primary key.
+    key: bool,
+}
+
 /// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
-    has_lateness: bool,
+    has: Has,
     position: Position,
 ) -> Result<(Flags, Vec<ConnectorDefinition>)> {
     let options = match options {
@@ -450,7 +468,7 @@ fn options(
             return Err(Error::new("write a table's options as WITH ('name' = 'value')", position));
         }
     };
-    let known = ["materialized", "append_only", LATE_ROWS, IDLE_AFTER];
+    let known = ["materialized", "append_only", LATE_ROWS, IDLE_AFTER, ON_CONFLICT];
     let Options { own, connectors } = Options::read(options, &known, position)?;
     let mut read = Vec::with_capacity(own.len());
     for Setting { name, value, position } in own {
@@ -460,15 +478,28 @@ fn options(
                     format!("option 'late_rows' must be 'errors' or 'count', not '{value}'");
                 return Err(Error::new(message, position));
             }
-            if !has_lateness {
+            if !has.lateness {
                 let message = "'late_rows' is for a table with a column that has LATENESS: without it no row comes too late";
                 return Err(Error::new(message, position));
             }
             read.push((name, value.to_ascii_lowercase()));
             continue;
         }
+        if name == ON_CONFLICT {
+            if !["error", "replace"].iter().any(|known| value.eq_ignore_ascii_case(known)) {
+                let message =
+                    format!("option 'on_conflict' must be 'error' or 'replace', not '{value}'");
+                return Err(Error::new(message, position));
+            }
+            if !has.key {
+                let message = "'on_conflict' is for a table with a PRIMARY KEY: without one no row conflicts with another";
+                return Err(Error::new(message, position));
+            }
+            read.push((name, value.to_ascii_lowercase()));
+            continue;
+        }
         if name == IDLE_AFTER {
-            if !has_lateness {
+            if !has.lateness {
                 let message = "'idle_after' is for a table with a column that has LATENESS: without it there is no waterline that could hold others back";
                 return Err(Error::new(message, position));
             }

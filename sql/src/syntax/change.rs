@@ -2,8 +2,8 @@
 
 use sqlparser::ast::{
     Assignment, ConflictTarget, Delete, DoUpdate, FromTable, Insert, OnConflict, OnConflictAction,
-    OnInsert, SelectItem, Spanned, Statement, TableAliasWithoutColumns, TableFactor, TableObject,
-    TableWithJoins, Update, UpdateTableFromKind,
+    OnInsert, SelectItem, Spanned, SqliteOnConflict, Statement, TableAliasWithoutColumns,
+    TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 use sqlparser::tokenizer::Span;
 
@@ -70,10 +70,15 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
         multi_table_else_clause,
     ];
     let several = several.iter().any(|clause| clause.is_there());
+    let replaces = replaces(insert);
+    if replaces && on.is_some() {
+        return refuse("INSERT OR REPLACE with ON CONFLICT", at);
+    }
+    let or = or.filter(|_| !replaces);
     let refused: &[(&dyn Clause, &str)] = &[
         (&several, "INSERT … INTO several tables"),
         (optimizer_hints, "an optimizer hint"),
-        (or, "INSERT … OR"),
+        (&or, "INSERT … OR"),
         (ignore, "INSERT … IGNORE"),
         (overwrite, "INSERT … OVERWRITE"),
         (replace_into, "REPLACE INTO"),
@@ -93,6 +98,11 @@ pub(crate) fn check_insert(insert: &Insert) -> Result<()> {
     check_on(on, at)?;
     check_items(returning)?;
     check(insert)
+}
+
+/// Whether a row takes the place of one that has its key: INSERT OR REPLACE.
+pub fn replaces(insert: &Insert) -> bool {
+    insert.or == Some(SqliteOnConflict::Replace)
 }
 
 /// ON CONFLICT.

@@ -53,6 +53,7 @@ pub(crate) use self::asof::AsofJoin;
 pub(crate) use self::calls::{
     LEVELS, OTHER_NAMES, call, is_bare, is_defined, name_of as called, names as defined_names,
 };
+pub use self::change::replaces;
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
 pub(crate) use self::column_names::{name_of as column_name, unnested_name_of};
 pub(crate) use self::function::check_clauses;

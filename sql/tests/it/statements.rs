@@ -160,7 +160,7 @@ fn unsupported_statements_are_refused_by_name() {
         ),
         (
             "CREATE TABLE t (a INT) WITH ('colour' = 'red')",
-            "1:41: there is no option 'colour'; there are 'materialized', 'append_only', 'late_rows', 'idle_after', 'connectors', and with 'connector' = 'file' those of a file",
+            "1:41: there is no option 'colour'; there are 'materialized', 'append_only', 'late_rows', 'idle_after', 'on_conflict', 'connectors', and with 'connector' = 'file' those of a file",
         ),
         (
             "CREATE VIEW v WITH ('emit' = 'd') AS SELECT 1 AS x",

@@ -354,6 +354,11 @@ impl Entry {
         matches!(self.definition, Definition::Table(_))
     }
 
+    /// Whether a row that is inserted into a table takes the place of one with its key.
+    pub(crate) fn replaces(&self) -> bool {
+        self.as_table().is_ok_and(|table| table.defined.replaces())
+    }
+
     /// How the primary key of a table is encoded; `None` if the relation has none.
     pub(crate) fn key_columns(&self) -> Result<Option<&Arc<KeyColumns>>> {
         let Ok(table) = self.as_table() else { return Ok(None) };

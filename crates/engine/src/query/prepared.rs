@@ -20,7 +20,7 @@ use alluvium_sql::planner::{
     Parametrized, bind, literal_value, may_become, parameter_types, parametrized, typed,
 };
 use alluvium_sql::stack;
-use alluvium_sql::statement::{Shape, Statement, StatementKind};
+use alluvium_sql::statement::{self, Shape, Statement, StatementKind};
 use arrow::datatypes::DataType;
 use datafusion::common::Result as PlanResult;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -68,6 +68,8 @@ pub(crate) struct Execution<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Insert,
+    /// INSERT OR REPLACE.
+    Replace,
     Update,
     Delete,
 }
@@ -75,6 +77,7 @@ pub(crate) enum Change {
 impl Change {
     fn of(statement: &StatementKind) -> Option<Self> {
         match statement {
+            StatementKind::Insert(insert) if statement::replaces(insert) => Some(Self::Replace),
             StatementKind::Insert(_) => Some(Self::Insert),
             StatementKind::Update(_) => Some(Self::Update),
             StatementKind::Delete(_) => Some(Self::Delete),

@@ -42,7 +42,7 @@ use state::State;
 pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
 pub(crate) use install::{Role, Start};
 pub(crate) use state::Kept;
-pub(crate) use writes::WritesAfter;
+pub(crate) use writes::{EpochWrites, WritesAfter};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;

@@ -89,6 +89,11 @@ impl EpochWrites {
             keys.range::<[u8], _>((Bound::Included(low), high)).next().is_some()
         }))
     }
+
+    /// Whether there is a row with a key after it; `None` if it has not written that.
+    pub(crate) fn has(&self, of: &KeyColumns, key: &[u8]) -> Result<Option<bool>> {
+        Ok(self.keys(of)?.get(key).copied())
+    }
 }
 
 impl Writes {

@@ -137,6 +137,9 @@ impl Session {
         };
         let Some(transaction) = transaction else { return Ok(Read::default()) };
         let mut staging = transaction.begin_staging(entry);
+        if !entry.replaces() {
+            staging.require_new_keys();
+        }
         let mut refusing = Refusing::new(instance.context.budget());
         let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
         while let Some(portion) = reader.next()? {
@@ -149,6 +152,8 @@ impl Session {
         let refused = refusing.len();
         let messages = refusing.kept().iter().take(REPORTED).cloned().collect();
         transaction.check_refused(refusing.kept())?;
+        transaction.lock_rows(&staging, self.settings.lock_timeout())?;
+        transaction.check_new_keys(&staging)?;
         let rows = self.finish_staging(staging)?;
         if let Some(transaction) = &mut self.transaction {
             transaction.refuse(&entry.name, origin.source.name(), refusing);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_sql::planner::{OnConflict, PlannedWrite, Returning};
-use alluvium_sql::statement::Shape;
+use alluvium_sql::statement::{self, Shape};
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -60,7 +60,7 @@ impl Changed {
 /// Stages the rows of a plan. Returns those of the table that RETURNING shows.
 fn stage(change: Change, staging: &mut Staging<'_>, rows: &RecordBatch) -> Result<RecordBatch> {
     match change {
-        Change::Insert => staging.insert(rows.columns()),
+        Change::Insert | Change::Replace => staging.insert(rows.columns()),
         Change::Delete => staging.delete(rows.columns()),
         // All old rows are deleted before any new row is inserted, because a row may take another row's old key.
         Change::Update => {
@@ -84,7 +84,8 @@ impl Session {
             let planned = session.instance().definitions.planner.insert(insert, &scope)?;
             Ok((planned, files))
         };
-        self.change(execution, plan, Change::Insert)
+        let replaces = statement::replaces(insert);
+        self.change(execution, plan, if replaces { Change::Replace } else { Change::Insert })
     }
 
     pub(super) fn delete(
@@ -190,6 +191,7 @@ impl Session {
             let (staging, changed) = self.evaluate(&write, table, transaction, entries)?;
             transaction.lock_rows(&staging, self.settings.lock_timeout())?;
             if transaction.is_current(&staging)? {
+                transaction.check_new_keys(&staging)?;
                 self.finish_staging(staging)?;
                 return Ok(changed);
             }
@@ -215,6 +217,9 @@ impl Session {
         let Write { change, plan, on_conflict, returning, files, .. } = write;
         let reader = &self.instance().reader;
         let mut staging = transaction.begin_staging(table);
+        if *change != Change::Replace && !table.replaces() {
+            staging.require_new_keys();
+        }
         let mut reading = self.reading(entries, files);
         if returning.is_none() {
             reading.durable = Durable::No;

@@ -10,6 +10,7 @@ mod check;
 mod counted;
 mod key;
 pub(crate) mod late;
+mod new_keys;
 mod overlay;
 mod reads;
 pub(crate) mod rows;

@@ -104,6 +104,14 @@ impl Overlay {
         Ok(())
     }
 
+    /// Whether there is a row with a key; `None` if the transaction has not written that.
+    pub(super) fn has(&self, key: &[u8]) -> Option<bool> {
+        match &self.written {
+            Written::Keys(keys) => keys.get(key).map(Option::is_some),
+            Written::Copies(_) => None,
+        }
+    }
+
     /// The columns that rows from before need so that `columns` of them can be returned.
     pub(crate) fn columns_to_read(&self, columns: &[usize]) -> Vec<usize> {
         let mut all = columns.to_vec();

@@ -113,6 +113,8 @@ pub(crate) struct Staging<'a> {
     bounds: Option<Bounds>,
     /// The keys of all of these rows.
     pub(super) keys: WrittenKeys,
+    /// Whether the keys of inserted rows must not be taken; else rows replace those that have their keys.
+    pub(super) keys_are_new: bool,
 }
 
 impl<'a> Staging<'a> {
@@ -128,7 +130,19 @@ impl<'a> Staging<'a> {
 
     pub(super) fn new(table: &'a Entry, bounds: Option<Bounds>, context: &StateContext) -> Self {
         let (deletions, insertions) = (Staged::new(context), Staged::new(context));
-        Self { table, deletions, insertions, bounds, keys: WrittenKeys::default() }
+        Self {
+            table,
+            deletions,
+            insertions,
+            bounds,
+            keys: WrittenKeys::default(),
+            keys_are_new: false,
+        }
+    }
+
+    /// From now on a row cannot be inserted that has the key of another one.
+    pub(crate) fn require_new_keys(&mut self) {
+        self.keys_are_new = true;
     }
 
     /// Fails if one of these rows comes too late: a statement that changes rows which are there must not do a part of that.
@@ -152,7 +166,8 @@ impl<'a> Staging<'a> {
     pub(crate) fn delete(&mut self, columns: &[ArrayRef]) -> Result<RecordBatch> {
         self.check_late(columns)?;
         let rows = check(self.table, columns)?;
-        self.keys.add(self.table.key_columns()?.map(|key| &**key), rows.columns())?;
+        let key = self.table.key_columns()?.map(|key| &**key);
+        self.keys.add(key, rows.columns(), |writes| writes.deletes = true)?;
         self.deletions.push(TableChange::deletions(rows.clone()))?;
         Ok(rows)
     }
@@ -162,7 +177,7 @@ impl<'a> Staging<'a> {
         let rows = check(self.table, columns)?;
         // Rows without a key stand in nobody's way.
         if let Some(key) = self.table.key_columns()? {
-            self.keys.add(Some(key), rows.columns())?;
+            self.keys.add(Some(key), rows.columns(), |writes| writes.inserts += 1)?;
         }
         self.insertions.push(TableChange::insertions(rows.clone()))?;
         Ok(rows)

@@ -35,7 +35,7 @@ impl Transaction {
             WrittenKeys::Keys(keys) if keys.is_empty() => Ok(()),
             WrittenKeys::Keys(keys) => {
                 lock(Resource::Table(id), Mode::Shared)?;
-                keys.iter()
+                keys.keys()
                     .try_for_each(|key| lock(Resource::Key(id, key.clone()), Mode::Exclusive))
             }
         }

@@ -1,9 +1,9 @@
 //! The keys that a statement writes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use alluvium_dataflow::key_ranges::KeyRanges;
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef};
 
 use super::key::KeyColumns;
 use crate::error::Result;
@@ -15,26 +15,44 @@ const MOST: usize = 10_000;
 #[derive(Debug)]
 pub(super) enum WrittenKeys {
     /// These.
-    Keys(BTreeSet<Box<[u8]>>),
+    Keys(BTreeMap<Box<[u8]>, Writes>),
     /// Maybe any: there are very many, or the table has no key.
     All,
 }
 
+/// What a statement does with a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Writes {
+    /// Whether it deletes a row with the key.
+    pub(super) deletes: bool,
+    /// How many rows it inserts.
+    pub(super) inserts: usize,
+}
+
 impl Default for WrittenKeys {
     fn default() -> Self {
-        Self::Keys(BTreeSet::new())
+        Self::Keys(BTreeMap::new())
     }
 }
 
 impl WrittenKeys {
-    /// Adds those of rows of which these are all columns.
-    pub(super) fn add(&mut self, key: Option<&KeyColumns>, columns: &[ArrayRef]) -> Result<()> {
+    /// Adds those of rows of which these are all columns, and what is done with each.
+    pub(super) fn add(
+        &mut self,
+        key: Option<&KeyColumns>,
+        columns: &[ArrayRef],
+        mut note: impl FnMut(&mut Writes),
+    ) -> Result<()> {
         let Self::Keys(keys) = self else { return Ok(()) };
-        let rows = columns.first().map_or(0, |column| column.len());
+        let rows = columns.first().map_or(0, Array::len);
         match key.filter(|_| keys.len() + rows <= MOST) {
             None if rows == 0 => {}
             None => *self = Self::All,
-            Some(key) => keys.extend(key.of(columns)?.iter().map(|key| Box::from(key.as_ref()))),
+            Some(key) => {
+                for key in &key.of(columns)? {
+                    note(keys.entry(key.as_ref().into()).or_default());
+                }
+            }
         }
         Ok(())
     }
@@ -42,7 +60,7 @@ impl WrittenKeys {
     /// The ranges of these keys.
     pub(super) fn ranges(&self) -> KeyRanges {
         match self {
-            Self::Keys(keys) => KeyRanges::of_keys(keys.iter().map(|key| &**key)),
+            Self::Keys(keys) => KeyRanges::of_keys(keys.keys().map(|key| &**key)),
             Self::All => KeyRanges::all(),
         }
     }

@@ -638,6 +638,15 @@ impl Progress {
         Ok(state.workers.iter().flat_map(of_worker).collect())
     }
 
+    /// A dataflow as far as it is computed on all workers: the epoch, and what each has published; `None` if it is gone. Does not block.
+    pub(crate) fn computed(&self, id: DataflowId) -> Result<Option<(Epoch, Vec<Published>)>> {
+        self.poison.check()?;
+        let state = self.state.lock();
+        let Some(epoch) = state.reached(id, Durable::No) else { return Ok(None) };
+        let parts = state.pinned(&[id], &[], &[]).and_then(|mut all| all.pop());
+        Ok(parts.map(|parts| (epoch, parts)))
+    }
+
     /// As [`Progress::pin`], of the rows of one dataflow, one snapshot per worker.
     pub(crate) fn pin_one(
         &self,

@@ -24,6 +24,7 @@ mod functions;
 mod idle;
 mod indexes;
 mod interrupts;
+mod key_conflicts;
 mod keys;
 mod killed;
 mod large;

@@ -12,6 +12,7 @@ use super::{PlannedWrite, conflict, returning};
 use crate::error::{Error, Position, Result};
 use crate::planner::context::Scope;
 use crate::planner::repeated_names;
+use crate::syntax::replaces;
 
 pub(in crate::planner) fn insert(insert: &ast::Insert, scope: Scope<'_>) -> Result<PlannedWrite> {
     let TableObject::TableName(name) = &insert.table else {
@@ -22,6 +23,14 @@ pub(in crate::planner) fn insert(insert: &ast::Insert, scope: Scope<'_>) -> Resu
     };
     let target = Target::find(name, scope)?;
     let mut insert = insert.clone();
+    if replaces(&insert) && target.key.is_empty() {
+        let message = format!(
+            "INSERT OR REPLACE needs a table with a PRIMARY KEY, and \"{}\" has none",
+            target.name
+        );
+        return Err(Error::new(message, Some(target.position)));
+    }
+    insert.or = None;
     let (on, items) = (insert.on.take(), insert.returning.take());
     let columns = named(&insert, &target)?;
     let source = insert.source.get_or_insert_with(|| all_defaults(columns.len()));
