@@ -12,7 +12,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use crate::error::Result;
 
 /// What rows must have at least, to be in time, in some columns. NULL is always in time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds(Arc<[(usize, i64)]>);
 
 impl Bounds {

@@ -274,6 +274,7 @@ impl Transaction {
             return Ok(Committed { epoch, record: None });
         }
         let budget = writer.context.budget();
+        let in_time: Vec<_> = changes.values().map(|(_, staged)| staged.in_time()).collect();
         let changes = changes.into_iter().map(|(table, (name, staged))| {
             let entry = validation::check_there(&instance.reader, table, &name)?;
             let has_key = entry.key_columns()?.is_some();
@@ -292,8 +293,11 @@ impl Transaction {
         if let Some(epoch) = committed(&key)? {
             return Ok(Committed { epoch, record: None });
         }
-        for Changed { table, name, .. } in &changes {
+        for (Changed { table, name, changes, .. }, in_time) in changes.iter().zip(in_time) {
             validation::check_there(&instance.reader, *table, name)?;
+            if let Some(before) = in_time {
+                validation::check_in_time(name, changes, before, writer.bounds(*table))?;
+            }
         }
         validation.map_or(Ok(()), Validation::finish)?;
         let rows = match is_recorded && read.is_none() {
@@ -365,8 +369,10 @@ impl Transaction {
     /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let rows = staging.rows();
-        let Staging { table, deletions, insertions, .. } = staging;
-        self.staged(table)?.append([deletions, insertions])?;
+        let Staging { table, deletions, insertions, bounds, .. } = staging;
+        let staged = self.staged(table)?;
+        staged.append([deletions, insertions])?;
+        staged.note_bounds(bounds);
         Ok(rows)
     }
 

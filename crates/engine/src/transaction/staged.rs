@@ -18,13 +18,15 @@ pub(crate) struct Staged {
     in_files: usize,
     /// How much memory the others take.
     bytes: usize,
+    /// What rows had to have to be in time when a statement first changed some, if one has.
+    in_time: Option<Option<Bounds>>,
     context: StateContext,
 }
 
 impl Staged {
     pub(super) fn new(context: &StateContext) -> Self {
         let context = context.clone();
-        Self { changes: Vec::new(), in_files: 0, bytes: 0, context }
+        Self { changes: Vec::new(), in_files: 0, bytes: 0, in_time: None, context }
     }
 
     /// Adds a change; on an error nothing is added.
@@ -62,6 +64,16 @@ impl Staged {
             (self.in_files, self.bytes) = (in_files, bytes);
         }
         spilled
+    }
+
+    /// Notes what rows have to have when a statement changes some.
+    pub(super) fn note_bounds(&mut self, bounds: Option<Bounds>) {
+        self.in_time.get_or_insert(bounds);
+    }
+
+    /// What rows had to have when a statement first changed some; `None` if no statement has.
+    pub(super) fn in_time(&self) -> Option<Option<Bounds>> {
+        self.in_time.clone()
     }
 
     pub(super) fn changes(&self) -> &[TableChange] {
@@ -110,7 +122,7 @@ pub(crate) struct Staging<'a> {
     pub(super) deletions: Staged,
     pub(super) insertions: Staged,
     /// What rows must have that the table takes now.
-    bounds: Option<Bounds>,
+    pub(super) bounds: Option<Bounds>,
     /// The keys of all of these rows.
     pub(super) keys: WrittenKeys,
     /// Whether the keys of inserted rows must not be taken; else rows replace those that have their keys.

@@ -14,6 +14,8 @@ use alluvium_sql::planner::CLOCK;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 
+use super::change::TableChange;
+use super::late::Bounds;
 use super::reads::{Read, Reads};
 use super::version::ReadVersion;
 use crate::catalog::{Entries, Entry};
@@ -171,6 +173,32 @@ fn are_same(one: (&[Snapshot], Epoch), other: (&[Snapshot], Epoch), ranges: &Key
     };
     // Both come by key, and by value.
     rows(one).eq(rows(other))
+}
+
+/// Fails if a row that a statement has changed was in time then, within `before`, and is late by now: a statement is done as a whole.
+pub(super) fn check_in_time(
+    table: &str,
+    changes: &[TableChange],
+    before: Option<Bounds>,
+    now: Option<Bounds>,
+) -> Result<()> {
+    let Some(now) = now.filter(|now| before.as_ref() != Some(now)) else { return Ok(()) };
+    for change in changes {
+        let (mut rows, _) = change.load()?;
+        if let Some(before) = &before {
+            rows = before.in_time(rows)?;
+        }
+        if now.late(rows.columns())?.is_some_and(|late| late.true_count() > 0) {
+            return Err(Error::conflict(
+                Conflict::Serialization,
+                format!(
+                    "a row of \"{table}\" that the transaction has written comes too late by now, because others have raised the \
+                     waterline; run the transaction again"
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The entry of a relation whose dataflow this is. Fails if it has been dropped or altered.

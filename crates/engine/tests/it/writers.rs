@@ -280,3 +280,34 @@ fn a_statement_of_its_own_is_run_again_while_connectors_commit() {
     assert!(feeding.join().unwrap() > 30);
     assert_eq!(query(&engine, "SELECT v FROM accounts WHERE id < 100"), ["40", "50", "60"]);
 }
+
+/// A statement is done as a whole: none of its rows is left out because it comes too late when the transaction commits.
+#[test]
+fn a_row_that_comes_too_late_by_now_fails_its_transaction() {
+    let engine = engine_with(
+        2,
+        "CREATE TABLE events (id BIGINT PRIMARY KEY, at BIGINT LATENESS 10);
+         INSERT INTO events VALUES (1, 100), (2, 105)",
+    );
+    let mut session = engine.session();
+    for (sql, holds) in [
+        ("UPDATE events SET id = id + 10 WHERE id = 1", false),
+        ("INSERT INTO events VALUES (3, 101)", false),
+        ("INSERT INTO events VALUES (4, 1000)", true),
+    ] {
+        session.execute(&format!("BEGIN; {sql}")).unwrap();
+        engine.execute("INSERT INTO events VALUES (7, 500)").unwrap();
+        match holds {
+            true => drop(session.execute("COMMIT").unwrap()),
+            false => assert_eq!(kind(session.execute("COMMIT")), Conflict::Serialization, "{sql}"),
+        }
+        if holds {
+            break;
+        }
+        engine.execute("DROP TABLE events").unwrap();
+        let again = "CREATE TABLE events (id BIGINT PRIMARY KEY, at BIGINT LATENESS 10);
+            INSERT INTO events VALUES (1, 100), (2, 105)";
+        engine.execute(again).unwrap();
+    }
+    assert_eq!(query(&engine, "SELECT id FROM events"), ["1", "2", "4", "7"]);
+}
