@@ -184,3 +184,90 @@ impl TableWrites {
         Some(oldest.epoch)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    use super::*;
+
+    const TABLE: DataflowId = DataflowId(3);
+
+    fn rows(keys: &[i64], text: &str) -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int64Array::from(keys.to_vec()));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![text; keys.len()]));
+        RecordBatch::try_from_iter([("k", column), ("t", texts)]).unwrap()
+    }
+
+    fn key() -> KeyColumns {
+        KeyColumns::new(&rows(&[], "").schema(), &[0]).unwrap()
+    }
+
+    fn inserts(keys: &[i64]) -> Option<Vec<TableChange>> {
+        Some(vec![TableChange::insertions(rows(keys, "x"))])
+    }
+
+    /// The epochs after one that have written a key; `None` if that is not known.
+    fn writers(writes: &Writes, epoch: Epoch, value: i64) -> Option<Vec<Epoch>> {
+        let of = key();
+        let encoded = of.of(rows(&[value], "").columns()).unwrap();
+        let ranges = KeyRanges::of_keys([encoded.row(0).data()]);
+        match writes.after(TABLE, epoch) {
+            WritesAfter::Unknown => None,
+            WritesAfter::Known(epochs) => {
+                let touched = epochs.iter().filter(|epoch| epoch.touches(&of, &ranges).unwrap());
+                Some(touched.map(|epoch| epoch.epoch).collect())
+            }
+        }
+    }
+
+    #[test]
+    fn writes_are_known_from_the_epoch_on_that_somebody_observes() {
+        let mut writes = Writes::default();
+        writes.skip(1);
+        writes.skip(2);
+        writes.observe(2);
+        writes.add(TABLE, 3, inserts(&[1, 2]));
+        writes.add(TABLE, 4, Some(vec![TableChange::deletions(rows(&[2], "x"))]));
+        assert_eq!(writers(&writes, 2, 2), Some(vec![3, 4]));
+        assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
+        assert_eq!(writers(&writes, 2, 7), Some(vec![]));
+        assert_eq!(writers(&writes, 1, 7), None);
+        let WritesAfter::Known(epochs) = writes.after(TABLE, 2) else { panic!("they are known") };
+        let of = key();
+        let encoded = of.of(rows(&[2, 9], "").columns()).unwrap();
+        let has = |epoch: usize, row: usize| epochs[epoch].has(&of, encoded.row(row).data());
+        assert_eq!((has(0, 0), has(1, 0), has(0, 1)), (Ok(Some(true)), Ok(Some(false)), Ok(None)));
+        // They stay while somebody observes, and until they are complete.
+        writes.forget(4);
+        assert_eq!(writers(&writes, 2, 2), Some(vec![3, 4]));
+        writes.end(2);
+        writes.forget(3);
+        assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
+        writes.observe(4);
+        assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
+        writes.end(4);
+        writes.skip(5);
+        assert_eq!((writers(&writes, 4, 2), writers(&writes, 5, 2)), (None, Some(vec![])));
+    }
+
+    #[test]
+    fn of_very_many_rows_and_of_tables_without_keys_only_the_last_epoch_is_known() {
+        let mut writes = Writes::default();
+        writes.observe(0);
+        writes.add(TABLE, 1, inserts(&[1]));
+        writes.add(TABLE, 2, None);
+        writes.add(TABLE, 3, inserts(&[1]));
+        assert_eq!((writers(&writes, 1, 1), writers(&writes, 2, 1)), (None, Some(vec![3])));
+        let large = rows(&[5; 1000], &"x".repeat(1000));
+        for epoch in 4..20 {
+            writes.add(TABLE, epoch, Some(vec![TableChange::insertions(large.clone())]));
+        }
+        assert_eq!(writers(&writes, 3, 1), None);
+        assert_eq!(writers(&writes, 18, 5), Some(vec![19]));
+        let bytes: u64 = writes.tables[&TABLE].epochs.iter().map(|epoch| epoch.bytes()).sum();
+        assert!(bytes <= MOST_BYTES && bytes == writes.tables[&TABLE].bytes, "{bytes}");
+    }
+}
