@@ -2,6 +2,7 @@
 
 use alluvium_dataflow::shorten::shorten;
 use alluvium_dataflow::without_notice;
+pub use alluvium_sql::error::SqlState;
 use alluvium_sql::error::{Position, worded};
 use datafusion::error::DataFusionError;
 
@@ -22,6 +23,8 @@ pub enum Error {
         message: String,
         /// Where, in the text that was given.
         position: Option<Position>,
+        /// Its kind, as [`Error::sqlstate`] has it.
+        sqlstate: SqlState,
     },
     /// The statement is fine, but not with this data: a NULL in a NOT NULL column, an overflow, rows
     /// of other columns than the table's.
@@ -31,6 +34,8 @@ pub enum Error {
         message: String,
         /// Where the statement starts, if it was a statement.
         position: Option<Position>,
+        /// Its kind, as [`Error::sqlstate`] has it.
+        sqlstate: SqlState,
     },
     /// A source cannot be opened or read, or a sink written.
     #[error("{message}")]
@@ -136,12 +141,12 @@ impl Error {
 
     /// An error in SQL, at no known place.
     pub(crate) fn sql(message: impl Into<String>) -> Self {
-        Self::Sql { message: message.into(), position: None }
+        Self::Sql { message: message.into(), position: None, sqlstate: SqlState::WRONG }
     }
 
     /// An error in data.
     pub fn data(message: impl Into<String>) -> Self {
-        Self::Data { message: message.into(), position: None }
+        Self::Data { message: message.into(), position: None, sqlstate: SqlState::DATA }
     }
 
     /// An error of a [`crate::Source`] or a [`crate::Sink`].
@@ -152,6 +157,30 @@ impl Error {
     /// The error for what a session may not do.
     pub(crate) fn denied(message: impl Into<String>) -> Self {
         Self::Denied { message: message.into(), position: None }
+    }
+
+    /// The same error, of this kind, if it is one of a statement or of data.
+    pub(crate) fn with_sqlstate(mut self, kind: SqlState) -> Self {
+        if let Self::Sql { sqlstate, .. } | Self::Data { sqlstate, .. } = &mut self {
+            *sqlstate = kind;
+        }
+        self
+    }
+
+    /// The kind of the error, as a code that the SQL standard or Postgres has for it: what a wire protocol sends, and what a program
+    /// asks for that does not read messages.
+    pub fn sqlstate(&self) -> SqlState {
+        match self {
+            Self::Sql { sqlstate, .. } | Self::Data { sqlstate, .. } => *sqlstate,
+            Self::Conflict { kind: Conflict::Serialization, .. } => SqlState::SERIALIZATION,
+            Self::Conflict { kind: Conflict::Deadlock, .. } => SqlState::DEADLOCK,
+            Self::Conflict { kind: Conflict::Locked, .. } => SqlState::LOCKED,
+            Self::Source { .. } | Self::State { .. } => SqlState::IO,
+            Self::Denied { .. } => SqlState::DENIED,
+            Self::Failed { .. } | Self::Behind { .. } | Self::Gone { .. } => SqlState::NOT_IN_STATE,
+            Self::Interrupted | Self::TimedOut => SqlState::CANCELED,
+            Self::Poisoned { .. } | Self::Start { .. } => SqlState::INTERNAL,
+        }
     }
 
     /// The same error, said to be about `subject`.
@@ -210,7 +239,7 @@ impl Error {
 
 impl From<alluvium_sql::Error> for Error {
     fn from(error: alluvium_sql::Error) -> Self {
-        Self::Sql { message: error.message, position: error.position }
+        Self::Sql { message: error.message, position: error.position, sqlstate: error.sqlstate }
     }
 }
 
@@ -221,9 +250,11 @@ impl From<DataFusionError> for Error {
             return Self::data(
                 "the query takes more memory than queries may, a quarter of the memory budget or 32 MiB: \
                  select fewer rows or columns, aggregate them, or allow more memory",
-            );
+            )
+            .with_sqlstate(SqlState::OUT_OF_MEMORY);
         }
-        Self::data(shorten(without_notice(worded(&error))))
+        let sqlstate = SqlState::of_run(&error);
+        Self::data(shorten(without_notice(worded(&error)))).with_sqlstate(sqlstate)
     }
 }
 

@@ -91,7 +91,7 @@ pub use crate::builder::Builder;
 pub use crate::catalog::{FunctionInfo, IndexInfo, RelationInfo, RelationKind};
 pub use crate::durable::flusher::Durability;
 pub use crate::engine::Engine;
-pub use crate::error::{Conflict, Error, Result};
+pub use crate::error::{Conflict, Error, Result, SqlState};
 pub use crate::file_access::FileAccess;
 pub use crate::interrupt::Interrupt;
 pub use crate::query::Rows;

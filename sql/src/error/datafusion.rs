@@ -5,7 +5,7 @@ use alluvium_dataflow::wording::of_values;
 use datafusion_common::{DataFusionError, SchemaError};
 
 use super::names::{function_meant, no_column};
-use super::{Error, Position, calls, wording};
+use super::{Error, Position, SqlState, calls, wording};
 use crate::planner::functions::FUNCTIONS;
 
 impl Error {
@@ -63,19 +63,27 @@ impl Error {
                         ),
                         position,
                     )
+                    .with_sqlstate(SqlState::AMBIGUOUS_COLUMN)
                 }
                 SchemaError::DuplicateQualifiedField { name, .. }
                 | SchemaError::DuplicateUnqualifiedField { name } => Error::new(
                     format!("column \"{name}\" appears twice; rename one with AS"),
                     position,
-                ),
+                )
+                .with_sqlstate(SqlState::DUPLICATE_COLUMN),
             },
             _ => {
                 let message = worded(error);
                 if let Some(name) = message.strip_prefix(NO_FUNCTION) {
                     return no_function(name).at(position);
                 }
-                Error::new(message, position)
+                let sqlstate = match root {
+                    DataFusionError::NotImplemented(_) => SqlState::NOT_SUPPORTED,
+                    // Constants are computed while a statement is planned.
+                    DataFusionError::ArrowError(..) => SqlState::of_run(root),
+                    _ => SqlState::WRONG,
+                };
+                Error::new(message, position).with_sqlstate(sqlstate)
             }
         }
     }
@@ -91,6 +99,7 @@ fn no_function(rest: &str) -> Error {
         return Error::new(message, None);
     }
     Error::new(format!("no function \"{name}\"{}", function_meant(name)), None)
+        .with_sqlstate(SqlState::NO_FUNCTION)
 }
 
 /// The message of an error of DataFusion's, in the terms of SQL.

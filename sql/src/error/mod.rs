@@ -2,10 +2,12 @@
 //!
 //! - `names` says which names are near one that does not exist;
 //! - `datafusion` translates DataFusion's errors: `wording` has texts for its messages, and `calls` for calls that have no
-//!   function of their arguments.
+//!   function of their arguments;
+//! - `sqlstate` has the codes that programs tell errors by.
 mod calls;
 mod datafusion;
 mod names;
+mod sqlstate;
 mod wording;
 
 use std::fmt;
@@ -18,6 +20,7 @@ use sqlparser::tokenizer::{Location, Span};
 
 pub use self::datafusion::worded;
 pub(crate) use self::names::{did_you_mean, keyword_meant, no_column};
+pub use self::sqlstate::SqlState;
 
 /// A position in the text. Both numbers start at one; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +55,8 @@ pub struct Error {
     pub message: String,
     /// Where, in the text.
     pub position: Option<Position>,
+    /// Its kind.
+    pub sqlstate: SqlState,
 }
 
 /// The result of reading or planning SQL.
@@ -69,7 +74,7 @@ impl Error {
     /// An error at a position, if one is known. Types in the message get the names that SQL has for them.
     pub fn new(message: impl Into<String>, position: impl Into<Option<Position>>) -> Error {
         let message = in_sql_terms(&abridge(without_notice(message.into())));
-        Error { message, position: position.into() }
+        Error { message, position: position.into(), sqlstate: SqlState::WRONG }
     }
 
     /// The error for valid SQL that is not supported yet.
@@ -78,6 +83,12 @@ impl Error {
         position: impl Into<Option<Position>>,
     ) -> Error {
         Error::new(format!("{name} is not supported yet"), position)
+            .with_sqlstate(SqlState::NOT_SUPPORTED)
+    }
+
+    /// The same error, of this kind.
+    pub fn with_sqlstate(self, sqlstate: SqlState) -> Error {
+        Error { sqlstate, ..self }
     }
 
     /// The same error, at `position` unless it already has one.

@@ -2,7 +2,7 @@
 
 use datafusion_common::utils::datafusion_strsim::levenshtein;
 
-use super::Error;
+use super::{Error, SqlState};
 use crate::planner::functions::function_names;
 
 /// The error for a column that does not exist in `place`.
@@ -13,6 +13,7 @@ pub(crate) fn no_column<'a>(
 ) -> Error {
     let place = place.map(|place| format!(" in \"{place}\"")).unwrap_or_default();
     Error::new(format!("no column \"{name}\"{place}{}", did_you_mean(name, candidates)), None)
+        .with_sqlstate(SqlState::NO_COLUMN)
 }
 
 /// `; did you mean "…"?` with the candidate nearest to `name`, or nothing if none is near.

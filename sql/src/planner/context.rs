@@ -35,7 +35,7 @@ use super::wildcards::WildcardPlanner;
 use super::write::defaults::Defaults;
 use super::write::statement_rows::{self, StatementRows};
 use crate::catalog::{Catalog, Relation};
-use crate::error::{Error, did_you_mean};
+use crate::error::{Error, SqlState, did_you_mean};
 use crate::name;
 use crate::statement::is_column_type;
 use crate::syntax::check_type;
@@ -227,6 +227,7 @@ pub(crate) fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
     let near = did_you_mean(name, names.iter().map(String::as_str));
     let name = name.trim_matches('"');
     Error::new(format!("no table or view \"{name}\"{near}"), None)
+        .with_sqlstate(SqlState::NO_RELATION)
 }
 
 /// An empty catalog: a table's definition can refer to nothing.

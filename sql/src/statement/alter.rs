@@ -13,7 +13,7 @@ use super::source::Source;
 use super::statements::parse;
 use super::syntax_error::syntax_error;
 use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
-use crate::error::{Error, Position, Result, no_column};
+use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::planner::type_name;
 use crate::syntax;
@@ -378,7 +378,7 @@ impl TableDefinition {
             Err(_) => Ok(()),
             Ok(_) => {
                 let message = format!("\"{}\" has a column \"{column}\" already", self.name);
-                Err(Error::new(message, None))
+                Err(Error::new(message, None).with_sqlstate(SqlState::DUPLICATE_COLUMN))
             }
         }
     }

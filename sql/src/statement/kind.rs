@@ -10,8 +10,8 @@ use super::refused::{first_meant, is_refused, refusal};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, TransactionModes, ViewDefinition, alter, asof,
-    copy, declared, file, function, index, lateness, nested_types, schema, setting,
+    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
+    file, function, index, lateness, nested_types, schema, setting, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -106,8 +106,10 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             copied
         }
         "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
-        "INSERT" | "UPDATE" | "DELETE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK"
-        | "DROP" => sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?,
+        _ if transaction::is_of_transactions(&words) => transaction::read(&mut parser)?,
+        "INSERT" | "UPDATE" | "DELETE" | "DROP" => {
+            sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?
+        }
         "DECLARE" if word(1) == "RECURSIVE" && word(2) == "VIEW" => {
             return declared::read(dialect, tokens, text);
         }
@@ -122,8 +124,9 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         first => {
             let found = parser.next_token();
             let error = parser.expected::<()>("a statement", found).expect_err("it is an error");
-            let Error { message, position } = syntax_error(error);
-            return Err(Error::new(message + &first_meant(first), position));
+            let Error { message, position, sqlstate } = syntax_error(error);
+            let message = message + &first_meant(first);
+            return Err(Error::new(message, position).with_sqlstate(sqlstate));
         }
     };
     if parser.peek_token_ref().token != Token::EOF {
@@ -314,24 +317,6 @@ fn sort(
         ast::Statement::Delete(delete) => {
             syntax::check_delete(&delete)?;
             Ok(StatementKind::Delete(Box::new(delete)))
-        }
-        ast::Statement::StartTransaction {
-            modes,
-            modifier: None,
-            statements,
-            exception: None,
-            has_end_keyword: false,
-            begin: _,
-            transaction: _,
-        } if statements.is_empty() => {
-            Ok(StatementKind::Begin(TransactionModes::of(&modes, start)?))
-        }
-        ast::Statement::Commit { chain: false, modifier: None, end: _ } => {
-            Ok(StatementKind::Commit)
-        }
-        ast::Statement::Rollback { chain: false, savepoint: None } => Ok(StatementKind::Rollback),
-        ast::Statement::Rollback { savepoint: Some(name), .. } => {
-            Err(Error::not_supported("ROLLBACK TO SAVEPOINT", Position::of_span(name.span)))
         }
         ast::Statement::Drop {
             object_type,

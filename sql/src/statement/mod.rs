@@ -11,7 +11,8 @@
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
 //! - `copy` reads COPY, `file` finds the files that queries name;
-//! - `setting` reads SET, SHOW and RESET, `unqualified` finds the names that a search path completes;
+//! - `transaction` reads BEGIN, COMMIT, ROLLBACK and savepoints, `setting` SET, SHOW and RESET;
+//! - `unqualified` finds the names that a search path completes;
 //! - `shape` is a text without its literals, before it is parsed.
 mod alter;
 mod asof;
@@ -35,6 +36,7 @@ mod source;
 mod statements;
 mod syntax_error;
 mod table;
+mod transaction;
 mod unqualified;
 mod view;
 
@@ -50,11 +52,12 @@ pub use self::index::IndexDefinition;
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::schema::SchemaDefinition;
-pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue, TransactionModes};
+pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue};
 pub use self::shape::{Literal, LiteralValue, Shape};
 pub use self::statements::{Statements, parse};
 pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
+pub use self::transaction::{SavepointName, TransactionModes};
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
@@ -136,9 +139,21 @@ pub enum StatementKind {
     /// `BEGIN` or `START TRANSACTION`
     Begin(TransactionModes),
     /// `COMMIT` or `END`
-    Commit,
-    /// `ROLLBACK`
-    Rollback,
+    Commit {
+        /// Whether another transaction with the same modes begins at once.
+        and_chain: bool,
+    },
+    /// `ROLLBACK` or `ABORT`
+    Rollback {
+        /// As of `COMMIT`.
+        and_chain: bool,
+    },
+    /// `SAVEPOINT name`
+    Savepoint(SavepointName),
+    /// `ROLLBACK TO name`
+    RollbackTo(SavepointName),
+    /// `RELEASE name`
+    Release(SavepointName),
     /// `CREATE TABLE table FROM 'path' (NAME value, …)`
     CreateTableFrom {
         /// The table.

@@ -1,6 +1,6 @@
 //! Statements of other systems, refused with what to write instead.
 
-use crate::error::{Error, Position, keyword_meant};
+use crate::error::{Error, Position, SqlState, keyword_meant};
 
 /// What statements begin with that Alluvium does not support, and what to write instead.
 #[rustfmt::skip]
@@ -47,12 +47,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("PRAGMA", ""),
     ("PREPARE", "plans are kept by themselves, and values are those of $1, $2, …"),
     ("REFRESH", "views are always up to date"),
-    ("RELEASE", ""),
+    ("RELEASE", "RELEASE takes the name of a savepoint"),
     ("RENAME", ""),
     ("REPLACE", "write INSERT: it replaces the row with the same primary key"),
     ("RESET", "RESET takes the name of a setting, or ALL"),
     ("REVOKE", ""),
-    ("SAVEPOINT", ""),
+    ("SAVEPOINT", "SAVEPOINT takes a name"),
     ("SET ROLE", "the role of a session is its program's to say"),
     ("SET SESSION AUTHORIZATION", "the role of a session is its program's to say"),
     ("SET", "SET takes the name of a setting and a value"),
@@ -69,6 +69,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// What statements begin with.
 const FIRST: &[&str] = &[
+    "ABORT",
     "BEGIN",
     "CHECKPOINT",
     "COMMIT",
@@ -77,11 +78,14 @@ const FIRST: &[&str] = &[
     "DELETE",
     "DESCRIBE",
     "DROP",
+    "END",
     "EXPLAIN",
     "INSERT",
     "LATENESS",
+    "RELEASE",
     "RESET",
     "ROLLBACK",
+    "SAVEPOINT",
     "SELECT",
     "SET",
     "SHOW",
@@ -101,7 +105,8 @@ pub(super) fn refusal(words: &[&str], position: Option<Position>) -> Error {
         !advice.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     });
     match known {
-        Some((_, advice)) => Error::new(format!("{name} is not supported yet: {advice}"), position),
+        Some((_, advice)) => Error::new(format!("{name} is not supported yet: {advice}"), position)
+            .with_sqlstate(SqlState::NOT_SUPPORTED),
         None => Error::not_supported(name, position),
     }
 }

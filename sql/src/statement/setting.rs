@@ -1,16 +1,15 @@
-//! `SET`, `SHOW`, `RESET`, `DISCARD ALL`, and the modes of transactions.
+//! `SET`, `SHOW`, `RESET` and `DISCARD ALL`.
 //!
 //! All of Postgres's spellings become the name of a setting and the words that it is set to. Which settings there are, and
 //! which values they take, is the engine's to say.
 
-use sqlparser::ast::{self, TransactionAccessMode, TransactionMode};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::StatementKind;
 use super::refused::refusal;
 use super::syntax_error::syntax_error;
+use super::{StatementKind, TransactionModes};
 use crate::error::{Error, Position, Result};
 
 /// The setting with the isolation level of the open transaction.
@@ -57,43 +56,7 @@ pub enum Lasts {
     Transaction,
 }
 
-/// What `BEGIN` says of its transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TransactionModes {
-    /// The isolation level that is asked for, in lower case.
-    pub isolation: Option<&'static str>,
-    /// `READ ONLY` or `READ WRITE`.
-    pub read_only: Option<bool>,
-}
-
 impl TransactionModes {
-    /// The modes that the parser has parsed; of several of one kind the last.
-    pub(super) fn of(modes: &[TransactionMode], start: Option<Position>) -> Result<Self> {
-        use ast::TransactionIsolationLevel::{
-            ReadCommitted, ReadUncommitted, RepeatableRead, Serializable, Snapshot,
-        };
-        let mut read = Self::default();
-        for mode in modes {
-            match mode {
-                TransactionMode::AccessMode(access) => {
-                    read.read_only = Some(*access == TransactionAccessMode::ReadOnly);
-                }
-                TransactionMode::IsolationLevel(level) => {
-                    read.isolation = Some(match level {
-                        ReadUncommitted => "read uncommitted",
-                        ReadCommitted => "read committed",
-                        RepeatableRead => "repeatable read",
-                        Serializable => "serializable",
-                        Snapshot => {
-                            return Err(Error::not_supported(format!("BEGIN {mode}"), start));
-                        }
-                    });
-                }
-            }
-        }
-        Ok(read)
-    }
-
     /// The settings that they stand for, whose names begin with `prefix`.
     fn settings(self, prefix: &str, position: Position) -> Vec<SetSetting> {
         let bare = |text: &str| vec![SettingValue { text: text.to_owned(), is_bare: true }];
@@ -121,14 +84,14 @@ pub(super) fn set(parser: &mut Parser<'_>, start: Option<Position>) -> Result<St
             ]) =>
         {
             let position = place(parser);
-            let settings = modes(parser, start)?.settings("default_", position);
+            let settings = TransactionModes::read(parser)?.settings("default_", position);
             return Ok(StatementKind::Set(SetSettings { settings, lasts: Lasts::Session }));
         }
         _ => Lasts::Session,
     };
     let position = place(parser);
     if parser.parse_keyword(Keyword::TRANSACTION) {
-        let settings = modes(parser, start)?.settings("", position);
+        let settings = TransactionModes::read(parser)?.settings("", position);
         return Ok(StatementKind::Set(SetSettings { settings, lasts: Lasts::Transaction }));
     }
     let (name, value) = match spelled(parser) {
@@ -227,12 +190,6 @@ fn name(parser: &mut Parser<'_>) -> Result<String> {
     let name = parser.parse_object_name(false).map_err(syntax_error)?;
     let parts = name.0.iter().filter_map(|part| part.as_ident());
     Ok(parts.map(|part| part.value.to_ascii_lowercase()).collect::<Vec<_>>().join("."))
-}
-
-/// `SET TRANSACTION` and its like: `READ ONLY`, `ISOLATION LEVEL …`, `[NOT] DEFERRABLE`.
-fn modes(parser: &mut Parser<'_>, start: Option<Position>) -> Result<TransactionModes> {
-    let modes = parser.parse_transaction_modes().map_err(syntax_error)?;
-    TransactionModes::of(&modes, start)
 }
 
 /// The values that a setting is set to; `None` is DEFAULT.

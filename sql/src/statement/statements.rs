@@ -6,7 +6,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerE
 use super::dialect::Alluvium;
 use super::syntax_error::in_our_words;
 use super::{Statement, kind, room};
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Position, Result, SqlState};
 
 /// Reads a text statement by statement.
 ///
@@ -67,7 +67,8 @@ impl Iterator for Statements {
                 self.ended = true;
                 if let Some(failure) = self.failure.take() {
                     let position = Position::of_location(failure.location);
-                    return Some(Err(Error::new(in_our_words(&failure.message), position)));
+                    let error = Error::new(in_our_words(&failure.message), position);
+                    return Some(Err(error.with_sqlstate(SqlState::SYNTAX)));
                 }
             }
             let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };

@@ -4,7 +4,7 @@ use alluvium_dataflow::wording::{Rewording, reworded};
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::error::{Error, Position};
+use crate::error::{Error, Position, SqlState};
 
 /// The message where the parser does not follow any further.
 pub(super) const TOO_DEEP: &str =
@@ -35,7 +35,7 @@ pub(super) fn syntax_error(error: ParserError) -> Error {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         ParserError::RecursionLimitExceeded => {
-            return Error::new(TOO_DEEP, None);
+            return Error::new(TOO_DEEP, None).with_sqlstate(SqlState::SYNTAX);
         }
     };
     let (message, position) = match text.rsplit_once(" at Line: ") {
@@ -51,6 +51,7 @@ pub(super) fn syntax_error(error: ParserError) -> Error {
         .replace("Expected: ", "expected ")
         .replace(", found: EOF", ", found the end of the statement");
     Error::new(in_our_words(&message.replace(", found: ", ", found ")), position)
+        .with_sqlstate(SqlState::SYNTAX)
 }
 
 /// A message of the parser or the tokenizer in our words.
@@ -72,7 +73,8 @@ pub(super) fn lonely_bracket(tokens: &[TokenWithSpan]) -> Option<Error> {
                 Some((opening, partner)) => return Some(missing(opening, &partner)),
                 None => {
                     let message = format!("this {} closes nothing", token.token);
-                    return Some(Error::new(message, Position::of_span(token.span)));
+                    let error = Error::new(message, Position::of_span(token.span));
+                    return Some(error.with_sqlstate(SqlState::SYNTAX));
                 }
             },
             _ => continue,
@@ -85,7 +87,7 @@ pub(super) fn lonely_bracket(tokens: &[TokenWithSpan]) -> Option<Error> {
 
 fn missing(opening: &TokenWithSpan, partner: &Token) -> Error {
     let message = format!("this {} is not closed: {partner} is missing", opening.token);
-    Error::new(message, Position::of_span(opening.span))
+    Error::new(message, Position::of_span(opening.span)).with_sqlstate(SqlState::SYNTAX)
 }
 
 /// Messages start in lower case; names such as `LATENESS` stay as they are.

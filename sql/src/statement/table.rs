@@ -13,7 +13,7 @@ use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
-use crate::error::{Error, Position, Result, no_column};
+use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::planner::context::{column_default, column_type, interval};
 use crate::planner::microseconds::in_microseconds;
 
@@ -205,7 +205,8 @@ impl Columns {
             let at = Position::of_span(column.name.span);
             let column_name = fold(&column.name);
             if !names.insert(column_name.clone()) {
-                return Err(Error::new(format!("column \"{column_name}\" appears twice"), at));
+                let error = Error::new(format!("column \"{column_name}\" appears twice"), at);
+                return Err(error.with_sqlstate(SqlState::DUPLICATE_COLUMN));
             }
             let data_type = column_type(column).map_err(|error| error.at(at))?;
             let mut nullable = true;
@@ -314,7 +315,8 @@ impl TableDefinition {
         for field in schema.fields() {
             let name = field.name();
             if !names.insert(name) {
-                return Err(Error::new(format!("column \"{name}\" appears twice"), None));
+                let error = Error::new(format!("column \"{name}\" appears twice"), None);
+                return Err(error.with_sqlstate(SqlState::DUPLICATE_COLUMN));
             }
             let data_type = nearest(field.data_type()).ok_or_else(|| {
                 let what = format!("column \"{name}\" of type {}", field.data_type());

@@ -222,8 +222,11 @@ impl Names {
             | StatementKind::DropSchema(_)
             | StatementKind::DropFunction(_)
             | StatementKind::Begin(_)
-            | StatementKind::Commit
-            | StatementKind::Rollback
+            | StatementKind::Commit { .. }
+            | StatementKind::Rollback { .. }
+            | StatementKind::Savepoint(_)
+            | StatementKind::RollbackTo(_)
+            | StatementKind::Release(_)
             | StatementKind::Start
             | StatementKind::Checkpoint
             | StatementKind::ShowTables

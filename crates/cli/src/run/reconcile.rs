@@ -288,7 +288,11 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
                     text.push(';');
                     text.push_str(&normalized(&next.text));
                     inside.push(Step::Inside);
-                    if matches!(next.kind, StatementKind::Commit | StatementKind::Rollback) {
+                    if matches!(
+                        next.kind,
+                        StatementKind::Commit { and_chain: false }
+                            | StatementKind::Rollback { and_chain: false }
+                    ) {
                         break;
                     }
                 }

@@ -27,7 +27,7 @@ pub(crate) use indexes::{Indexes, Uses};
 pub use named_index::IndexInfo;
 pub(crate) use named_index::NamedIndex;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::query::Files;
 use crate::worker::DataflowId;
 
@@ -204,7 +204,8 @@ impl Catalog {
         let name = name::short(name);
         let entries = self.entries();
         entries.get(name).cloned().ok_or_else(|| match named_index::find(&entries, name) {
-            None => Error::sql(format!("there is no table or view \"{name}\"")),
+            None => Error::sql(format!("there is no table or view \"{name}\""))
+                .with_sqlstate(SqlState::NO_RELATION),
             Some((entry, _)) => Error::sql(format!("\"{name}\" is an index of \"{}\"", entry.name)),
         })
     }

@@ -5,7 +5,7 @@ use alluvium_sql::statement::{Drop, FunctionDefinition, IfTaken};
 use super::Definitions;
 use crate::catalog::Scope;
 use crate::durable::record::{Record, Recorded};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 
 impl Definitions {
     /// Creates a function that SQL defines, durably; does nothing if it may be there and is.
@@ -17,7 +17,8 @@ impl Definitions {
             return match definition.if_taken {
                 IfTaken::Keep => Ok(()),
                 IfTaken::Fail | IfTaken::Replace => {
-                    Err(Error::sql(format!("there is already a function {name}()")))
+                    Err(Error::sql(format!("there is already a function {name}()"))
+                        .with_sqlstate(SqlState::DUPLICATE_FUNCTION))
                 }
             };
         }

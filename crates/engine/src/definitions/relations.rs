@@ -15,7 +15,7 @@ use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::durable::restore::RestoredDataflow;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::Role;
 use crate::worker::{Dataflow, DataflowId};
@@ -598,7 +598,8 @@ impl Definitions {
                 self.catalog.check_unused(name)?;
                 Ok(Taken::Replace(entry))
             }
-            _ => Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun()))),
+            _ => Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun()))
+                .with_sqlstate(SqlState::DUPLICATE_RELATION)),
         }
     }
 }

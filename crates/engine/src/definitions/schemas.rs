@@ -9,7 +9,7 @@ use super::Definitions;
 use crate::catalog::Entry;
 use crate::connectors::Connectors;
 use crate::durable::record::{Record, Recorded};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::writer::Writer;
 
@@ -22,7 +22,8 @@ impl Definitions {
         if self.catalog.has_schema(name) {
             return match schema.if_not_exists {
                 true => Ok(()),
-                false => Err(Error::sql(format!("there is already a schema \"{name}\""))),
+                false => Err(Error::sql(format!("there is already a schema \"{name}\""))
+                    .with_sqlstate(SqlState::DUPLICATE_SCHEMA)),
             };
         }
         let known = Record::name_of_schema(name);
@@ -111,4 +112,5 @@ fn check_free(schema: &str) -> Result<()> {
 
 fn no_schema(name: &str) -> Error {
     Error::sql(format!("there is no schema \"{name}\": CREATE SCHEMA makes one"))
+        .with_sqlstate(SqlState::NO_SCHEMA)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::FusedIterator;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec;
 
 use alluvium_sql::stack;
@@ -46,6 +47,8 @@ struct Pulled {
     /// The levels of the statement.
     depth: usize,
     located: Option<Box<dyn Fn(Error) -> Error + Send>>,
+    /// Is set when they fail: their transaction is aborted then.
+    aborter: Option<Arc<AtomicBool>>,
 }
 
 enum Source {
@@ -116,6 +119,14 @@ impl Rows {
         self
     }
 
+    /// The same rows; if those fail that are not computed yet, `aborter` is set.
+    pub(crate) fn aborting(mut self, aborter: Option<Arc<AtomicBool>>) -> Self {
+        if let Some(pulled) = &mut self.pulled {
+            pulled.aborter = aborter;
+        }
+        self
+    }
+
     /// Their columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -170,7 +181,14 @@ impl fmt::Debug for Rows {
 impl Pulled {
     fn new(source: Source, poison: &Arc<Poison>, depth: usize) -> Box<Self> {
         let (source, poison) = (Some(source), poison.clone());
-        Box::new(Self { source, poison, limits: Limits::current(), depth, located: None })
+        Box::new(Self {
+            source,
+            poison,
+            limits: Limits::current(),
+            depth,
+            located: None,
+            aborter: None,
+        })
     }
 
     fn pull(&mut self) -> Result<Option<RecordBatch>> {
@@ -187,6 +205,9 @@ impl Pulled {
                     .unwrap_or_else(|| located.iter().fold(error, |error, located| located(error))),
             })
         });
+        if let (Err(_), Some(aborter)) = (&pulled, &self.aborter) {
+            aborter.store(true, Ordering::Relaxed);
+        }
         if !matches!(pulled, Ok(Some(_))) {
             self.end();
         }

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast;
 use super::{Outcome, Session};
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::file_access::Purpose;
 use crate::interrupt;
 use crate::query::Execution;
@@ -39,7 +39,10 @@ impl Session {
         options: &[Setting],
     ) -> Result<Outcome> {
         let entry = self.instance().definitions.catalog.entries().get(table).cloned();
-        let entry = entry.ok_or_else(|| Error::sql(format!("there is no table \"{table}\"")))?;
+        let entry = entry.ok_or_else(|| {
+            Error::sql(format!("there is no table \"{table}\""))
+                .with_sqlstate(SqlState::NO_RELATION)
+        })?;
         entry.as_table()?;
         let columns = columns_of(&entry, columns)?;
         let origin = self.origin(path, options)?;

@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::logical_expr::LogicalPlan;
 
-use super::{Outcome, Session, depth, describe, located_by, one_statement};
+use super::{Outcome, Session, depth, describe, located_by};
 use crate::catalog::{Entries, FileScope, Scope};
 use crate::definitions::Definitions;
 use crate::error::{Error, Result};
@@ -48,14 +48,16 @@ impl Session {
         &mut self,
         sql: &str,
     ) -> Result<(Statement, Option<Qualified>, Description)> {
-        self.within_limits(|session| session.described_text_within_limits(sql))
+        let statement = self.parsed(sql)?;
+        self.in_block(Some(&statement.kind), |session| {
+            session.within_limits(|session| session.described_statement(statement.clone()))
+        })
     }
 
-    fn described_text_within_limits(
+    fn described_statement(
         &mut self,
-        sql: &str,
+        statement: Statement,
     ) -> Result<(Statement, Option<Qualified>, Description)> {
-        let statement = one_statement(sql)?;
         let entries = self.instance().definitions.catalog.entries();
         let Some(qualified) = self.qualified(&statement)? else {
             self.authorize(&statement).map_err(|error| error.at(statement.position))?;
@@ -184,8 +186,13 @@ impl Session {
             | StatementKind::Reset { .. }
             | StatementKind::DiscardAll
             | StatementKind::Begin(_)
-            | StatementKind::Commit
-            | StatementKind::Rollback => Ok(Description { parameters: Vec::new(), columns: None }),
+            | StatementKind::Commit { .. }
+            | StatementKind::Rollback { .. }
+            | StatementKind::Savepoint(_)
+            | StatementKind::RollbackTo(_)
+            | StatementKind::Release(_) => {
+                Ok(Description { parameters: Vec::new(), columns: None })
+            }
         }
     }
 

@@ -3,10 +3,11 @@
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
 //! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`],
 //! and INSERT, UPDATE and DELETE are in
-//! [`write`](mod@write), with [`conflicts`]. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
+//! [`write`](mod@write), with [`conflicts`]. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
 //! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
 //! run many times.
 
+mod block;
 mod conflicts;
 mod copy;
 mod create_as;
@@ -27,13 +28,13 @@ use alluvium_sql::name;
 use alluvium_sql::planner::{bind, check_parameters, check_values};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{
-    self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, TransactionModes,
-    files,
+    self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, files,
 };
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
+use self::block::Block;
 use self::settings::SessionSettings;
 pub(crate) use describe::written;
 pub use description::Description;
@@ -45,7 +46,7 @@ use crate::catalog::{Catalog, Entries, FileScope};
 use crate::definitions::Definitions;
 use crate::definitions::alter::Parts;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
@@ -62,10 +63,12 @@ use crate::worker::Durable;
 /// query sees everything that any client committed before the query began, and waits until that is complete. Inside
 /// a transaction, tables show that state with the transaction's own writes, materialized views that state.
 ///
-/// A statement that fails leaves nothing, and leaves an open transaction as it was.
+/// A statement that fails leaves nothing, and leaves an open transaction as it was, unless the session
+/// [aborts it](Session::set_aborts_on_error).
 pub struct Session {
     engine: Engine,
     transaction: Option<Transaction>,
+    block: Block,
     base: PathBuf,
     awaits_sources: bool,
     reads_stale: bool,
@@ -85,6 +88,7 @@ impl Session {
         Self {
             engine,
             transaction: None,
+            block: Block::default(),
             base,
             awaits_sources: false,
             reads_stale: false,
@@ -127,19 +131,29 @@ impl Session {
         self.key = Some(key.into());
     }
 
-    /// Whether a transaction is open.
+    /// Whether a transaction is open, even if it [has been aborted](Session::is_aborted).
     pub fn in_transaction(&self) -> bool {
-        self.transaction.is_some()
+        self.transaction.is_some() || self.is_aborted()
     }
 
     /// Executes statements, one after the other; stops at the first error. The rows of each are computed before the next one
     /// runs, and count meanwhile as memory that queries take; [`Session::run`] leaves them to be pulled.
     pub fn execute(&mut self, sql: &str) -> Result<Vec<Outcome>> {
         if let Some(ran) = self.run_before_parsing(sql, &[]) {
-            return Ok(vec![ran?.complete()?]);
+            return Ok(vec![self.complete(ran?)?]);
         }
         let statements = alluvium_sql::statement::parse(sql);
-        statements.map(|statement| self.run(&statement?)?.complete()).collect()
+        let run = |statement: alluvium_sql::error::Result<Statement>| {
+            let statement = statement.inspect_err(|_| self.abort())?;
+            let outcome = self.run(&statement)?;
+            self.complete(outcome)
+        };
+        statements.map(run).collect()
+    }
+
+    /// The outcome, with all of its rows computed.
+    fn complete(&mut self, outcome: Outcome) -> Result<Outcome> {
+        outcome.complete().inspect_err(|_| self.abort())
     }
 
     /// Executes one statement with values for its parameters: the first for `$1`, and so on, each of a type
@@ -147,8 +161,16 @@ impl Session {
     pub fn execute_with(&mut self, sql: &str, parameters: &[ScalarValue]) -> Result<Outcome> {
         match self.run_before_parsing(sql, parameters) {
             Some(ran) => ran,
-            None => self.run_with(&one_statement(sql)?, parameters),
+            None => {
+                let statement = self.parsed(sql)?;
+                self.run_with(&statement, parameters)
+            }
         }
+    }
+
+    /// The statement of a text that has one.
+    fn parsed(&mut self, sql: &str) -> Result<Statement> {
+        one_statement(sql).inspect_err(|_| self.abort())
     }
 
     /// Executes one statement.
@@ -162,6 +184,14 @@ impl Session {
         statement: &Statement,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
+        self.in_block(Some(&statement.kind), |session| session.run_in_block(statement, parameters))
+    }
+
+    fn run_in_block(
+        &mut self,
+        statement: &Statement,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
         let Some(qualified) = self.qualified(statement)? else {
             return self.perform(Execution { statement, values: parameters, own: None }, true);
         };
@@ -171,18 +201,19 @@ impl Session {
     }
 
     /// Runs a text that is not parsed yet from the plan that is kept of its shape; `None` if none is, or if the session has to
-    /// look at the statement: for its rights, its search path, or transactions that only read.
+    /// look at the statement: for its rights, its search path, or transactions that only read or have been aborted.
     fn run_before_parsing(
         &mut self,
         sql: &str,
         parameters: &[ScalarValue],
     ) -> Option<Result<Outcome>> {
-        if self.rights.is_some() || self.settings.concern_statements() {
+        if self.rights.is_some() || self.settings.concern_statements() || self.is_aborted() {
             return None;
         }
         let shape = shape_before_parsing(sql)?;
         check_values(parameters).ok()?;
-        self.within_limits(|session| session.run_shape(sql, &shape, parameters)).transpose()
+        let ran = self.within_limits(|session| session.run_shape(sql, &shape, parameters));
+        ran.inspect_err(|_| self.abort()).transpose()
     }
 
     fn run_shape(
@@ -422,8 +453,11 @@ impl Session {
                 Ok(Outcome::Done)
             }
             StatementKind::Begin(modes) => self.begin(*modes),
-            StatementKind::Commit => self.commit(),
-            StatementKind::Rollback => self.rollback(),
+            StatementKind::Commit { and_chain } => self.commit(*and_chain),
+            StatementKind::Rollback { and_chain } => self.rollback(*and_chain),
+            StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
+            StatementKind::RollbackTo(savepoint) => self.roll_back_to(savepoint),
+            StatementKind::Release(savepoint) => self.release(savepoint),
             StatementKind::Query(query) => Ok(Outcome::Rows(self.answer(execution, query)?)),
             StatementKind::ShowTables => {
                 describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())
@@ -466,15 +500,6 @@ impl Session {
         located(self.instance(), self.paths(), reading, (statement, parameters), error)
     }
 
-    fn begin(&mut self, modes: TransactionModes) -> Result<Outcome> {
-        if self.transaction.is_some() {
-            return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first"));
-        }
-        self.transaction = Some(self.begin_transaction()?);
-        self.apply(modes);
-        Ok(Outcome::Done)
-    }
-
     /// A transaction with the key that was set for it.
     fn begin_transaction(&mut self) -> Result<Transaction> {
         let mut transaction = match self.settings.lock_timeout() {
@@ -490,24 +515,11 @@ impl Session {
     fn begin_within(&self, timeout: Duration) -> Result<Transaction> {
         let begun = interrupt::limited(Some(Instant::now() + timeout), || self.engine.begin());
         begun.map_err(|error| match error {
-            Error::TimedOut if interrupt::reached().is_none() => Error::data(format!(
+            Error::TimedOut if interrupt::reached().is_none() => Error::conflict(Conflict::Locked, format!(
                 "another transaction has been writing for longer than lock_timeout allows, {timeout:?}; run the statement again"
             )),
             error => error,
         })
-    }
-
-    fn commit(&mut self) -> Result<Outcome> {
-        let transaction = self.transaction.take().ok_or_else(|| no_transaction("COMMIT"))?;
-        let committed = transaction.commit();
-        self.settings.end_transaction(committed.is_ok());
-        committed.map(|_| Outcome::Done)
-    }
-
-    fn rollback(&mut self) -> Result<Outcome> {
-        self.transaction.take().ok_or_else(|| no_transaction("ROLLBACK"))?;
-        self.settings.end_transaction(false);
-        Ok(Outcome::Done)
     }
 
     /// Definitions take effect at once, for everybody.
@@ -516,7 +528,8 @@ impl Session {
             None => Ok(()),
             Some(_) => Err(Error::sql(format!(
                 "{statement} inside a transaction is not supported; COMMIT first"
-            ))),
+            ))
+            .with_sqlstate(SqlState::ACTIVE_TRANSACTION)),
         }
     }
 
@@ -582,6 +595,7 @@ impl Session {
         statement: impl FnOnce() -> Option<Statement>,
     ) -> Result<Rows> {
         let rows = Rows::of(running, &self.instance().poison, depth)?.with_written_names();
+        let rows = rows.aborting(self.aborter());
         Ok(rows.located(|| {
             let (engine, base) = (self.engine.clone(), self.base.clone());
             let access = self.file_access.clone();
@@ -747,8 +761,4 @@ fn one_statement(sql: &str) -> Result<Statement> {
 /// Whether an error could have a place in a statement, and has none.
 fn has_no_place(error: &Error) -> bool {
     matches!(error, Error::Sql { position: None, .. } | Error::Data { position: None, .. })
-}
-
-fn no_transaction(statement: &str) -> Error {
-    Error::sql(format!("{statement} without BEGIN: no transaction is open"))
 }

@@ -10,6 +10,8 @@ use crate::subscription::Subscription;
 pub enum Outcome {
     /// A definition was made or dropped, or a transaction was begun or ended.
     Done,
+    /// `COMMIT` of a transaction that an error [had aborted](crate::Session::set_aborts_on_error) rolled it back.
+    RolledBack,
     /// Rows were inserted, updated or deleted.
     Changed {
         /// How many: of an UPDATE, the rows that were updated.

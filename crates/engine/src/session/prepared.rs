@@ -81,6 +81,12 @@ impl Session {
         prepared: &Prepared,
         values: &[ScalarValue],
     ) -> Result<Outcome> {
+        self.in_block(Some(&prepared.statement.kind), |session| {
+            session.execute_in_block(prepared, values)
+        })
+    }
+
+    fn execute_in_block(&mut self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
         let Prepared { statement, description, plan, .. } = prepared;
         let (wanted, given) = (description.parameters.len(), values.len());
         if wanted != given {

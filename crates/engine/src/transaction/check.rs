@@ -6,7 +6,7 @@ use arrow::buffer::ScalarBuffer;
 use arrow::compute::filter_record_batch;
 
 use crate::catalog::Entry;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 
 /// The rows with the table's own schema, or why they cannot be in it: the number of their columns, a column's type, a
 /// NULL in a NOT NULL column. A table holds one NaN, the one without a sign.
@@ -29,7 +29,8 @@ pub(super) fn check(table: &Entry, columns: &[ArrayRef]) -> Result<RecordBatch> 
         if !field.is_nullable() && column.logical_null_count() > 0 {
             return Err(Error::data(format!(
                 "NULL is not allowed in column \"{name}\" of \"{table_name}\""
-            )));
+            ))
+            .with_sqlstate(SqlState::NOT_NULL));
         }
     }
     let columns = columns.iter().map(one_nan).collect::<std::result::Result<_, _>>()?;

@@ -8,12 +8,14 @@
 pub(crate) mod change;
 mod check;
 mod counted;
+mod isolation;
 mod key;
 pub(crate) mod late;
 mod new_keys;
 mod overlay;
 mod reads;
 pub(crate) mod rows;
+mod savepoint;
 mod staged;
 mod validation;
 mod version;
@@ -30,9 +32,11 @@ use arrow::array::RecordBatch;
 use parking_lot::Mutex;
 
 pub(crate) use counted::bytes_of;
+pub(crate) use isolation::Isolation;
 pub(crate) use key::KeyColumns;
 pub(crate) use overlay::Overlay;
 pub(crate) use reads::Noted;
+pub(crate) use savepoint::Mark;
 pub(crate) use staged::{Staged, Staging};
 
 use self::change::TableChange;

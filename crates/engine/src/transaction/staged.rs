@@ -20,13 +20,15 @@ pub(crate) struct Staged {
     bytes: usize,
     /// What rows had to have to be in time when a statement first changed some, if one has.
     in_time: Option<Option<Bounds>>,
+    /// The number of their rows.
+    rows: u64,
     context: StateContext,
 }
 
 impl Staged {
     pub(super) fn new(context: &StateContext) -> Self {
         let context = context.clone();
-        Self { changes: Vec::new(), in_files: 0, bytes: 0, in_time: None, context }
+        Self { changes: Vec::new(), in_files: 0, bytes: 0, in_time: None, rows: 0, context }
     }
 
     /// Adds a change; on an error nothing is added.
@@ -37,6 +39,7 @@ impl Staged {
         let bytes = change.count(self.context.budget());
         self.add(|staged| {
             staged.bytes += bytes;
+            staged.rows += change.len() as u64;
             staged.changes.push(change);
         })
     }
@@ -49,6 +52,7 @@ impl Staged {
                     staged.in_files += other.in_files;
                 }
                 staged.bytes += other.bytes;
+                staged.rows += other.rows;
                 staged.changes.append(&mut other.changes);
             }
         })
@@ -56,12 +60,13 @@ impl Staged {
 
     /// Lets `add` add changes at the end, and removes them again if they cannot be spilled.
     fn add(&mut self, add: impl FnOnce(&mut Self)) -> Result<()> {
-        let (changes, in_files, bytes) = (self.changes.len(), self.in_files, self.bytes);
+        let (changes, in_files) = (self.changes.len(), self.in_files);
+        let (bytes, rows) = (self.bytes, self.rows);
         add(self);
         let spilled = self.spill();
         if spilled.is_err() {
             self.changes.truncate(changes);
-            (self.in_files, self.bytes) = (in_files, bytes);
+            (self.in_files, self.bytes, self.rows) = (in_files, bytes, rows);
         }
         spilled
     }
@@ -91,8 +96,22 @@ impl Staged {
     }
 
     /// The number of rows.
-    fn rows(&self) -> u64 {
-        self.changes.iter().map(|change| change.len() as u64).sum()
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Removes all changes behind the first `rows` rows, with which a change ends. Changes that went to a file since they were
+    /// counted are there in parts, of which none is of two changes.
+    pub(super) fn truncate(&mut self, rows: u64) {
+        while self.rows > rows
+            && let Some(change) = self.changes.pop()
+        {
+            self.rows -= change.len() as u64;
+            if self.changes.len() >= self.in_files {
+                self.bytes = self.bytes.saturating_sub(change.rows().bytes());
+            }
+        }
+        self.in_files = self.in_files.min(self.changes.len());
     }
 
     /// Moves the changes in memory to a file if they take too much; on an error all stay where they are.

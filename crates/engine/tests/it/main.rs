@@ -4,6 +4,7 @@ mod alter;
 mod authorizer;
 mod bank;
 mod checkpoints;
+mod client_transactions;
 mod copy;
 mod create_as;
 mod dealt;

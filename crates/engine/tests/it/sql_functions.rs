@@ -8,7 +8,7 @@ use crate::support::{query, settled};
 /// The error of a statement, behind its position.
 fn position(engine: &Engine, sql: &str) -> String {
     match engine.execute(sql) {
-        Err(Error::Sql { message, position }) => {
+        Err(Error::Sql { message, position, .. }) => {
             let at = position.map_or(String::new(), |at| format!("{}:{} ", at.line, at.column));
             format!("{at}{message}")
         }

@@ -175,7 +175,7 @@ impl Trial {
     pub(crate) fn follow(&mut self, statement: &Statement) {
         match statement.kind {
             StatementKind::Begin(_) => self.open += 1,
-            StatementKind::Commit | StatementKind::Rollback => self.open -= 1,
+            StatementKind::Commit { .. } | StatementKind::Rollback { .. } => self.open -= 1,
             _ => {}
         }
         let result = match &statement.kind {
@@ -229,8 +229,13 @@ impl Trial {
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
             | StatementKind::Begin(_)
-            | StatementKind::Commit
-            | StatementKind::Rollback => self.with_sqlite(|sqlite| sqlite.execute(&statement.text)),
+            | StatementKind::Commit { .. }
+            | StatementKind::Savepoint(_)
+            | StatementKind::RollbackTo(_)
+            | StatementKind::Release(_)
+            | StatementKind::Rollback { .. } => {
+                self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
+            }
             StatementKind::DeclareView(_)
             | StatementKind::Lateness(_)
             | StatementKind::CreateSchema(_)

@@ -9,7 +9,7 @@ use super::defaults::{is_default, of_column};
 use super::query::select;
 use super::target::Target;
 use super::{PlannedWrite, conflict, returning};
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Position, Result, SqlState};
 use crate::planner::context::Scope;
 use crate::planner::repeated_names;
 use crate::syntax::replaces;
@@ -58,7 +58,8 @@ fn named(insert: &ast::Insert, target: &Target) -> Result<Vec<usize>> {
             true => Ok(column),
             false => {
                 let message = format!("column \"{}\" appears twice", target.columns[column]);
-                Err(Error::new(message, Position::of(name)))
+                let error = Error::new(message, Position::of(name));
+                Err(error.with_sqlstate(SqlState::DUPLICATE_COLUMN))
             }
         }
     });

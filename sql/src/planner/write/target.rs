@@ -6,7 +6,7 @@ use sqlparser::ast::{self, ObjectName};
 
 use super::defaults::Defaults;
 use crate::catalog::{KEEPING, Relation};
-use crate::error::{Error, Position, Result, no_column};
+use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::planner::context::{Context, Scope, no_relation};
 use crate::planner::extent::Extent;
@@ -50,7 +50,8 @@ impl Target {
             Some(_) => Err(Error::new(
                 format!("\"{name}\" is not a table: only tables can be changed"),
                 position,
-            )),
+            )
+            .with_sqlstate(SqlState::WRONG_KIND)),
             None => Err(no_relation(&name, scope.catalog).at(Some(position))),
         }
     }

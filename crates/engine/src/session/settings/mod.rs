@@ -18,6 +18,7 @@ use alluvium_sql::name::SCHEMA;
 use alluvium_sql::statement::Lasts;
 
 use self::table::Setting;
+use crate::transaction::Isolation;
 
 /// Values that are not the defaults, by the names of their settings.
 type Values = BTreeMap<&'static str, String>;
@@ -32,9 +33,16 @@ pub(super) struct SessionSettings {
 }
 
 /// What the settings become with the end of a transaction.
+#[derive(Clone)]
 struct Around {
     rolled_back: Values,
     committed: Values,
+}
+
+/// What was set at a savepoint.
+pub(super) struct SettingsMark {
+    values: Values,
+    around: Option<Around>,
 }
 
 /// What the values mean.
@@ -50,6 +58,8 @@ struct Effects {
     statement_timeout: Option<Duration>,
     /// How long a statement waits for other writers.
     lock_timeout: Option<Duration>,
+    /// That of the open transaction, or of the next one.
+    isolation: Isolation,
 }
 
 impl SessionSettings {
@@ -122,6 +132,17 @@ impl SessionSettings {
         }
     }
 
+    /// What is set by now, in an open transaction.
+    pub(super) fn mark(&self) -> SettingsMark {
+        SettingsMark { values: self.values.clone(), around: self.around.clone() }
+    }
+
+    /// What was set at a savepoint is set again.
+    pub(super) fn return_to(&mut self, mark: &SettingsMark) {
+        (self.values, self.around) = (mark.values.clone(), mark.around.clone());
+        self.take_effect();
+    }
+
     /// When a statement that begins now is to end.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.effects.statement_timeout.map(|timeout| Instant::now() + timeout)
@@ -130,6 +151,12 @@ impl SessionSettings {
     /// How long a statement waits for other writers.
     pub(super) fn lock_timeout(&self) -> Option<Duration> {
         self.effects.lock_timeout
+    }
+
+    /// The isolation level of the open transaction, or of the next one.
+    #[cfg_attr(not(test), expect(dead_code, reason = "all transactions are serializable"))]
+    pub(super) fn isolation(&self) -> Isolation {
+        self.effects.isolation
     }
 
     fn take_effect(&mut self) {
@@ -141,6 +168,32 @@ impl SessionSettings {
             search_path: (schemas != [SCHEMA]).then_some(schemas),
             statement_timeout: value::duration(self.value(&table::STATEMENT_TIMEOUT)),
             lock_timeout: value::duration(self.value(&table::LOCK_TIMEOUT)),
+            isolation: Isolation::named(self.value(&table::TRANSACTION_ISOLATION)),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_isolation_level_is_that_of_the_transaction_or_the_default() {
+        let mut settings = SessionSettings::default();
+        assert_eq!(settings.isolation(), Isolation::Serializable);
+        let level = |name: &str| Some(name.to_owned());
+        let default = &table::DEFAULT_ISOLATION;
+        settings.set(default, level("read uncommitted"), Lasts::Session, false);
+        assert_eq!(settings.isolation(), Isolation::ReadCommitted);
+        let of_transaction = &table::TRANSACTION_ISOLATION;
+        settings.set(of_transaction, level("repeatable read"), Lasts::Transaction, true);
+        assert_eq!(settings.isolation(), Isolation::RepeatableRead);
+        let mark = settings.mark();
+        settings.set(of_transaction, level("serializable"), Lasts::Transaction, true);
+        assert_eq!(settings.isolation(), Isolation::Serializable);
+        settings.return_to(&mark);
+        assert_eq!(settings.isolation(), Isolation::RepeatableRead);
+        settings.end_transaction(true);
+        assert_eq!(settings.isolation(), Isolation::ReadCommitted);
     }
 }

@@ -5,7 +5,7 @@ use alluvium_sql::statement::{Lasts, SetSettings, SettingValue, StatementKind, T
 
 use super::table::{self, SETTINGS, Setting};
 use super::value;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::session::{Outcome, Session, describe};
 
 impl Session {
@@ -110,9 +110,16 @@ impl Session {
             let value = if only { value::ON } else { "off" };
             self.put(&table::TRANSACTION_READ_ONLY, Some(value.to_owned()), Lasts::Transaction);
         }
-        if let (Some(level), Some(setting)) = (modes.isolation, Setting::find(table::ISOLATION)) {
+        if let Some(level) = modes.isolation {
+            let setting = &table::TRANSACTION_ISOLATION;
             self.put(setting, Some(level.to_owned()), Lasts::Transaction);
         }
+    }
+
+    /// The modes of the open transaction.
+    pub(in crate::session) fn modes(&self) -> TransactionModes {
+        let isolation = table::level(self.settings.value(&table::TRANSACTION_ISOLATION));
+        TransactionModes { isolation, read_only: Some(self.settings.effects.is_read_only) }
     }
 
     /// Fails if a statement writes and the session only reads.
@@ -124,7 +131,8 @@ impl Session {
         };
         match writes(statement) {
             Some(what) if is_read_only && !self.is_redoing => {
-                Err(Error::sql(format!("{what} in a transaction that is READ ONLY")))
+                Err(Error::sql(format!("{what} in a transaction that is READ ONLY"))
+                    .with_sqlstate(SqlState::READ_ONLY))
             }
             _ => Ok(()),
         }
@@ -158,7 +166,10 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
 }
 
 fn find(name: &str) -> Result<&'static Setting> {
-    let unknown = || Error::sql(format!("there is no setting \"{name}\"; SHOW ALL lists them"));
+    let unknown = || {
+        Error::sql(format!("there is no setting \"{name}\"; SHOW ALL lists them"))
+            .with_sqlstate(SqlState::NO_OBJECT)
+    };
     Setting::find(name).ok_or_else(unknown)
 }
 

@@ -18,8 +18,12 @@ pub(super) const READ_ONLY: &str = "transaction_read_only";
 pub(super) const ISOLATION: &str = "transaction_isolation";
 
 /// The isolation levels of the standard.
-const LEVELS: Values =
-    Values::OneOf(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
+const LEVELS: [&str; 4] = ["serializable", "repeatable read", "read committed", "read uncommitted"];
+
+/// The isolation level that has this name.
+pub(super) fn level(name: &str) -> Option<&'static str> {
+    LEVELS.into_iter().find(|level| *level == name)
+}
 
 /// Makes a setting.
 const fn setting(
@@ -34,7 +38,7 @@ const fn setting(
 pub(super) static DEFAULT_ISOLATION: Setting = setting(
     "default_transaction_isolation",
     "serializable",
-    LEVELS,
+    Values::OneOf(&LEVELS),
     "The isolation level that transactions ask for. All are strictly serializable.",
 );
 
@@ -50,6 +54,13 @@ pub(super) static TRANSACTION_READ_ONLY: Setting = setting(
     "off",
     Values::Boolean,
     "Whether the open transaction only reads. Lasts until its end.",
+);
+
+pub(super) static TRANSACTION_ISOLATION: Setting = setting(
+    ISOLATION,
+    "serializable",
+    Values::OneOf(&LEVELS),
+    "The isolation level that the open transaction asks for. All are strictly serializable. Lasts until its end.",
 );
 
 pub(super) static LOCK_TIMEOUT: Setting = setting(
@@ -214,12 +225,7 @@ pub(super) static SETTINGS: &[&Setting] = &[
         ),
         "The time zone of the session: UTC.",
     ),
-    &setting(
-        ISOLATION,
-        "serializable",
-        LEVELS,
-        "The isolation level that the open transaction asks for. All are strictly serializable. Lasts until its end.",
-    ),
+    &TRANSACTION_ISOLATION,
     &TRANSACTION_READ_ONLY,
     &setting(
         "transaction_timeout",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use alluvium_sql::name;
 
 use super::table::Setting;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 
 /// How a setting shows that it is on.
 pub(super) const ON: &str = "on";
@@ -46,6 +46,7 @@ impl Values {
         let name = setting.name;
         let wrong = |what: &str| {
             Error::sql(format!("the setting \"{name}\" takes {what}, not \"{value}\""))
+                .with_sqlstate(SqlState::INVALID_VALUE)
         };
         let given = value.trim();
         match self {
@@ -102,6 +103,7 @@ impl Values {
 fn refused(setting: &Setting, value: &str, why: &str) -> Error {
     let name = setting.name;
     Error::sql(format!("the setting \"{name}\" cannot be \"{value}\": {why}"))
+        .with_sqlstate(SqlState::INVALID_VALUE)
 }
 
 /// Postgres's spellings: on, off, 1, 0, and beginnings of true, false, yes and no.

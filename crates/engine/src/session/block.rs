@@ -1,0 +1,199 @@
+//! Transaction blocks: BEGIN, COMMIT, ROLLBACK, savepoints, and transactions that have failed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alluvium_sql::statement::{SavepointName, StatementKind, TransactionModes};
+
+use super::settings::SettingsMark;
+use super::{Outcome, Session};
+use crate::error::{Error, Result, SqlState};
+use crate::transaction::Mark;
+
+/// What a session knows of its open transaction block, beside the transaction itself.
+#[derive(Default)]
+pub(super) struct Block {
+    /// Whether a statement that fails aborts the block.
+    aborts: bool,
+    /// Whether one has; rows that are pulled later share it. `None` unless blocks can abort and one is open.
+    is_aborted: Option<Arc<AtomicBool>>,
+    /// In the order they were made.
+    savepoints: Vec<Savepoint>,
+}
+
+struct Savepoint {
+    name: String,
+    mark: Mark,
+    settings: SettingsMark,
+}
+
+impl Block {
+    /// The block has ended.
+    pub(super) fn end(&mut self) {
+        (self.is_aborted, self.savepoints) = (None, Vec::new());
+    }
+
+    /// Whether only ROLLBACK helps.
+    pub(super) fn is_aborted(&self) -> bool {
+        self.is_aborted.as_ref().is_some_and(|aborted| aborted.load(Ordering::Relaxed))
+    }
+
+    /// The last savepoint of this name.
+    fn find(&self, savepoint: &SavepointName) -> Result<usize> {
+        let found = self.savepoints.iter().rposition(|other| other.name == savepoint.name);
+        found.ok_or_else(|| {
+            let message = format!("there is no savepoint \"{}\"", savepoint.name);
+            Error::sql(message).with_sqlstate(SqlState::NO_SAVEPOINT).at(savepoint.position)
+        })
+    }
+}
+
+impl Session {
+    /// Says whether a statement that fails inside of BEGIN and COMMIT aborts the transaction, as it does in Postgres: then all
+    /// statements but `ROLLBACK`, `ROLLBACK TO` a savepoint, and `COMMIT` are refused, and `COMMIT` rolls back, which is
+    /// [`Outcome::RolledBack`]. At first it does not: a statement that fails leaves nothing, and its transaction as it was.
+    ///
+    /// It counts from the next `BEGIN` on. A statement fails as well if a row of its answer does when it is pulled, or if it
+    /// cannot be parsed, prepared or described. What fails outside of the session, as a protocol's message may, aborts by
+    /// [`Session::abort`].
+    pub fn set_aborts_on_error(&mut self, aborts: bool) {
+        self.block.aborts = aborts;
+    }
+
+    /// Aborts the open transaction as a statement that fails does, if the session
+    /// [lets statements do so](Session::set_aborts_on_error).
+    pub fn abort(&mut self) {
+        let Some(aborted) = &self.block.is_aborted else { return };
+        aborted.store(true, Ordering::Relaxed);
+        // Without a savepoint there is no way back: it holds nothing up any more.
+        if self.block.savepoints.is_empty() {
+            self.transaction = None;
+        }
+    }
+
+    /// Whether the open transaction [has been aborted](Session::set_aborts_on_error), and takes no statement but those that end it.
+    pub fn is_aborted(&self) -> bool {
+        self.block.is_aborted()
+    }
+
+    /// Runs a statement, or what belongs to one. If the session's transactions can be aborted it does not run in one that has been,
+    /// unless it is of a kind that does, and aborts the transaction if it fails.
+    pub(super) fn in_block<R>(
+        &mut self,
+        kind: Option<&StatementKind>,
+        act: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        if self.block.is_aborted.is_none() {
+            return act(self);
+        }
+        let helps = matches!(
+            kind,
+            Some(
+                StatementKind::Commit { .. }
+                    | StatementKind::Rollback { .. }
+                    | StatementKind::RollbackTo(_)
+            )
+        );
+        if self.is_aborted() && !helps {
+            // It may have been aborted while rows were pulled.
+            self.abort();
+            return Err(Error::sql(
+                "the transaction has been aborted by an error and takes no more statements: write ROLLBACK, or ROLLBACK TO a savepoint",
+            )
+            .with_sqlstate(SqlState::ABORTED));
+        }
+        act(self).inspect_err(|_| self.abort())
+    }
+
+    /// What aborts the open transaction when the rows of its answers fail.
+    pub(super) fn aborter(&self) -> Option<Arc<AtomicBool>> {
+        self.block.is_aborted.clone()
+    }
+
+    pub(super) fn begin(&mut self, modes: TransactionModes) -> Result<Outcome> {
+        if self.in_transaction() {
+            return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first")
+                .with_sqlstate(SqlState::ACTIVE_TRANSACTION));
+        }
+        self.transaction = Some(self.begin_transaction()?);
+        self.block.is_aborted = self.block.aborts.then(Arc::default);
+        self.apply(modes);
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn commit(&mut self, and_chain: bool) -> Result<Outcome> {
+        if self.is_aborted() {
+            self.rollback(and_chain)?;
+            return Ok(Outcome::RolledBack);
+        }
+        let transaction = self.transaction.take().ok_or_else(|| no_transaction("COMMIT"))?;
+        let modes = self.modes();
+        let committed = transaction.commit();
+        self.end_block(committed.is_ok());
+        committed?;
+        self.chain(and_chain, modes)
+    }
+
+    pub(super) fn rollback(&mut self, and_chain: bool) -> Result<Outcome> {
+        if !self.in_transaction() {
+            return Err(no_transaction("ROLLBACK"));
+        }
+        let modes = self.modes();
+        self.transaction = None;
+        self.end_block(false);
+        self.chain(and_chain, modes)
+    }
+
+    fn end_block(&mut self, is_committed: bool) {
+        self.block.end();
+        self.settings.end_transaction(is_committed);
+    }
+
+    /// Begins the next transaction, if the one that has ended says so.
+    fn chain(&mut self, and_chain: bool, modes: TransactionModes) -> Result<Outcome> {
+        match and_chain {
+            true => self.begin(modes),
+            false => Ok(Outcome::Done),
+        }
+    }
+
+    pub(super) fn savepoint(&mut self, savepoint: &SavepointName) -> Result<Outcome> {
+        let transaction = self.transaction.as_ref().ok_or_else(|| no_transaction("SAVEPOINT"))?;
+        let (mark, settings) = (transaction.mark(), self.settings.mark());
+        self.block.savepoints.push(Savepoint { name: savepoint.name.clone(), mark, settings });
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn roll_back_to(&mut self, savepoint: &SavepointName) -> Result<Outcome> {
+        let (transaction, block) = (&mut self.transaction, &mut self.block);
+        let found = match transaction {
+            Some(_) => block.find(savepoint)?,
+            // One that has been aborted without a savepoint is gone.
+            None if block.is_aborted() => block.find(savepoint)?,
+            None => return Err(no_transaction("ROLLBACK TO")),
+        };
+        block.savepoints.truncate(found + 1);
+        if let (Some(transaction), Some(savepoint)) = (transaction, block.savepoints.last()) {
+            transaction.return_to(&savepoint.mark);
+            self.settings.return_to(&savepoint.settings);
+        }
+        if let Some(aborted) = &block.is_aborted {
+            aborted.store(false, Ordering::Relaxed);
+        }
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn release(&mut self, savepoint: &SavepointName) -> Result<Outcome> {
+        if !self.in_transaction() {
+            return Err(no_transaction("RELEASE"));
+        }
+        let found = self.block.find(savepoint)?;
+        self.block.savepoints.truncate(found);
+        Ok(Outcome::Done)
+    }
+}
+
+fn no_transaction(statement: &str) -> Error {
+    Error::sql(format!("{statement} without BEGIN: no transaction is open"))
+        .with_sqlstate(SqlState::NO_TRANSACTION)
+}

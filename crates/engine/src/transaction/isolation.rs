@@ -1,0 +1,24 @@
+//! Isolation levels.
+
+/// What a transaction may see of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    /// As if transactions ran one after the other, in an order in which each comes after those that had committed when it began.
+    #[default]
+    Serializable,
+    /// All reads are of one version.
+    RepeatableRead,
+    /// Each statement reads a version; also `READ UNCOMMITTED`.
+    ReadCommitted,
+}
+
+impl Isolation {
+    /// The level of this name, as a setting has it.
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "repeatable read" => Self::RepeatableRead,
+            "read committed" | "read uncommitted" => Self::ReadCommitted,
+            _ => Self::Serializable,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Marks in a transaction, to which it can return.
+
+use std::collections::BTreeMap;
+
+use super::Transaction;
+use crate::worker::DataflowId;
+
+/// What a transaction had staged at some moment.
+pub(crate) struct Mark {
+    /// The number of changed rows of each table that had some.
+    rows: BTreeMap<DataflowId, u64>,
+    /// The number of portions that sources refused.
+    refused: usize,
+}
+
+impl Transaction {
+    /// What it has staged by now. Changes are only ever added at the end, so their number is enough.
+    pub(crate) fn mark(&self) -> Mark {
+        let rows = self.changes.iter().map(|(table, (_, staged))| (*table, staged.rows()));
+        Mark { rows: rows.collect(), refused: self.refused.len() }
+    }
+
+    /// Forgets what was staged behind a mark of its own.
+    pub(crate) fn return_to(&mut self, mark: &Mark) {
+        let overlays = self.overlays.get_mut();
+        self.changes.retain(|table, (_, staged)| {
+            let rows = mark.rows.get(table).copied().unwrap_or(0);
+            if rows < staged.rows() {
+                // It has changes that are gone.
+                overlays.remove(table);
+                staged.truncate(rows);
+            }
+            rows > 0
+        });
+        self.refused.truncate(mark.refused);
+    }
+}
