@@ -74,6 +74,10 @@ fn walk_parameters(
         StatementKind::Query(query)
         | StatementKind::ExplainSelect(query)
         | StatementKind::CreateTableAs { query, .. } => walk(query, visitor),
+        StatementKind::DeclareCursor(cursor) => walk_parameters(&cursor.query.kind, visitor),
+        StatementKind::Execute { values: Some(values), .. } => {
+            walk_parameters(&values.kind, visitor)
+        }
         StatementKind::Insert(insert) => walk(insert, visitor),
         StatementKind::Update(update) => walk(update, visitor),
         StatementKind::Delete(delete) => walk(delete, visitor),

@@ -11,7 +11,7 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
-    file, function, index, lateness, nested_types, schema, setting, transaction,
+    file, function, index, lateness, nested, nested_types, schema, setting, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -19,6 +19,9 @@ use crate::syntax;
 
 /// The kind of the statement in `tokens`; `text` is their source.
 pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKind> {
+    if let Some(kind) = nested::read(&tokens, text) {
+        return kind;
+    }
     let tokens = as_delete(nested_types::respell(asof::respell(tokens)));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {

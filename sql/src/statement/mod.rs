@@ -12,6 +12,7 @@
 //!   CREATE INDEX;
 //! - `copy` reads COPY, `file` finds the files that queries name;
 //! - `transaction` reads BEGIN, COMMIT, ROLLBACK and savepoints, `setting` SET, SHOW and RESET;
+//! - `nested` reads PREPARE, EXECUTE and cursors, whose statements are read as others are;
 //! - `unqualified` finds the names that a search path completes;
 //! - `shape` is a text without its literals, before it is parsed.
 mod alter;
@@ -26,6 +27,7 @@ mod index;
 mod json;
 mod kind;
 mod lateness;
+mod nested;
 mod nested_types;
 mod refused;
 mod room;
@@ -51,13 +53,14 @@ pub use self::function::{FunctionDefinition, Parameter};
 pub use self::index::IndexDefinition;
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
+pub use self::nested::{CursorDefinition, Steps};
 pub use self::schema::SchemaDefinition;
 pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue};
 pub use self::shape::{Literal, LiteralValue, Shape};
 pub use self::statements::{Statements, parse};
 pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
-pub use self::transaction::{SavepointName, TransactionModes};
+pub use self::transaction::TransactionModes;
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
@@ -99,6 +102,15 @@ pub struct Drop {
     pub if_exists: bool,
     /// Whether relations that depend on it, or are in it, are dropped with it.
     pub cascade: bool,
+}
+
+/// A name in a statement: of a savepoint, a cursor or a prepared statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The folded name.
+    pub name: String,
+    /// Where it stands.
+    pub position: Position,
 }
 
 /// The kind of a statement. Names are folded; positions are those of names.
@@ -149,11 +161,45 @@ pub enum StatementKind {
         and_chain: bool,
     },
     /// `SAVEPOINT name`
-    Savepoint(SavepointName),
+    Savepoint(Named),
     /// `ROLLBACK TO name`
-    RollbackTo(SavepointName),
+    RollbackTo(Named),
     /// `RELEASE name`
-    Release(SavepointName),
+    Release(Named),
+    /// `PREPARE name AS statement`
+    Prepare {
+        /// Its name.
+        name: Named,
+        /// The statement, in which parameters are cast to the types that are given for them.
+        statement: Box<Statement>,
+    },
+    /// `EXECUTE name [(value, …)]`
+    Execute {
+        /// The prepared statement.
+        name: Named,
+        /// A query of one row, of the values.
+        values: Option<Box<Statement>>,
+    },
+    /// `DEALLOCATE name`; `None` is `ALL`
+    Deallocate(Option<Named>),
+    /// `DECLARE cursor CURSOR FOR query`
+    DeclareCursor(CursorDefinition),
+    /// `FETCH steps FROM cursor`
+    Fetch {
+        /// The cursor.
+        cursor: Named,
+        /// How far it goes.
+        steps: Steps,
+    },
+    /// `MOVE steps IN cursor`
+    Move {
+        /// The cursor.
+        cursor: Named,
+        /// How far it goes.
+        steps: Steps,
+    },
+    /// `CLOSE cursor`; `None` is `ALL`
+    Close(Option<Named>),
     /// `CREATE TABLE table FROM 'path' (NAME value, …)`
     CreateTableFrom {
         /// The table.

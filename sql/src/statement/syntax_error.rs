@@ -1,7 +1,7 @@
 //! Syntax errors in our words.
 
 use alluvium_dataflow::wording::{Rewording, reworded};
-use sqlparser::parser::ParserError;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Position, SqlState};
@@ -52,6 +52,14 @@ pub(super) fn syntax_error(error: ParserError) -> Error {
         .replace(", found: EOF", ", found the end of the statement");
     Error::new(in_our_words(&message.replace(", found: ", ", found ")), position)
         .with_sqlstate(SqlState::SYNTAX)
+}
+
+/// The error where `what` is expected, and another token is found.
+pub(super) fn expected(parser: &Parser<'_>, what: &str, found: TokenWithSpan) -> Error {
+    match parser.expected::<()>(what, found) {
+        Err(error) => syntax_error(error),
+        Ok(()) => Error::new(format!("expected {what}"), None).with_sqlstate(SqlState::SYNTAX),
+    }
 }
 
 /// A message of the parser or the tokenizer in our words.

@@ -2,12 +2,12 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::Token;
 
-use super::StatementKind;
-use super::kind::fold;
-use super::syntax_error::syntax_error;
-use crate::error::{Error, Position, Result};
+use super::nested::named;
+use super::syntax_error::{expected, syntax_error};
+use super::{Named, StatementKind};
+use crate::error::Result;
 
 /// What `BEGIN` says of its transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,15 +16,6 @@ pub struct TransactionModes {
     pub isolation: Option<&'static str>,
     /// `READ ONLY` or `READ WRITE`.
     pub read_only: Option<bool>,
-}
-
-/// A savepoint that a statement names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavepointName {
-    /// Its folded name.
-    pub name: String,
-    /// Where it is named.
-    pub position: Position,
 }
 
 impl TransactionModes {
@@ -121,23 +112,10 @@ fn chain(parser: &mut Parser<'_>) -> Result<bool> {
 }
 
 /// `[SAVEPOINT] name`. A savepoint may have this word for its name.
-fn savepoint(parser: &mut Parser<'_>) -> Result<SavepointName> {
+fn savepoint(parser: &mut Parser<'_>) -> Result<Named> {
     let is_name = parser.peek_nth_token_ref(1).token == Token::EOF;
     if !is_name {
         let _ = parser.parse_keyword(Keyword::SAVEPOINT);
     }
     named(parser)
-}
-
-fn named(parser: &mut Parser<'_>) -> Result<SavepointName> {
-    let name = parser.parse_identifier().map_err(syntax_error)?;
-    let position = Position::of_span(name.span).unwrap_or(Position { line: 1, column: 1 });
-    Ok(SavepointName { name: fold(&name), position })
-}
-
-fn expected(parser: &Parser<'_>, what: &str, found: TokenWithSpan) -> Error {
-    match parser.expected::<()>(what, found) {
-        Err(error) => syntax_error(error),
-        Ok(()) => Error::new(format!("expected {what}"), None),
-    }
 }

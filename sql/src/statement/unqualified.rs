@@ -218,6 +218,8 @@ impl Names {
             | StatementKind::Subscribe { name, position }
             | StatementKind::ExplainView { name, position }
             | StatementKind::ExplainState { name, position } => self.add(name, *position, Relation),
+            StatementKind::Prepare { statement, .. } => self.of(&statement.kind),
+            StatementKind::DeclareCursor(cursor) => self.of(&cursor.query.kind),
             StatementKind::CreateSchema(_)
             | StatementKind::DropSchema(_)
             | StatementKind::DropFunction(_)
@@ -227,6 +229,11 @@ impl Names {
             | StatementKind::Savepoint(_)
             | StatementKind::RollbackTo(_)
             | StatementKind::Release(_)
+            | StatementKind::Execute { .. }
+            | StatementKind::Deallocate(_)
+            | StatementKind::Fetch { .. }
+            | StatementKind::Move { .. }
+            | StatementKind::Close(_)
             | StatementKind::Start
             | StatementKind::Checkpoint
             | StatementKind::ShowTables

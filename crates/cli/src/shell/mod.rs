@@ -395,6 +395,7 @@ impl<W: Write> Shell<W> {
                 format!("{rows} rows copied")
             }
             Outcome::Done => "done".to_string(),
+            Outcome::Moved { rows } => format!("{rows} rows passed"),
             Outcome::RolledBack => "rolled back: an error had aborted the transaction".to_string(),
         };
         match self.is_prompt {

@@ -119,6 +119,36 @@ impl Rows {
         self
     }
 
+    /// The same rows, of which `first` come before.
+    pub(crate) fn behind(mut self, first: Vec<RecordBatch>) -> Self {
+        if !first.is_empty() {
+            self.ready = first.into_iter().chain(self.ready).collect::<Vec<_>>().into_iter();
+        }
+        self
+    }
+
+    /// The same rows, without the limits of the call that has begun the query.
+    pub(crate) fn unlimited(self) -> Self {
+        self.within(Limits::default())
+    }
+
+    /// The same rows, with the limits of this call.
+    pub(crate) fn limited(self) -> Self {
+        self.within(Limits::current())
+    }
+
+    fn within(mut self, limits: Limits) -> Self {
+        if let Some(pulled) = &mut self.pulled {
+            pulled.limits = limits;
+        }
+        self
+    }
+
+    /// Counts rows of them that are collected; `None` if they are there.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.memory.as_ref().map(Held::new)
+    }
+
     /// The same rows; if those fail that are not computed yet, `aborter` is set.
     pub(crate) fn aborting(mut self, aborter: Option<Arc<AtomicBool>>) -> Self {
         if let Some(pulled) = &mut self.pulled {
@@ -134,7 +164,7 @@ impl Rows {
 
     /// All rows that are left. Meanwhile they count as memory that queries take, and it fails if there is not enough.
     pub fn into_batches(self) -> Result<Vec<RecordBatch>> {
-        let held = self.memory.as_ref().map(Held::new);
+        let held = self.held();
         let batches = self.map(|rows| {
             let rows = rows?;
             held.iter().try_for_each(|held| held.add(&rows))?;

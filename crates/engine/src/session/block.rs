@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium_sql::statement::{SavepointName, StatementKind, TransactionModes};
+use alluvium_sql::statement::{Named, StatementKind, TransactionModes};
 
 use super::settings::SettingsMark;
 use super::{Outcome, Session};
@@ -25,6 +25,8 @@ struct Savepoint {
     name: String,
     mark: Mark,
     settings: SettingsMark,
+    /// How many cursors had been declared.
+    cursors: u64,
 }
 
 impl Block {
@@ -39,7 +41,7 @@ impl Block {
     }
 
     /// The last savepoint of this name.
-    fn find(&self, savepoint: &SavepointName) -> Result<usize> {
+    fn find(&self, savepoint: &Named) -> Result<usize> {
         let found = self.savepoints.iter().rposition(|other| other.name == savepoint.name);
         found.ok_or_else(|| {
             let message = format!("there is no savepoint \"{}\"", savepoint.name);
@@ -68,6 +70,7 @@ impl Session {
         // Without a savepoint there is no way back: it holds nothing up any more.
         if self.block.savepoints.is_empty() {
             self.transaction = None;
+            self.cursors.end_transaction(false);
         }
     }
 
@@ -147,6 +150,7 @@ impl Session {
     fn end_block(&mut self, is_committed: bool) {
         self.block.end();
         self.settings.end_transaction(is_committed);
+        self.cursors.end_transaction(is_committed);
     }
 
     /// Begins the next transaction, if the one that has ended says so.
@@ -157,14 +161,15 @@ impl Session {
         }
     }
 
-    pub(super) fn savepoint(&mut self, savepoint: &SavepointName) -> Result<Outcome> {
+    pub(super) fn savepoint(&mut self, savepoint: &Named) -> Result<Outcome> {
         let transaction = self.transaction.as_ref().ok_or_else(|| no_transaction("SAVEPOINT"))?;
         let (mark, settings) = (transaction.mark(), self.settings.mark());
-        self.block.savepoints.push(Savepoint { name: savepoint.name.clone(), mark, settings });
+        let (name, cursors) = (savepoint.name.clone(), self.cursors.declared());
+        self.block.savepoints.push(Savepoint { name, mark, settings, cursors });
         Ok(Outcome::Done)
     }
 
-    pub(super) fn roll_back_to(&mut self, savepoint: &SavepointName) -> Result<Outcome> {
+    pub(super) fn roll_back_to(&mut self, savepoint: &Named) -> Result<Outcome> {
         let (transaction, block) = (&mut self.transaction, &mut self.block);
         let found = match transaction {
             Some(_) => block.find(savepoint)?,
@@ -176,6 +181,7 @@ impl Session {
         if let (Some(transaction), Some(savepoint)) = (transaction, block.savepoints.last()) {
             transaction.return_to(&savepoint.mark);
             self.settings.return_to(&savepoint.settings);
+            self.cursors.return_to(savepoint.cursors);
         }
         if let Some(aborted) = &block.is_aborted {
             aborted.store(false, Ordering::Relaxed);
@@ -183,7 +189,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn release(&mut self, savepoint: &SavepointName) -> Result<Outcome> {
+    pub(super) fn release(&mut self, savepoint: &Named) -> Result<Outcome> {
         if !self.in_transaction() {
             return Err(no_transaction("RELEASE"));
         }

@@ -164,6 +164,21 @@ impl Session {
                 entry.as_view().map_err(|error| error.at(*position))?;
                 without_parameters(text(PLAN))
             }
+            StatementKind::DeclareCursor(cursor) => {
+                let described = self.described(&cursor.query, count, entries)?;
+                Ok(Description { columns: None, ..described })
+            }
+            StatementKind::Fetch { cursor, .. } => {
+                without_parameters(self.columns_of_cursor(cursor)?)
+            }
+            StatementKind::Execute { name, values } => {
+                let columns = self.named(name)?.description().columns.clone();
+                let parameters = match values {
+                    Some(values) => self.described(values, count, entries)?.parameters,
+                    None => Vec::new(),
+                };
+                Ok(Description { parameters, columns })
+            }
             StatementKind::CreateTable(_)
             | StatementKind::CreateView(_)
             | StatementKind::DeclareView(_)
@@ -190,9 +205,11 @@ impl Session {
             | StatementKind::Rollback { .. }
             | StatementKind::Savepoint(_)
             | StatementKind::RollbackTo(_)
-            | StatementKind::Release(_) => {
-                Ok(Description { parameters: Vec::new(), columns: None })
-            }
+            | StatementKind::Release(_)
+            | StatementKind::Prepare { .. }
+            | StatementKind::Deallocate(_)
+            | StatementKind::Move { .. }
+            | StatementKind::Close(_) => Ok(Description { parameters: Vec::new(), columns: None }),
         }
     }
 

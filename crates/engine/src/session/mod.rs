@@ -5,15 +5,17 @@
 //! and INSERT, UPDATE and DELETE are in
 //! [`write`](mod@write), with [`conflicts`]. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
 //! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
-//! run many times.
+//! run many times, which SQL calls by [names](named_statements). [`cursor`] fetches the rows of a query one after the other.
 
 mod block;
 mod conflicts;
 mod copy;
 mod create_as;
+mod cursor;
 mod definition;
 mod describe;
 mod description;
+mod named_statements;
 mod outcome;
 mod prepared;
 mod rights;
@@ -35,6 +37,8 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
 
 use self::block::Block;
+use self::cursor::Cursors;
+use self::named_statements::NamedStatements;
 use self::settings::SessionSettings;
 pub(crate) use describe::written;
 pub use description::Description;
@@ -69,6 +73,8 @@ pub struct Session {
     engine: Engine,
     transaction: Option<Transaction>,
     block: Block,
+    cursors: Cursors,
+    named_statements: NamedStatements,
     base: PathBuf,
     awaits_sources: bool,
     reads_stale: bool,
@@ -89,6 +95,8 @@ impl Session {
             engine,
             transaction: None,
             block: Block::default(),
+            cursors: Cursors::default(),
+            named_statements: NamedStatements::new(),
             base,
             awaits_sources: false,
             reads_stale: false,
@@ -458,6 +466,15 @@ impl Session {
             StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
             StatementKind::RollbackTo(savepoint) => self.roll_back_to(savepoint),
             StatementKind::Release(savepoint) => self.release(savepoint),
+            StatementKind::Prepare { name, statement } => self.prepare_named(name, statement),
+            StatementKind::Execute { name, values } => {
+                self.execute_named(name, values.as_deref(), parameters)
+            }
+            StatementKind::Deallocate(name) => self.deallocate(name.as_ref()),
+            StatementKind::DeclareCursor(cursor) => self.declare_cursor(cursor, parameters),
+            StatementKind::Fetch { cursor, steps } => self.fetch(cursor, *steps),
+            StatementKind::Move { cursor, steps } => self.go(cursor, *steps),
+            StatementKind::Close(cursor) => self.close(cursor.as_ref()),
             StatementKind::Query(query) => Ok(Outcome::Rows(self.answer(execution, query)?)),
             StatementKind::ShowTables => {
                 describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())

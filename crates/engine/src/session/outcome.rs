@@ -22,6 +22,11 @@ pub enum Outcome {
     },
     /// The answer to a query, or what RETURNING says of the rows that were changed.
     Rows(Rows),
+    /// A cursor went forward.
+    Moved {
+        /// Over how many rows.
+        rows: u64,
+    },
     /// The contents and then the changes of a relation: the answer to a SUBSCRIBE.
     Subscribed(Subscription),
     /// The answer to an EXPLAIN.

@@ -72,6 +72,15 @@ impl Session {
         Ok(Prepared { statement, qualified, description, plan })
     }
 
+    /// As [`Session::prepare`], of a statement whose names are complete.
+    pub(super) fn prepare_statement(&mut self, statement: &Statement) -> Result<Prepared> {
+        let entries = self.instance().definitions.catalog.entries();
+        self.authorize(statement)?;
+        let description = self.describe_statement(statement, &entries)?;
+        let plan = OwnPlan::new(description.columns.clone(), &entries);
+        Ok(Prepared { statement: statement.clone(), qualified: None, description, plan })
+    }
+
     /// Runs a prepared statement with a value for each of its parameters, as [`Session::execute_with`] does.
     ///
     /// Fails if the statement returns other columns than it did when it was prepared, because of definitions since: prepare it
@@ -86,7 +95,11 @@ impl Session {
         })
     }
 
-    fn execute_in_block(&mut self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
+    pub(super) fn execute_in_block(
+        &mut self,
+        prepared: &Prepared,
+        values: &[ScalarValue],
+    ) -> Result<Outcome> {
         let Prepared { statement, description, plan, .. } = prepared;
         let (wanted, given) = (description.parameters.len(), values.len());
         if wanted != given {

@@ -4,6 +4,8 @@ use alluvium::{Engine, Error, Outcome, Session, SqlState};
 
 use crate::support::{engine_with, lines};
 
+mod cursors;
+mod prepared;
 mod savepoints;
 
 const TABLES: &str = "

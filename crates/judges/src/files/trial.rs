@@ -237,6 +237,13 @@ impl Trial {
                 self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
             }
             StatementKind::DeclareView(_)
+            | StatementKind::Prepare { .. }
+            | StatementKind::Execute { .. }
+            | StatementKind::Deallocate(_)
+            | StatementKind::DeclareCursor(_)
+            | StatementKind::Fetch { .. }
+            | StatementKind::Move { .. }
+            | StatementKind::Close(_)
             | StatementKind::Lateness(_)
             | StatementKind::CreateSchema(_)
             | StatementKind::CreateFunction(_)

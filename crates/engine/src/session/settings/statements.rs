@@ -99,6 +99,8 @@ impl Session {
     pub(in crate::session) fn discard_all(&mut self) -> Result<Outcome> {
         self.outside("DISCARD ALL")?;
         self.settings.reset(false);
+        self.named_statements.clear();
+        self.cursors.close_all();
         Ok(Outcome::Done)
     }
 
