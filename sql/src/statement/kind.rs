@@ -10,8 +10,8 @@ use super::refused::{first_meant, is_refused, refusal};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy, declared,
-    file, function, index, lateness, nested, nested_types, schema, setting, transaction,
+    Drop, IfTaken, Statement, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy,
+    declared, file, function, index, lateness, nested, nested_types, schema, setting, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -22,29 +22,12 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
     if let Some(kind) = nested::read(&tokens, text) {
         return kind;
     }
-    let tokens = as_delete(nested_types::respell(asof::respell(tokens)));
+    let tokens = nested_types::respell(asof::respell(tokens));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
         true => error.at(dialect.reached()),
         false => lonely_bracket(&tokens).unwrap_or(error),
     })
-}
-
-/// `TRUNCATE [TABLE] t` as `DELETE FROM t`.
-fn as_delete(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is = |token: Option<&TokenWithSpan>, keyword| {
-        token.is_some_and(|token| {
-            matches!(&token.token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
-        })
-    };
-    let is_table = is(tokens.get(1), Keyword::TABLE);
-    if !is(tokens.first(), Keyword::TRUNCATE) || tokens.len() != 2 + usize::from(is_table) {
-        return tokens;
-    }
-    let span = tokens[0].span;
-    let delete = [Token::make_keyword("DELETE"), Token::make_keyword("FROM")];
-    tokens.splice(..1 + usize::from(is_table), delete.map(|token| TokenWithSpan { token, span }));
-    tokens
 }
 
 fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<StatementKind> {
@@ -332,29 +315,49 @@ fn sort(
             temporary: false,
             table: None,
         } => {
-            let [name] = names.as_slice() else {
-                return Err(Error::not_supported(
-                    "dropping several relations in one statement",
-                    start,
-                ));
-            };
-            let (name, position) = match object_type {
-                ObjectType::Schema => schema::schema_name(name)?,
-                _ => relation_name(name)?,
-            };
-            let drop = Drop { name, position, if_exists, cascade };
-            match object_type {
-                ObjectType::Schema => Ok(StatementKind::DropSchema(drop)),
-                ObjectType::Table => Ok(StatementKind::DropTable(drop)),
-                ObjectType::Index => Ok(StatementKind::DropIndex(drop)),
-                ObjectType::View | ObjectType::MaterializedView => {
-                    Ok(StatementKind::DropView(drop))
+            let (of, place) = (object_type, start.unwrap_or(Position { line: 1, column: 1 }));
+            let drop = |name| dropped(of, name, if_exists, cascade, place);
+            match names.as_slice() {
+                [name] => Ok(drop(name)?.kind),
+                names
+                    if matches!(
+                        of,
+                        ObjectType::Table | ObjectType::View | ObjectType::MaterializedView
+                    ) =>
+                {
+                    Ok(StatementKind::DropSeveral(names.iter().map(drop).collect::<Result<_>>()?))
                 }
-                other => Err(Error::not_supported(format!("DROP {other}"), start)),
+                _ => Err(Error::not_supported(format!("DROP {of} of several"), start)),
             }
         }
         _ => Err(Error::not_supported(words[..words.len().min(2)].join(" "), start)),
     }
+}
+
+/// DROP of one of these objects.
+fn dropped(
+    object_type: ObjectType,
+    name: &ObjectName,
+    if_exists: bool,
+    cascade: bool,
+    position: Position,
+) -> Result<Statement> {
+    let exists = if if_exists { " IF EXISTS" } else { "" };
+    let all = if cascade { " CASCADE" } else { "" };
+    let text = format!("DROP {object_type}{exists} {name}{all}");
+    let (name, at) = match object_type {
+        ObjectType::Schema => schema::schema_name(name)?,
+        _ => relation_name(name)?,
+    };
+    let drop = Drop { name, position: at, if_exists, cascade };
+    let kind = match object_type {
+        ObjectType::Schema => StatementKind::DropSchema(drop),
+        ObjectType::Table => StatementKind::DropTable(drop),
+        ObjectType::Index => StatementKind::DropIndex(drop),
+        ObjectType::View | ObjectType::MaterializedView => StatementKind::DropView(drop),
+        other => return Err(Error::not_supported(format!("DROP {other}"), position)),
+    };
+    Ok(Statement { kind, text, position, depth: 1 })
 }
 
 /// What a definition does if its name is taken.

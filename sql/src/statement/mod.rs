@@ -138,6 +138,17 @@ pub enum StatementKind {
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`
     DropView(Drop),
+    /// `DROP TABLE` or `DROP [MATERIALIZED] VIEW` of several: each of them
+    DropSeveral(Vec<Statement>),
+    /// `TRUNCATE` of several tables: each as a `DELETE`. That of one is a `DELETE`.
+    Truncate(Vec<Statement>),
+    /// `REFRESH MATERIALIZED VIEW`
+    Refresh {
+        /// The view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+    },
     /// `CREATE INDEX`
     CreateIndex(IndexDefinition),
     /// `DROP INDEX`

@@ -1,11 +1,11 @@
-//! Statements around others: `PREPARE`, `EXECUTE` and `DECLARE … CURSOR`, and those that name what these make.
+//! Statements around others: `PREPARE`, `EXECUTE`, `DECLARE … CURSOR` and `TRUNCATE`, and those that name what these make.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::kind::fold;
+use super::kind::{fold, relation_name};
 use super::syntax_error::{expected, lonely_bracket, syntax_error};
 use super::{Named, Statement, StatementKind, kind, room};
 use crate::error::{Error, Position, Result, SqlState};
@@ -46,6 +46,8 @@ pub(super) fn read(tokens: &[TokenWithSpan], text: &str) -> Option<Result<Statem
         Keyword::FETCH => Some(source.fetch(false)),
         _ if is_move(&tokens[0].token) => Some(source.fetch(true)),
         Keyword::CLOSE => Some(source.close()),
+        Keyword::TRUNCATE => Some(source.truncate()),
+        Keyword::REFRESH => Some(source.refresh()),
         _ => None,
     }
 }
@@ -249,6 +251,66 @@ impl Source<'_> {
     /// `CLOSE cursor`, or `ALL`
     fn close(self) -> Result<StatementKind> {
         self.parsed_whole(|parser| Ok(StatementKind::Close(named_or_all(parser)?)))
+    }
+
+    /// `TRUNCATE [TABLE] table, … [RESTART | CONTINUE IDENTITY] [CASCADE | RESTRICT]`: nothing counts up in a table, and no table
+    /// refers to another.
+    fn truncate(self) -> Result<StatementKind> {
+        let names = self.parsed_whole(|parser| {
+            if parser.peek_nth_token_ref(1).token != Token::EOF {
+                let _ = parser.parse_keyword(Keyword::TABLE);
+            }
+            let mut names = Vec::new();
+            loop {
+                if !matches!(parser.peek_nth_token_ref(1).token, Token::EOF | Token::Comma) {
+                    let _ = parser.parse_keyword(Keyword::ONLY);
+                }
+                let begin = 1 + parser.index();
+                parser.parse_object_name(false).map_err(syntax_error)?;
+                names.push(begin..1 + parser.index());
+                let _ = parser.consume_token(&Token::Mul);
+                if !parser.consume_token(&Token::Comma) {
+                    break;
+                }
+            }
+            let _ = parser.parse_keywords(&[Keyword::RESTART, Keyword::IDENTITY])
+                || parser.parse_keywords(&[Keyword::CONTINUE, Keyword::IDENTITY]);
+            let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
+            Ok(names)
+        })?;
+        let delete = |name: std::ops::Range<usize>| {
+            let name = &self.tokens[name];
+            let (Some(first), Some(last)) = (name.first(), name.last()) else {
+                return Err(Error::new("TRUNCATE takes the name of a table", None));
+            };
+            let bytes = self.offset(first.span.start)..self.offset(last.span.end);
+            let words = [Token::make_keyword("DELETE"), Token::make_keyword("FROM")];
+            let words = words.map(|token| TokenWithSpan { token, span: first.span });
+            let tokens: Vec<_> = words.into_iter().chain(name.iter().cloned()).collect();
+            nested(&tokens, format!("DELETE FROM {}", &self.text[bytes]))
+        };
+        let mut deletes = names.into_iter().map(delete).collect::<Result<Vec<_>>>()?;
+        match deletes.len() {
+            1 => Ok(deletes.remove(0).kind),
+            _ => Ok(StatementKind::Truncate(deletes)),
+        }
+    }
+
+    /// `REFRESH MATERIALIZED VIEW [CONCURRENTLY] view [WITH DATA]`
+    fn refresh(self) -> Result<StatementKind> {
+        self.parsed_whole(|parser| {
+            let words = [Keyword::MATERIALIZED, Keyword::VIEW];
+            words
+                .iter()
+                .try_for_each(|word| parser.expect_keyword_is(*word).map_err(syntax_error))?;
+            if parser.peek_nth_token_ref(1).token != Token::EOF {
+                let _ = parser.parse_keyword(Keyword::CONCURRENTLY);
+            }
+            let name = parser.parse_object_name(false).map_err(syntax_error)?;
+            let (name, position) = relation_name(&name)?;
+            let _ = parser.parse_keywords(&[Keyword::WITH, Keyword::DATA]);
+            Ok(StatementKind::Refresh { name, position })
+        })
     }
 
     /// The byte of the text at which a location is.

@@ -455,6 +455,11 @@ struct Has {
     key: bool,
 }
 
+/// Whether an option says how full pages are, which is Postgres's: here it says nothing.
+fn is_of_pages(option: &ast::SqlOption) -> bool {
+    matches!(option, ast::SqlOption::KeyValue { key, .. } if key.value.eq_ignore_ascii_case("fillfactor"))
+}
+
 /// The table's own options, in lower case, and its connectors.
 fn options(
     options: &CreateTableOptions,
@@ -470,6 +475,8 @@ fn options(
             return Err(Error::new("write a table's options as WITH ('name' = 'value')", position));
         }
     };
+    let options: Vec<_> = options.iter().filter(|option| !is_of_pages(option)).cloned().collect();
+    let options = &options[..];
     let known = ["materialized", "append_only", LATE_ROWS, IDLE_AFTER, ON_CONFLICT];
     let Options { own, connectors } = Options::read(options, &known, position)?;
     let mut read = Vec::with_capacity(own.len());

@@ -219,6 +219,10 @@ impl Names {
             | StatementKind::ExplainView { name, position }
             | StatementKind::ExplainState { name, position } => self.add(name, *position, Relation),
             StatementKind::Prepare { statement, .. } => self.of(&statement.kind),
+            StatementKind::DropSeveral(statements) | StatementKind::Truncate(statements) => {
+                statements.iter().for_each(|statement| self.of(&statement.kind));
+            }
+            StatementKind::Refresh { name, position } => self.add(name, *position, Relation),
             StatementKind::DeclareCursor(cursor) => self.of(&cursor.query.kind),
             StatementKind::CreateSchema(_)
             | StatementKind::DropSchema(_)

@@ -250,6 +250,16 @@ fn is_empty(engine: &Engine, table: &str) -> Result<bool> {
     Ok(rows.iter().all(|rows| rows.num_rows() == 0))
 }
 
+/// Whether a program prepares a statement of this name that changes rows.
+fn prepares_change(program: &[Statement], executed: &str) -> bool {
+    program.iter().any(|statement| match &statement.kind {
+        StatementKind::Prepare { name, statement } => {
+            name.name == executed && !matches!(statement.kind, StatementKind::Query(_))
+        }
+        _ => false,
+    })
+}
+
 /// Which statements are executed once. Fails if the program drops relations, or changes tables too often.
 fn once(program: &[Statement]) -> Result<Vec<Step>> {
     // How often the same text has come before.
@@ -268,6 +278,7 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
         match &statement.kind {
             StatementKind::DropTable(_)
             | StatementKind::DropView(_)
+            | StatementKind::DropSeveral(_)
             | StatementKind::DropIndex(_)
             | StatementKind::DropSchema(_)
             | StatementKind::DropFunction(_) => {
@@ -304,8 +315,13 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
             | StatementKind::Copy { .. }
+            | StatementKind::Truncate(_)
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::CreateTableAs { .. } => {
+                steps.push(Step::Once(key(&text)));
+                keys += 1;
+            }
+            StatementKind::Execute { name, .. } if prepares_change(program, &name.name) => {
                 steps.push(Step::Once(key(&text)));
                 keys += 1;
             }

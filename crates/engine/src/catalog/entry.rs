@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::{IndexInfo, NamedIndex, Uses};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::transaction::KeyColumns;
 use crate::worker::DataflowId;
 
@@ -403,6 +403,17 @@ impl Entry {
                     ))
                 }
             }),
+        }
+    }
+
+    /// Refuses what is not a materialized view.
+    pub(crate) fn check_materialized(&self) -> Result<()> {
+        match self.as_view()?.kind {
+            ViewKind::Materialized => Ok(()),
+            ViewKind::Plain | ViewKind::Local => {
+                let message = format!("\"{}\" is not a materialized view", self.name);
+                Err(Error::sql(message).with_sqlstate(SqlState::WRONG_KIND))
+            }
         }
     }
 

@@ -190,6 +190,9 @@ impl Session {
             | StatementKind::Alter(_)
             | StatementKind::DropTable(_)
             | StatementKind::DropView(_)
+            | StatementKind::DropSeveral(_)
+            | StatementKind::Truncate(_)
+            | StatementKind::Refresh { .. }
             | StatementKind::CreateIndex(_)
             | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }

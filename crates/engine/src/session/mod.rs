@@ -5,7 +5,7 @@
 //! and INSERT, UPDATE and DELETE are in
 //! [`write`](mod@write), with [`conflicts`]. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
 //! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
-//! run many times, which SQL calls by [names](named_statements). [`cursor`] fetches the rows of a query one after the other.
+//! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations. [`cursor`] fetches the rows of a query one after the other.
 
 mod block;
 mod conflicts;
@@ -20,6 +20,7 @@ mod outcome;
 mod prepared;
 mod rights;
 mod settings;
+mod several;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -410,6 +411,20 @@ impl Session {
                 self.outside("DROP VIEW")?;
                 let dropped = definitions.drop_view(view, connectors);
                 dropped.map(|()| Outcome::Done).map_err(|error| error.at(view.position))
+            }
+            StatementKind::DropSeveral(drops) => {
+                self.outside("DROP")?;
+                self.drop_several(drops)
+            }
+            StatementKind::Truncate(deletes) => {
+                self.before_reading(true)?;
+                self.truncate(deletes)
+            }
+            StatementKind::Refresh { name, position } => {
+                // It is always up to date.
+                let refreshed =
+                    definitions.catalog.get(name).and_then(|entry| entry.check_materialized());
+                refreshed.map(|()| Outcome::Done).map_err(|error| error.at(*position))
             }
             StatementKind::CreateIndex(index) => {
                 self.outside("CREATE INDEX")?;

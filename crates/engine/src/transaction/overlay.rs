@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use alluvium_dataflow::key_ranges::KeyRanges;
-use arrow::array::{BooleanArray, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::Schema;
 
@@ -174,6 +174,11 @@ impl Overlay {
 
     /// Inserted rows.
     fn gather(&self, places: &[(usize, usize)], columns: &[usize]) -> Result<RecordBatch> {
+        if columns.is_empty() {
+            let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
+            let schema = Arc::new(Schema::empty());
+            return Ok(RecordBatch::try_new_with_options(schema, Vec::new(), &options)?);
+        }
         let mut numbers: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
         numbers.sort_unstable();
         numbers.dedup();

@@ -6,7 +6,9 @@ use crate::support::{engine_with, lines};
 
 mod cursors;
 mod prepared;
+mod recorded;
 mod savepoints;
+mod several;
 
 const TABLES: &str = "
     CREATE TABLE part (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL);

@@ -237,6 +237,9 @@ impl Trial {
                 self.with_sqlite(|sqlite| sqlite.execute(&statement.text))
             }
             StatementKind::DeclareView(_)
+            | StatementKind::DropSeveral(_)
+            | StatementKind::Truncate(_)
+            | StatementKind::Refresh { .. }
             | StatementKind::Prepare { .. }
             | StatementKind::Execute { .. }
             | StatementKind::Deallocate(_)

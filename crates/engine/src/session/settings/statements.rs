@@ -157,6 +157,8 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::Alter(_) => "ALTER",
         StatementKind::DropTable(_) => "DROP TABLE",
         StatementKind::DropView(_) => "DROP VIEW",
+        StatementKind::DropSeveral(_) => "DROP",
+        StatementKind::Truncate(_) => "TRUNCATE",
         StatementKind::CreateIndex(_) => "CREATE INDEX",
         StatementKind::DropIndex(_) => "DROP INDEX",
         StatementKind::Insert(_) => "INSERT",
