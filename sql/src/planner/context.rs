@@ -258,6 +258,13 @@ impl TypePlanner for MoreTypes {
                 let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
                 return Ok(Some(Arc::new(Field::new("datetime", timestamp, true))));
             }
+            // `CHARACTER(n)`, which is neither checked nor padded, as no length is.
+            ast::DataType::Character(_) => {
+                return Ok(Some(Arc::new(Field::new("character", DataType::Utf8, true))));
+            }
+            ast::DataType::Custom(name, _) if is_bpchar(name) => {
+                return Ok(Some(Arc::new(Field::new("bpchar", DataType::Utf8, true))));
+            }
             ast::DataType::JSON => {
                 return Ok(Some(Arc::new(Field::new("json", DataType::Utf8, true))));
             }
@@ -268,6 +275,12 @@ impl TypePlanner for MoreTypes {
         let entries = Field::new_struct("entries", vec![key, value], false);
         Ok(Some(Arc::new(Field::new("map", DataType::Map(Arc::new(entries), false), true))))
     }
+}
+
+/// Whether it is Postgres's own name of `CHAR`.
+fn is_bpchar(name: &ast::ObjectName) -> bool {
+    let [part] = name.0.as_slice() else { return false };
+    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("bpchar"))
 }
 
 /// The type of this name.

@@ -257,9 +257,7 @@ impl Source<'_> {
     /// refers to another.
     fn truncate(self) -> Result<StatementKind> {
         let names = self.parsed_whole(|parser| {
-            if parser.peek_nth_token_ref(1).token != Token::EOF {
-                let _ = parser.parse_keyword(Keyword::TABLE);
-            }
+            let _ = parser.parse_keyword(Keyword::TABLE);
             let mut names = Vec::new();
             loop {
                 if !matches!(parser.peek_nth_token_ref(1).token, Token::EOF | Token::Comma) {

@@ -108,7 +108,7 @@ fn char_of_a_length_is_text_and_storage_parameters_say_nothing() {
     let mut session = engine.session();
     run(
         &mut session,
-        "CREATE TABLE t (a CHAR(3) DEFAULT 'x', b CHARACTER(2), c CHAR) WITH (fillfactor=100)",
+        "CREATE TABLE t (a CHAR(3) DEFAULT 'x', b CHARACTER(2), c bpchar) WITH (fillfactor=100)",
     );
     run(&mut session, "INSERT INTO t (b, c) VALUES ('longer', 'y')");
     drop((session, engine));
