@@ -16,7 +16,7 @@ use super::key::KeyColumns;
 use super::version::{ReadVersion, too_new};
 use super::written::{Writes, WrittenKeys};
 use super::{Overlay, Staging, Transaction};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::{EpochWrites, WritesAfter};
 use crate::worker::{DataflowId, Durable, Published};
@@ -236,4 +236,5 @@ fn is_taken(table: &str, key: &str) -> Error {
     Error::data(format!(
         "a row with the key {key} is in \"{table}\" already; INSERT OR REPLACE takes its place, ON CONFLICT says what else to do"
     ))
+    .with_sqlstate(SqlState::UNIQUE)
 }

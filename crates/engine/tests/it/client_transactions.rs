@@ -166,6 +166,8 @@ fn transactions_follow_each_other_with_and_chain() {
 fn errors_have_the_codes_of_postgres() {
     let (_engine, _, mut session) = sessions();
     run(&mut session, "INSERT INTO part VALUES (1, 'bolt'); CREATE VIEW v AS SELECT * FROM part");
+    let keyed = "CREATE TABLE keyed (id INT PRIMARY KEY) WITH ('on_conflict' = 'error'); INSERT INTO keyed VALUES (1)";
+    run(&mut session, keyed);
     let mut others = Vec::new();
     for (sql, sqlstate) in [
         ("SELEC 1", "42601"),
@@ -181,6 +183,7 @@ fn errors_have_the_codes_of_postgres() {
         ("INSERT INTO part (absent) VALUES (1)", "42703"),
         ("SELECT id FROM part a, part b", "42702"),
         ("SELECT absent(1)", "42883"),
+        ("INSERT INTO keyed VALUES (1)", "23505"),
         ("INSERT INTO part VALUES (2, NULL)", "23502"),
         ("UPDATE part SET name = NULL", "23502"),
         ("SELECT 1 / (id - 1) FROM part", "22012"),
