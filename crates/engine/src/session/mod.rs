@@ -59,7 +59,7 @@ use crate::query::{
     Execution, File, Files, KeptPlan, Reading, Rows, Running, relations, shape_before_parsing,
     shape_of,
 };
-use crate::transaction::Transaction;
+use crate::transaction::{Isolation, Transaction};
 use crate::worker::Durable;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
@@ -592,7 +592,7 @@ impl Session {
         let plan = planner.query(query, &scope)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
-        let reading = self.reading_of_query(&entries, &files);
+        let reading = self.reading_of_query(&entries, &files)?;
         let plan = reader.plan(execution, plan, None, reading)?;
         self.rows(reader.start(plan, reading)?, depth(catalog, statement), values, located)
     }
@@ -609,7 +609,7 @@ impl Session {
         let reader = &self.instance().reader;
         self.before_reading(kept.reads())?;
         let files = Files::new();
-        let reading = self.reading_of_query(entries, &files);
+        let reading = self.reading_of_query(entries, &files)?;
         if let Some(rows) = reader.look_up(kept, values, reading)? {
             return Ok(rows.with_written_names());
         }
@@ -642,13 +642,30 @@ impl Session {
         }))
     }
 
-    /// As [`Session::reading`], for a query, which may read an older epoch.
-    fn reading_of_query<'a>(&'a self, entries: &'a Arc<Entries>, files: &'a Files) -> Reading<'a> {
+    /// As [`Session::reading`], for a query, which may read an older epoch. A transaction that is not serializable does not depend on
+    /// it, and reads the last version if it is to see what was committed.
+    fn reading_of_query<'a>(
+        &'a self,
+        entries: &'a Arc<Entries>,
+        files: &'a Files,
+    ) -> Result<Reading<'a>> {
         let mut reading = self.reading(entries, files);
-        if self.reads_stale && self.transaction.is_none() {
-            reading.at_least = 0;
+        let Some(transaction) = &self.transaction else {
+            if self.reads_stale {
+                reading.at_least = 0;
+            }
+            return Ok(reading);
+        };
+        let isolation = self.settings.isolation();
+        reading.counts = isolation == Isolation::Serializable;
+        if isolation == Isolation::ReadCommitted {
+            match transaction.go_on(&transaction.read_before()) {
+                // It stays at the version that what it has written depends on.
+                Ok(()) | Err(Error::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
-        reading
+        Ok(reading)
     }
 
     /// The files that a part of a statement reads, with their columns.

@@ -6,9 +6,9 @@ pub(crate) enum Isolation {
     /// As if transactions ran one after the other, in an order in which each comes after those that had committed when it began.
     #[default]
     Serializable,
-    /// All reads are of one version.
+    /// All reads are of one version, and what queries read is not validated.
     RepeatableRead,
-    /// Each statement reads a version; also `READ UNCOMMITTED`.
+    /// Queries read the last version, and what they read is not validated; also `READ UNCOMMITTED`.
     ReadCommitted,
 }
 

@@ -311,3 +311,33 @@ fn a_row_that_comes_too_late_by_now_fails_its_transaction() {
     }
     assert_eq!(query(&engine, "SELECT id FROM events"), ["1", "2", "4", "7"]);
 }
+
+#[test]
+fn what_queries_read_below_serializable_is_not_validated() {
+    let engine = engine_with(2, TABLES);
+    let mut session = engine.session();
+    for (level, seen) in
+        [("REPEATABLE READ", "60"), ("READ COMMITTED", "61"), ("SERIALIZABLE", "62")]
+    {
+        session.execute(&format!("BEGIN ISOLATION LEVEL {level}; SELECT * FROM accounts")).unwrap();
+        engine.execute("UPDATE accounts SET v = v + 1 WHERE id = 1").unwrap();
+        let sum = rows(&mut session, "SELECT SUM(v) FROM accounts");
+        session.execute("UPDATE accounts SET v = v + 0 WHERE id = 2").unwrap();
+        let committed = session.execute("COMMIT");
+        match level {
+            "SERIALIZABLE" => assert_eq!(kind(committed), Conflict::Serialization),
+            _ => drop(committed.unwrap()),
+        }
+        let expected = match level {
+            "READ COMMITTED" => "62",
+            _ => seen,
+        };
+        assert_eq!(sum, [expected], "{level}");
+    }
+    // What an UPDATE has read is validated at each of them.
+    session
+        .execute("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE accounts SET v = 0 WHERE v > 25")
+        .unwrap();
+    engine.execute("INSERT INTO accounts VALUES (9, 90)").unwrap();
+    assert_eq!(kind(session.execute("COMMIT")), Conflict::Serialization);
+}

@@ -154,8 +154,7 @@ impl SessionSettings {
     }
 
     /// The isolation level of the open transaction, or of the next one.
-    #[cfg_attr(not(test), expect(dead_code, reason = "all transactions are serializable"))]
-    pub(super) fn isolation(&self) -> Isolation {
+    pub(in crate::session) fn isolation(&self) -> Isolation {
         self.effects.isolation
     }
 

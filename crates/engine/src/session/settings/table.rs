@@ -39,7 +39,7 @@ pub(super) static DEFAULT_ISOLATION: Setting = setting(
     "default_transaction_isolation",
     "serializable",
     Values::OneOf(&LEVELS),
-    "The isolation level that transactions ask for. All are strictly serializable.",
+    "The isolation level of transactions. Below serializable, what their queries read is not checked when they commit.",
 );
 
 pub(super) static DEFAULT_READ_ONLY: Setting = setting(
@@ -60,7 +60,7 @@ pub(super) static TRANSACTION_ISOLATION: Setting = setting(
     ISOLATION,
     "serializable",
     Values::OneOf(&LEVELS),
-    "The isolation level that the open transaction asks for. All are strictly serializable. Lasts until its end.",
+    "The isolation level of the open transaction. Lasts until its end.",
 );
 
 pub(super) static LOCK_TIMEOUT: Setting = setting(
