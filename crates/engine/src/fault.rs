@@ -4,7 +4,7 @@ use alluvium_trace::fault::FaultId;
 
 pub(crate) use alluvium_trace::fault::armed;
 
-/// A fault of this crate, which many clients at once would notice.
+/// A fault of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nobody is woken who waits for an epoch in a relation.
@@ -21,10 +21,30 @@ pub enum Fault {
     FirstLiteral,
     /// A plan is kept when there are other definitions.
     KeepPlans,
+    /// Nothing that a transaction has read is validated.
+    SkipValidation,
+    /// What others commit while a transaction is validated is not compared.
+    SkipLastCommits,
+    /// Views that a transaction has read are not validated.
+    SkipViews,
+    /// Rows that others have deleted are not among what they have written.
+    SkipDeleted,
+    /// A transaction goes on to a later version though what it has read is another one there.
+    MoveVersion,
+    /// Each statement of a transaction reads the last version.
+    ReadLast,
+    /// A commit loses the changes of one of its tables.
+    LoseTable,
+    /// Late rows are sifted out of an UPDATE or DELETE.
+    SiftChanges,
+    /// A transaction does not see what it has deleted or inserted.
+    HideWrites,
+    /// ON CONFLICT does not see what the transaction has written before.
+    MissConflicts,
 }
 
 impl Fault {
-    /// All of them.
+    /// Those that many clients notice.
     pub const ALL: [Fault; 7] = [
         Fault::LoseWaker,
         Fault::ReadEarly,
@@ -33,6 +53,20 @@ impl Fault {
         Fault::RepeatChange,
         Fault::FirstLiteral,
         Fault::KeepPlans,
+    ];
+
+    /// Those of transactions, which a replay of their histories notices.
+    pub const TRANSACTIONS: [Fault; 10] = [
+        Fault::SkipValidation,
+        Fault::SkipLastCommits,
+        Fault::SkipViews,
+        Fault::SkipDeleted,
+        Fault::MoveVersion,
+        Fault::ReadLast,
+        Fault::LoseTable,
+        Fault::SiftChanges,
+        Fault::HideWrites,
+        Fault::MissConflicts,
     ];
 
     /// Those that a single client notices, who never waits in vain.

@@ -31,6 +31,7 @@ use crate::durable::record::{self, ChangedTable, Record, Recorded};
 use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
 use crate::error::Result;
+use crate::fault::{Fault, armed};
 use crate::history::History;
 use crate::interrupt;
 use crate::poison::Poison;
@@ -224,6 +225,9 @@ impl Sequencer {
             // Epochs that are not durable would never be complete.
             self.sync(self.last())?;
             self.progress.wait_capacity(self.last(), bound)?;
+        }
+        if armed(Fault::LoseTable) && changes.len() > 1 {
+            changes.pop();
         }
         let _parts = PartsOfOne(&self.parts);
         let rest = match read {

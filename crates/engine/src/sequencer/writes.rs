@@ -11,6 +11,7 @@ use alluvium_dataflow::key_ranges::KeyRanges;
 use alluvium_trace::Epoch;
 
 use crate::error::Result;
+use crate::fault::{Fault, armed};
 use crate::transaction::KeyColumns;
 use crate::transaction::change::TableChange;
 use crate::worker::DataflowId;
@@ -86,7 +87,8 @@ impl EpochWrites {
         let keys = self.keys(of)?;
         Ok(ranges.iter().any(|(low, high)| {
             let high = high.map_or(Bound::Unbounded, Bound::Excluded);
-            keys.range::<[u8], _>((Bound::Included(low), high)).next().is_some()
+            let mut written = keys.range::<[u8], _>((Bound::Included(low), high));
+            written.any(|(_, is_there)| *is_there || !armed(Fault::SkipDeleted))
         }))
     }
 

@@ -133,7 +133,7 @@ impl Session {
         let modes = self.modes();
         let committed = transaction.commit();
         self.end_block(committed.is_ok());
-        committed?;
+        self.committed = Some(committed?);
         self.chain(and_chain, modes)
     }
 

@@ -8,6 +8,7 @@ use arrow::compute::{filter, filter_record_batch};
 
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, armed};
 use crate::query::{Reader, Reading};
 use crate::transaction::{KeyColumns, Staging};
 
@@ -30,6 +31,8 @@ impl<'a> Conflicts<'a> {
         on_conflict: &'a OnConflict,
     ) -> Result<Self> {
         let keys = KeyColumns::new(&table.schema, on_conflict.key())?;
+        let transaction = reading.transaction.filter(|_| !armed(Fault::MissConflicts));
+        let reading = Reading { transaction, ..reading };
         Ok(Self { reader, reading, table, on_conflict, keys, seen: HashSet::new() })
     }
 

@@ -33,6 +33,7 @@ use alluvium_sql::stack;
 use alluvium_sql::statement::{
     self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, files,
 };
+use alluvium_trace::Epoch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Visit};
@@ -81,6 +82,8 @@ pub struct Session {
     reads_stale: bool,
     /// The key of the next transaction.
     key: Option<String>,
+    /// The epoch of its last transaction that was committed.
+    committed: Option<Epoch>,
     /// Whether it does again what was done before.
     is_redoing: bool,
     settings: SessionSettings,
@@ -102,6 +105,7 @@ impl Session {
             awaits_sources: false,
             reads_stale: false,
             key: None,
+            committed: None,
             is_redoing: false,
             settings: SessionSettings::default(),
             file_access,
@@ -138,6 +142,12 @@ impl Session {
     /// Gives the next transaction that the session begins a [key](Transaction::set_key).
     pub fn set_key(&mut self, key: impl Into<String>) {
         self.key = Some(key.into());
+    }
+
+    /// The epoch that the last transaction of the session which was committed made, be it a statement or several between BEGIN
+    /// and COMMIT; if it changed nothing, the one that it read as of. `None` before the first.
+    pub fn committed(&self) -> Option<u64> {
+        self.committed
     }
 
     /// Whether a transaction is open, even if it [has been aborted](Session::is_aborted).

@@ -293,6 +293,7 @@ impl Session {
         let transaction = self.transaction.take();
         let done = acted?;
         let epoch = transaction.map(Transaction::commit).transpose()?;
+        self.committed = epoch.or(self.committed);
         Ok((done, epoch))
     }
 

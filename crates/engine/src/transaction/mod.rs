@@ -48,6 +48,7 @@ use crate::clock::Moment;
 use crate::durable::portion::ReadPortion;
 use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, armed};
 use crate::instance::Instance;
 use crate::query::Reader;
 use crate::sequencer::{Changed, Commit, Committed, LateRows};
@@ -324,7 +325,8 @@ impl Transaction {
         durable: Durable,
     ) -> Result<Option<(Epoch, Parts)>> {
         let mut version = self.version.lock();
-        if let Some(version) = &mut *version
+        if !armed(Fault::ReadLast)
+            && let Some(version) = &mut *version
             && let Some(parts) = version.pin(reader, (ids, others), durable)?
         {
             return Ok(Some((version.epoch(), parts)));
@@ -335,7 +337,10 @@ impl Transaction {
                 None => Ok(None),
             };
         };
-        if let Some(before) = version.take() {
+        if let Some(before) = version.take()
+            && !armed(Fault::MoveVersion)
+            && !armed(Fault::ReadLast)
+        {
             Validation::begin(reader, &before, &self.reads)?.finish()?;
         }
         let epoch = version.insert(next).epoch();
@@ -413,7 +418,7 @@ impl Transaction {
     pub(crate) fn overlay(&self, entry: &Entry) -> Result<Option<Arc<Overlay>>> {
         let table = entry.as_table()?;
         let Some((_, staged)) = self.changes.get(&table.id) else { return Ok(None) };
-        if staged.changes().is_empty() {
+        if staged.changes().is_empty() || armed(Fault::HideWrites) {
             return Ok(None);
         }
         let mut overlays = self.overlays.lock();

@@ -20,6 +20,7 @@ use super::reads::{Read, Reads};
 use super::version::ReadVersion;
 use crate::catalog::{Entries, Entry};
 use crate::error::{Conflict, Error, Result};
+use crate::fault::{Fault, armed};
 use crate::interrupt;
 use crate::query::Reader;
 use crate::sequencer::WritesAfter;
@@ -59,7 +60,7 @@ impl<'a> Validation<'a> {
         for (id, read) in &self.reads {
             check_there(self.reader, *id, &read.name)?;
         }
-        if self.reader.last() == self.upto {
+        if self.reader.last() == self.upto || armed(Fault::SkipLastCommits) {
             return Ok(());
         }
         interrupt::limited(Some(Instant::now() + MOST_WAIT), || self.compare()).map_err(|error| {
@@ -76,11 +77,15 @@ impl<'a> Validation<'a> {
 
     /// Fails if something that was read is another one as of the last epoch than as of `upto`.
     fn compare(&self) -> Result<()> {
+        if armed(Fault::SkipValidation) {
+            return Ok(());
+        }
         let entries = self.reader.catalog.entries();
         for (id, read) in &self.reads {
             let entry = check_there(self.reader, *id, &read.name)?;
             let is_changed = match entry.is_table() {
                 true => self.is_written(*id, &entry, read)?,
+                false if armed(Fault::SkipViews) => false,
                 false => self.may_have_changed(&entry, &entries)? && !self.is_same(*id, read)?,
             };
             if is_changed {

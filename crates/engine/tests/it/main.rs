@@ -1,6 +1,7 @@
 //! The engine as its users meet it.
 
 mod alter;
+mod armed;
 mod authorizer;
 mod bank;
 mod checkpoints;
@@ -22,6 +23,7 @@ mod final_rows;
 mod forgetting;
 mod forgetting_by_key;
 mod functions;
+mod histories;
 mod idle;
 mod indexes;
 mod interrupts;

@@ -14,7 +14,7 @@ use super::follower;
 use super::history::{Commit, History, Read, Step};
 use super::model::{GROUPS, KEYS, Relation, STEADY, TOO_HOT, VARIANT, VARIANTS, Write};
 use super::query::{Answer, Query};
-use super::watch::{NOTHING_MORE, Watch};
+use super::watch::{NOTHING_MORE, Watch, is_of_definitions, limited};
 use crate::keys::Random;
 use crate::support::lines;
 
@@ -109,23 +109,7 @@ impl Client {
 
     /// Runs a call of the session, sometimes so that it may end early. Returns whether it was, too.
     fn limited<R>(&mut self, call: impl FnOnce(&mut Session) -> Result<R>) -> (Result<R>, bool) {
-        match self.random.below(12) {
-            0 => {
-                let limit = self.random.below(20) + 1;
-                let set = self.session.execute(&format!("SET statement_timeout = '{limit}ms'"));
-                set.map(drop).unwrap_or_else(|error| self.fail("SET", &error));
-                let done = call(&mut self.session);
-                let reset = self.session.execute("RESET statement_timeout");
-                reset.map(drop).unwrap_or_else(|error| self.fail("RESET", &error));
-                (done, true)
-            }
-            1 => {
-                self.interrupt.clear();
-                let interrupt = self.interrupt.clone();
-                (interrupt.watch(|| call(&mut self.session)), true)
-            }
-            _ => (call(&mut self.session), false),
-        }
+        limited(&mut self.random, &mut self.session, &self.interrupt, call)
     }
 
     /// Whether a call was given up, which is counted.
@@ -414,23 +398,9 @@ impl Client {
     /// Counts the message of an error that comes from a definition by another client.
     pub fn excuse(&mut self, message: &str) {
         let message: String = message.chars().filter(|char| !char.is_ascii_digit()).collect();
-        let known = [
-            "no table or view",
-            "was filled",
-            "keeps no rows",
-            "no index",
-            "while it was filled",
-            "there is already",
-            "exists already",
-            "meanwhile",
-            "has not failed",
-            "cannot be filled",
-            "RESUME",
-        ];
-        if known.iter().any(|known| message.contains(known)) {
-            self.history.count(&message);
-        } else {
-            self.watch.fail(message);
+        match is_of_definitions(&message) {
+            true => self.history.count(&message),
+            false => self.watch.fail(message),
         }
     }
 

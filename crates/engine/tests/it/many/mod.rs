@@ -12,7 +12,7 @@ mod follower;
 mod history;
 mod model;
 mod query;
-mod watch;
+pub mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -34,15 +34,15 @@ use crate::keys::Random;
 const CLIENTS: usize = 64;
 
 /// How long a client may take for one call, on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A number that the environment gives.
-fn given(variable: &str) -> Option<u64> {
+pub fn given(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|value| value.parse().ok())
 }
 
 /// An engine of some kind.
-fn builder(random: &mut Random, state: Option<&Path>) -> Builder {
+pub fn builder(random: &mut Random, state: Option<&Path>) -> Builder {
     let mut builder = Engine::builder().workers(1 + random.below(3) as usize);
     let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };
     builder = match random.below(4) {
@@ -163,7 +163,8 @@ fn judge(seed: u64, state: Option<&Path>) {
     assert!(problems.is_empty(), "seed {seed}: {problems:#?}");
 }
 
-fn seed() -> u64 {
+/// The seed that the environment gives.
+pub fn seed() -> u64 {
     given("ALLUVIUM_SEED").unwrap_or(1)
 }
 

@@ -4,7 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use alluvium::Interrupt;
+use alluvium::{Interrupt, Result, Session};
+
+use crate::keys::Random;
 
 /// What a client does that has ended.
 pub const NOTHING_MORE: &str = "nothing more";
@@ -79,4 +81,46 @@ impl Watch {
         });
         doing.collect()
     }
+}
+
+/// Runs a call of a session, sometimes so that it may end early: by a timeout, or by this request. Returns whether it was, too.
+pub fn limited<R>(
+    random: &mut Random,
+    session: &mut Session,
+    interrupt: &Interrupt,
+    call: impl FnOnce(&mut Session) -> Result<R>,
+) -> (Result<R>, bool) {
+    match random.below(12) {
+        0 => {
+            let limit = random.below(20) + 1;
+            let set = session.execute(&format!("SET statement_timeout = '{limit}ms'"));
+            set.expect("a timeout can be set");
+            let done = call(session);
+            session.execute("RESET statement_timeout").expect("a timeout can be reset");
+            (done, true)
+        }
+        1 => {
+            interrupt.clear();
+            (interrupt.watch(|| call(session)), true)
+        }
+        _ => (call(session), false),
+    }
+}
+
+/// Whether a message is that of an error which comes from a definition by another client.
+pub fn is_of_definitions(message: &str) -> bool {
+    let known = [
+        "no table or view",
+        "was filled",
+        "keeps no rows",
+        "no index",
+        "while it was filled",
+        "there is already",
+        "exists already",
+        "meanwhile",
+        "has not failed",
+        "cannot be filled",
+        "RESUME",
+    ];
+    known.iter().any(|known| message.contains(known))
 }
