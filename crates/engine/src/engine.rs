@@ -118,13 +118,13 @@ impl Engine {
         View::new(self.clone(), &*self.instance.definitions.catalog.get(name)?)
     }
 
-    /// Begins a transaction; waits until no other is open.
+    /// Begins a transaction.
     pub fn begin(&self) -> Result<Transaction> {
         Transaction::begin(&self.instance, None)
     }
 
     /// Begins a transaction at a time of its own, instead of the [clock's](Builder::clock): what `NOW()` is in
-    /// its epoch. Waits as [`Engine::begin`] does.
+    /// its epoch.
     ///
     /// Its commit makes an epoch even if nothing but the time changes. Fails if the time is before that of the
     /// last epoch.

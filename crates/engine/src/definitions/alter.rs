@@ -52,7 +52,7 @@ enum Contents {
 }
 
 impl Definitions {
-    /// Alters a table or view once no transaction writes.
+    /// Alters a table or view. Nothing is committed meanwhile.
     pub(crate) fn alter(&self, alter: &Alter, parts: Parts<'_>) -> Result<()> {
         if let Change::Resume = alter.change {
             return self.resume(alter, parts.connectors);

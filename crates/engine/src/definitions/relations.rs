@@ -99,7 +99,7 @@ impl Definitions {
             };
             record.map(|record| (record.clone(), record))
         })?;
-        // Transactions that write to the replaced table finish first.
+        // Nothing is committed to the replaced table meanwhile.
         let _writing = match definition.if_taken {
             IfTaken::Replace => Some(writer.lock()?),
             IfTaken::Fail | IfTaken::Keep => None,
@@ -501,7 +501,7 @@ impl Definitions {
         })
     }
 
-    /// Drops a table once no transaction writes.
+    /// Drops a table. Nothing is committed meanwhile.
     pub(crate) fn drop_table(
         &self,
         table: &Drop,

@@ -33,7 +33,7 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// Drops a schema once no transaction writes, and with CASCADE what is in it and reads that.
+    /// Drops a schema, and with CASCADE what is in it and reads that. Nothing is committed meanwhile.
     pub(crate) fn drop_schema(
         &self,
         schema: &Drop,

@@ -318,7 +318,7 @@ fn commit(transaction: Transaction, number: u64) -> Result<()> {
     }
 }
 
-/// Whether a definition waits until no transaction writes: then the parts before it are of one that has failed.
+/// Whether nothing is committed while a definition is ordered: then the parts before it are of one that has failed.
 fn waits_for_writers(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::DropTable(_) | StatementKind::DropSchema(_) | StatementKind::Alter(_) => {

@@ -25,7 +25,6 @@ mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use alluvium_sql::name;
 use alluvium_sql::planner::{bind, check_parameters, check_values};
@@ -52,7 +51,7 @@ use crate::catalog::{Catalog, Entries, FileScope};
 use crate::definitions::Definitions;
 use crate::definitions::alter::Parts;
 use crate::engine::Engine;
-use crate::error::{Conflict, Error, Result, SqlState};
+use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
@@ -544,24 +543,11 @@ impl Session {
 
     /// A transaction with the key that was set for it.
     fn begin_transaction(&mut self) -> Result<Transaction> {
-        let mut transaction = match self.settings.lock_timeout() {
-            None => self.engine.begin()?,
-            Some(timeout) => self.begin_within(timeout)?,
-        };
+        let mut transaction = self.engine.begin()?;
         if let Some(key) = self.key.take() {
             transaction.set_key(key);
         }
         Ok(transaction)
-    }
-
-    fn begin_within(&self, timeout: Duration) -> Result<Transaction> {
-        let begun = interrupt::limited(Some(Instant::now() + timeout), || self.engine.begin());
-        begun.map_err(|error| match error {
-            Error::TimedOut if interrupt::reached().is_none() => Error::conflict(Conflict::Locked, format!(
-                "another transaction has been writing for longer than lock_timeout allows, {timeout:?}; run the statement again"
-            )),
-            error => error,
-        })
     }
 
     /// Definitions take effect at once, for everybody.
@@ -705,7 +691,7 @@ impl Session {
     }
 
     /// Starts the inputs of tables before the first statement that reads a relation. Inside a transaction it does not wait
-    /// for them: they wait for the transaction.
+    /// for them: that reads one version.
     fn before_reading(&self, reads: bool) -> Result<()> {
         if reads {
             self.engine.start()?;

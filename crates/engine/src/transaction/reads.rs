@@ -8,6 +8,9 @@ use parking_lot::Mutex;
 
 use crate::worker::DataflowId;
 
+/// Beyond so many ranges of a relation a transaction counts as one that has read all of it.
+const MOST_RANGES: usize = 10_000;
+
 /// What was read of each relation.
 #[derive(Debug, Default)]
 pub(crate) struct Reads(Mutex<BTreeMap<DataflowId, Read>>);
@@ -55,9 +58,10 @@ impl Reads {
             ranges: Vec::new(),
         });
         match ranges {
-            None => read.is_all = true,
-            Some(ranges) if !read.is_all => read.ranges.push(ranges.clone()),
-            Some(_) => {}
+            Some(ranges) if !read.is_all && read.ranges.len() < MOST_RANGES => {
+                read.ranges.push(ranges.clone());
+            }
+            _ => read.is_all = true,
         }
     }
 
@@ -82,5 +86,27 @@ impl Reads {
     /// All of them.
     pub(super) fn all(&self) -> Vec<(DataflowId, Read)> {
         self.0.lock().iter().map(|(id, read)| (*id, read.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_return_to_what_they_were_and_are_no_more_than_so_many() {
+        let reads = Arc::new(Reads::default());
+        let noted = |id| Noted::new(&reads, DataflowId(id), "t");
+        let ranges = KeyRanges::of_keys([&b"key"[..]]);
+        noted(1).add(Some(&ranges));
+        let mark = reads.mark();
+        (0..MOST_RANGES).for_each(|_| noted(1).add(Some(&ranges)));
+        noted(2).add(None);
+        let shapes = || -> Vec<(bool, usize)> {
+            reads.all().iter().map(|(_, read)| (read.is_all, read.ranges.len())).collect()
+        };
+        assert_eq!(shapes(), [(true, MOST_RANGES), (true, 0)]);
+        reads.return_to(&mark);
+        assert_eq!(shapes(), [(false, 1)]);
     }
 }

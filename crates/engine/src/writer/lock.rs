@@ -1,4 +1,4 @@
-//! The write lock: one writer at a time.
+//! The write lock: one transaction at a time is validated and ordered.
 
 use std::sync::Arc;
 
@@ -8,8 +8,7 @@ use crate::error::Result;
 use crate::poison::{Poison, Waited};
 use crate::wait::{self, Look, WaitList};
 
-/// Serialises writers. A transaction holds the lock from its first statement to its last, and it may be released on
-/// another thread than the one that acquired it.
+/// Serialises commits, and the definitions of tables. It may be released on another thread than the one that acquired it.
 pub(crate) struct WriteLock {
     held: Mutex<bool>,
     waits: WaitList<()>,

@@ -56,7 +56,7 @@ struct Effects {
     search_path: Option<Vec<String>>,
     /// How long a statement may take.
     statement_timeout: Option<Duration>,
-    /// How long a statement waits for other writers.
+    /// How long a statement waits for rows that other transactions have written.
     lock_timeout: Option<Duration>,
     /// That of the open transaction, or of the next one.
     isolation: Isolation,
@@ -148,7 +148,7 @@ impl SessionSettings {
         self.effects.statement_timeout.map(|timeout| Instant::now() + timeout)
     }
 
-    /// How long a statement waits for other writers.
+    /// How long a statement waits for rows that other transactions have written.
     pub(super) fn lock_timeout(&self) -> Option<Duration> {
         self.effects.lock_timeout
     }

@@ -67,7 +67,7 @@ pub(super) static LOCK_TIMEOUT: Setting = setting(
     "lock_timeout",
     "0",
     Values::Duration,
-    "How long a statement waits for other writers; 0 is forever.",
+    "How long a statement waits for each row that another transaction has written; 0 is forever.",
 );
 
 pub(super) static SEARCH_PATH: Setting = setting(
