@@ -7,6 +7,7 @@ use alluvium_sql::name;
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
 use alluvium_sql::planner::{Extent, PlannedView, type_name};
 use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness};
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
@@ -74,6 +75,8 @@ pub(crate) struct Table {
     pub(crate) defined: Box<TableDefinition>,
     /// How its primary key is encoded, once somebody has asked.
     pub(crate) keys: OnceLock<Arc<KeyColumns>>,
+    /// As of epochs before this one it does not have its rows: it was altered.
+    pub(crate) since: Epoch,
 }
 
 impl Table {
@@ -238,6 +241,7 @@ impl Entry {
             primary_key: definition.primary_key.clone(),
             promised_key: definition.promised_key.clone(),
             keys: OnceLock::new(),
+            since: 0,
             defaults: definition.defaults.clone(),
             kept: definition.is_kept(),
             append_only: definition.is_append_only(),
@@ -352,6 +356,19 @@ impl Entry {
 
     pub(crate) fn is_table(&self) -> bool {
         matches!(self.definition, Definition::Table(_))
+    }
+
+    /// The same table, whose rows are there as of an epoch and later ones.
+    pub(crate) fn since(mut self, epoch: Epoch) -> Self {
+        if let Definition::Table(table) = &mut self.definition {
+            table.since = epoch;
+        }
+        self
+    }
+
+    /// Whether a transaction that reads as of an epoch finds the rows that it has then. Views say so themselves.
+    pub(crate) fn is_there_as_of(&self, epoch: Epoch) -> bool {
+        self.as_table().map_or(true, |table| table.since <= epoch)
     }
 
     /// Whether a row that is inserted into a table takes the place of one with its key.

@@ -126,7 +126,8 @@ impl Definitions {
             let altered = Entry::of_table(&definition, id);
             self.forget_announced(&altered.name);
             self.cut_all(&entry.name);
-            self.catalog.replace(&entry.name, Entry::of_table(&definition, id));
+            let last = self.sequencer.last();
+            self.catalog.replace(&entry.name, Entry::of_table(&definition, id).since(last));
             self.sequencer.remove(table.id);
             // The old table's waterlines go by its name, which may be the same.
             self.sequencer.declare(&altered);

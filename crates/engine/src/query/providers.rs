@@ -72,7 +72,7 @@ impl Reader {
         let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
         let pinned = match reading.transaction {
             Some(_) if is_of_files => Some((0, Vec::new())),
-            Some(open) => open.pin(self, (&kept_ids, &others), reading.durable)?,
+            Some(open) => open.pin(self, (&kept, &others), reading.durable)?,
             None => {
                 self.sequencer.sync(reading.at_least)?;
                 let pinned = self.progress.pin(&kept_ids, &others, reading.at_least)?;

@@ -316,17 +316,20 @@ impl Transaction {
         Ok(committed)
     }
 
-    /// Pins dataflows, and those of `others` that can be read, as of the version that it reads. If one of the first is newer than
-    /// that, it goes on to a later version, and fails if what it has read before is another one there.
+    /// Pins relations, and those of the dataflows `others` that can be read, as of the version that it reads. If one of the first is
+    /// newer than that, it goes on to a later version, and fails if what it has read before is another one there.
     pub(crate) fn pin(
         &self,
         reader: &Reader,
-        (ids, others): (&[DataflowId], &[DataflowId]),
+        (relations, others): (&[&Entry], &[DataflowId]),
         durable: Durable,
     ) -> Result<Option<(Epoch, Parts)>> {
+        let ids: Vec<DataflowId> = relations.iter().filter_map(|entry| entry.dataflow()).collect();
+        let ids = &*ids;
         let mut version = self.version.lock();
         if !armed(Fault::ReadLast)
             && let Some(version) = &mut *version
+            && relations.iter().all(|entry| entry.is_there_as_of(version.epoch()))
             && let Some(parts) = version.pin(reader, (ids, others), durable)?
         {
             return Ok(Some((version.epoch(), parts)));

@@ -16,10 +16,11 @@ use super::key::KeyColumns;
 use super::version::{ReadVersion, too_new};
 use super::written::{Writes, WrittenKeys};
 use super::{Overlay, Staging, Transaction};
+use crate::catalog::Entry;
 use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::{EpochWrites, WritesAfter};
-use crate::worker::{DataflowId, Durable, Published};
+use crate::worker::{Durable, Published};
 
 /// How many keys are looked up together.
 const TOGETHER: usize = 1024;
@@ -63,7 +64,8 @@ impl Transaction {
     }
 
     /// The rows of a table as of the version that the transaction reads, as far as they are computed.
-    fn rows_to_check(&self, id: DataflowId) -> Result<Rows> {
+    fn rows_to_check(&self, table: &Entry) -> Result<Rows> {
+        let id = table.as_table()?.id;
         let reader = &self.instance.reader;
         let mut version = self.version.lock();
         if version.is_none() {
@@ -72,6 +74,9 @@ impl Transaction {
         }
         let dropped = || Error::sql("the table has been dropped meanwhile");
         let version = version.as_mut().ok_or_else(dropped)?;
+        if !table.is_there_as_of(version.epoch()) {
+            return Err(too_new());
+        }
         let of = |parts: &[Published]| -> Vec<Snapshot> {
             parts.iter().filter_map(|part| part.contents.clone()).collect()
         };
@@ -171,7 +176,7 @@ impl Check<'_> {
         }
         let rows = match self.rows.take() {
             Some(rows) => rows,
-            None => self.transaction.rows_to_check(id)?,
+            None => self.transaction.rows_to_check(table)?,
         };
         let rows = self.rows.insert(rows);
         if !rows.later.is_empty() {

@@ -78,6 +78,9 @@ impl Transaction {
     pub(crate) fn is_current(&self, staging: &Staging<'_>) -> Result<bool> {
         let version = self.version.lock();
         let Some(version) = &*version else { return Ok(true) };
+        if !staging.table.is_there_as_of(version.epoch()) {
+            return Ok(false);
+        }
         let sequencer = &self.instance.reader.sequencer;
         if sequencer.last() == version.epoch() {
             return Ok(true);

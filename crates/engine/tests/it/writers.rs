@@ -341,3 +341,28 @@ fn what_queries_read_below_serializable_is_not_validated() {
     engine.execute("INSERT INTO accounts VALUES (9, 90)").unwrap();
     assert_eq!(kind(session.execute("COMMIT")), Conflict::Serialization);
 }
+
+/// Its rows enter an altered table in an epoch of their own.
+#[test]
+fn a_table_that_was_altered_has_its_rows_or_the_transaction_goes_on() {
+    let engine = engine_with(2, TABLES);
+    for (read, holds) in [("SELECT * FROM accounts", true), ("SELECT * FROM other", false)] {
+        let mut session = engine.session();
+        session.execute("BEGIN").unwrap();
+        rows(&mut session, read);
+        engine.execute("ALTER TABLE entries ADD COLUMN w BIGINT").unwrap();
+        if !holds {
+            engine.execute("INSERT INTO other VALUES (1)").unwrap();
+        }
+        let sum = session.execute("SELECT SUM(v) FROM entries");
+        match holds {
+            true => {
+                assert!(sum.is_ok());
+                assert_eq!(rows(&mut session, "SELECT SUM(v) FROM entries"), ["3"]);
+            }
+            false => assert_eq!(kind(sum), Conflict::Serialization),
+        }
+        drop(session);
+        engine.execute("ALTER TABLE entries DROP COLUMN w").unwrap();
+    }
+}
