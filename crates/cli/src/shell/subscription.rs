@@ -98,7 +98,10 @@ impl<W: Write> Shell<W> {
             if all || self.interrupt.is_asked() {
                 return Ok(());
             }
-            thread::park();
+            // Whoever waits for an epoch may have taken the wake-up of the end.
+            if !end.has_come() {
+                thread::park();
+            }
         }
     }
 }

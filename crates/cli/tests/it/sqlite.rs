@@ -42,8 +42,8 @@ impl Sqlite {
             }
             StatementKind::CreateView(_) => self.execute(&text.replacen("MATERIALIZED ", "", 1)),
             // A row with an existing key replaces the old row.
-            StatementKind::Insert(_) => {
-                self.execute(&text.replacen("INSERT", "INSERT OR REPLACE", 1))
+            StatementKind::Insert(_) if !text.starts_with("INSERT OR") => {
+                self.execute(&text.replacen("INSERT", "INSERT OR REPLACE", 1));
             }
             StatementKind::Query(_) | StatementKind::ExplainView { .. } => {}
             _ => self.execute(text),
