@@ -309,7 +309,12 @@ impl Transaction {
             true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
             false => Vec::new(),
         };
-        let time = writer.time_of_epoch(is_time_given.then_some(time))?;
+        let time = match (is_time_given, &version) {
+            (true, _) => writer.time_of_epoch(Some(time))?,
+            // What only writes is of the moment at which it began, as its DEFAULTs are.
+            (false, None) => writer.not_before_last(time),
+            (false, Some(_)) => writer.time_of_epoch(None)?,
+        };
         let commit = Commit { changes, time, read, key, completes, refused: rows };
         let committed = writer.commit(commit, refuse)?;
         drop((lock, locks, version));

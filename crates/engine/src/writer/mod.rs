@@ -81,8 +81,13 @@ impl Writer {
                 Err(Error::data("the time is before that of the last epoch"))
             }
             Some(time) => Ok(time),
-            None => Ok(self.now()?.max(last.unwrap_or(Moment::MIN))),
+            None => Ok(self.not_before_last(self.now()?)),
         }
+    }
+
+    /// A time, or that of the last epoch if that is later. The caller holds the write lock.
+    pub(crate) fn not_before_last(&self, time: Moment) -> Moment {
+        time.max(self.sequencer.time().unwrap_or(Moment::MIN))
     }
 
     /// The table of this name, unless the engine is poisoned.
