@@ -345,14 +345,21 @@ impl Transaction {
                 None => Ok(None),
             };
         };
-        if let Some(before) = version.take()
+        let epoch = next.epoch();
+        self.move_to(&mut version, next)?;
+        Ok(Some((epoch, parts)))
+    }
+
+    /// Goes on to a later version. Fails, and stays at the one before, if what it has read is another one there.
+    fn move_to(&self, version: &mut Option<ReadVersion>, next: ReadVersion) -> Result<()> {
+        if let Some(before) = &*version
             && !armed(Fault::MoveVersion)
             && !armed(Fault::ReadLast)
         {
-            Validation::begin(reader, &before, &self.reads)?.finish()?;
+            Validation::begin(&self.instance.reader, before, &self.reads)?.finish()?;
         }
-        let epoch = version.insert(next).epoch();
-        Ok(Some((epoch, parts)))
+        *version = Some(next);
+        Ok(())
     }
 
     /// Notes what it reads of a relation.

@@ -3,13 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::reads::ReadBefore;
-use super::validation::Validation;
 use super::version::ReadVersion;
 use super::written::WrittenKeys;
 use super::{Staging, Transaction};
 use crate::catalog::Entry;
 use crate::error::{Conflict, Error, Result};
-use crate::fault::{Fault, armed};
 use crate::interrupt;
 use crate::sequencer::WritesAfter;
 use crate::worker::Durable;
@@ -110,12 +108,9 @@ impl Transaction {
         let reader = &self.instance.reader;
         let mut version = self.version.lock();
         let next = ReadVersion::last(reader, (&[], &[]), Durable::No)?;
-        if let (Some(version), Some((next, _))) = (&mut *version, next) {
-            if !armed(Fault::MoveVersion) {
-                Validation::begin(reader, version, &self.reads)?.finish()?;
-            }
-            *version = next;
+        match next {
+            Some((next, _)) if version.is_some() => self.move_to(&mut version, next),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

@@ -366,3 +366,17 @@ fn a_table_that_was_altered_has_its_rows_or_the_transaction_goes_on() {
         engine.execute("ALTER TABLE entries DROP COLUMN w").unwrap();
     }
 }
+
+/// A statement fails because the version cannot move; what was read before it is still validated when the transaction commits.
+#[test]
+fn a_transaction_whose_statement_met_a_conflict_still_depends_on_what_it_has_read() {
+    let engine = engine_with(2, TABLES);
+    let mut session = engine.session();
+    session.execute("BEGIN").unwrap();
+    rows(&mut session, "SELECT * FROM accounts");
+    engine.execute("UPDATE accounts SET v = 0; ALTER TABLE entries ADD COLUMN w BIGINT").unwrap();
+    assert_eq!(kind(session.execute("SELECT * FROM entries")), Conflict::Serialization);
+    session.execute("INSERT INTO other VALUES (1)").unwrap();
+    assert_eq!(kind(session.execute("COMMIT")), Conflict::Serialization);
+    assert!(query(&engine, "SELECT * FROM other").is_empty());
+}
