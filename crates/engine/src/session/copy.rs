@@ -140,9 +140,6 @@ impl Session {
         };
         let Some(transaction) = transaction else { return Ok(Read::default()) };
         let mut staging = transaction.begin_staging(entry);
-        if !entry.replaces() {
-            staging.require_new_keys();
-        }
         let mut refusing = Refusing::new(instance.context.budget());
         let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
         while let Some(portion) = reader.next()? {

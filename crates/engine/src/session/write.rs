@@ -217,8 +217,8 @@ impl Session {
         let Write { change, plan, on_conflict, returning, files, .. } = write;
         let reader = &self.instance().reader;
         let mut staging = transaction.begin_staging(table);
-        if *change != Change::Replace && !table.replaces() {
-            staging.require_new_keys();
+        if *change == Change::Replace {
+            staging.replace();
         }
         let mut reading = self.reading(entries, files);
         if returning.is_none() {

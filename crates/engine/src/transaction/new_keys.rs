@@ -13,14 +13,14 @@ use arrow::array::RecordBatch;
 
 use super::change::TableChange;
 use super::key::KeyColumns;
-use super::version::{ReadVersion, too_new};
+use super::version::{ReadVersion, snapshots, too_new};
 use super::written::{Writes, WrittenKeys};
 use super::{Overlay, Staging, Transaction};
 use crate::catalog::Entry;
 use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::{EpochWrites, WritesAfter};
-use crate::worker::{Durable, Published};
+use crate::worker::Durable;
 
 /// How many keys are looked up together.
 const TOGETHER: usize = 1024;
@@ -77,22 +77,23 @@ impl Transaction {
         if !table.is_there_as_of(version.epoch()) {
             return Err(too_new());
         }
-        let of = |parts: &[Published]| -> Vec<Snapshot> {
-            parts.iter().filter_map(|part| part.contents.clone()).collect()
-        };
         if let Some(parts) = version.pinned(id) {
-            return Ok(Rows { snapshots: of(parts), epoch: version.epoch(), later: Vec::new() });
+            return Ok(Rows {
+                snapshots: snapshots(parts),
+                epoch: version.epoch(),
+                later: Vec::new(),
+            });
         }
         let (computed, parts) = reader.progress.computed(id)?.ok_or_else(dropped)?;
         if computed < version.epoch()
             && let WritesAfter::Known(mut later) = reader.sequencer.writes_after(id, computed)
         {
             later.retain(|writes| writes.epoch <= version.epoch());
-            return Ok(Rows { snapshots: of(&parts), epoch: computed, later });
+            return Ok(Rows { snapshots: snapshots(&parts), epoch: computed, later });
         }
         let parts = version.pin(reader, (&[id], &[]), Durable::No)?;
         let parts = parts.ok_or_else(too_new)?;
-        let snapshots = of(parts.first().map_or(&[][..], Vec::as_slice));
+        let snapshots = snapshots(parts.first().map_or(&[][..], Vec::as_slice));
         Ok(Rows { snapshots, epoch: version.epoch(), later: Vec::new() })
     }
 }

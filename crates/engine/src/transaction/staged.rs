@@ -168,13 +168,13 @@ impl<'a> Staging<'a> {
             insertions,
             bounds,
             keys: WrittenKeys::default(),
-            keys_are_new: false,
+            keys_are_new: !table.replaces(),
         }
     }
 
-    /// From now on a row cannot be inserted that has the key of another one.
-    pub(crate) fn require_new_keys(&mut self) {
-        self.keys_are_new = true;
+    /// From now on rows replace those that have their keys, whatever the table says.
+    pub(crate) fn replace(&mut self) {
+        self.keys_are_new = false;
     }
 
     /// Fails if one of these rows comes too late: a statement that changes rows which are there must not do a part of that.

@@ -17,14 +17,14 @@ use arrow::array::RecordBatch;
 use super::change::TableChange;
 use super::late::Bounds;
 use super::reads::{Read, Reads};
-use super::version::ReadVersion;
+use super::version::{ReadVersion, snapshots};
 use crate::catalog::{Entries, Entry};
 use crate::error::{Conflict, Error, Result};
 use crate::fault::{Fault, armed};
 use crate::interrupt;
 use crate::query::Reader;
 use crate::sequencer::WritesAfter;
-use crate::worker::{DataflowId, Durable, Published};
+use crate::worker::{DataflowId, Durable};
 
 /// For how long others wait at most until a view that was read is compared.
 const MOST_WAIT: Duration = Duration::from_millis(50);
@@ -161,10 +161,6 @@ impl<'a> Validation<'a> {
             false => read.ranges.iter().all(|ranges| are_same(from, to, ranges)),
         })
     }
-}
-
-fn snapshots(parts: &[Published]) -> Vec<Snapshot> {
-    parts.iter().filter_map(|part| part.contents.clone()).collect()
 }
 
 /// Whether two versions of a relation have the same rows in ranges of keys.

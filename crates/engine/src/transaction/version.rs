@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_trace::Epoch;
 
 use crate::error::{Conflict, Error, Result};
@@ -100,6 +101,11 @@ impl ReadVersion {
             }
         }
     }
+}
+
+/// The rows that each worker has published.
+pub(super) fn snapshots(parts: &[Published]) -> Vec<Snapshot> {
+    parts.iter().filter_map(|part| part.contents.clone()).collect()
 }
 
 /// The error of a transaction that reads a relation which is not there as of its version.
