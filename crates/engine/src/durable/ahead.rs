@@ -1,5 +1,7 @@
 //! What the journal is searched for before anything of it is replayed.
 
+use std::collections::HashSet;
+
 use alluvium_sql::planner::Planner;
 use alluvium_storage::{Journal, Position};
 
@@ -7,8 +9,29 @@ use super::functions::MissingFunctions;
 use super::record::Record;
 use crate::error::Result;
 
-/// Returns the relations whose dataflows fail in the records from `end` on, once for each time, and why. `definitions` are those of the
-/// checkpoint; the journal is searched from `start` on.
+/// What is found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The relations whose dataflows fail in the records behind the checkpoint, once for each time, and why.
+    pub(super) failing: Vec<(String, String)>,
+    /// The numbers of the transactions with parts that have an epoch.
+    pub(super) committed: HashSet<u64>,
+}
+
+impl Found {
+    fn note_parts(&mut self, record: &Record) -> std::result::Result<(), String> {
+        match record {
+            Record::Epoch { transaction, parts: 1.., .. } => {
+                self.committed.insert(*transaction);
+                Ok(())
+            }
+            Record::Completing { epoch, .. } => self.note_parts(&Record::decode(epoch)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Searches the journal from `start` on. `definitions` are those of the checkpoint, which has all records before `end`.
 ///
 /// # Errors
 ///
@@ -19,20 +42,24 @@ pub(super) fn search<'a>(
     journal: &dyn Journal,
     start: Position,
     end: Position,
-) -> Result<Vec<(String, String)>> {
+) -> Result<Found> {
     let mut functions = MissingFunctions::new(planner);
     definitions.into_iter().try_for_each(|definition| functions.check(definition))?;
-    let mut failing = Vec::new();
+    let mut found = Found::default();
     // What cannot be read is reported when it is replayed.
-    let Ok(records) = journal.replay(start) else { return Ok(failing) };
+    let Ok(records) = journal.replay(start) else { return Ok(found) };
     for (position, bytes) in records.map_while(std::result::Result::ok) {
         match Record::decode(&bytes) {
             Ok(Record::Failed { relation, reason }) if position >= end => {
-                failing.push((relation, reason));
+                found.failing.push((relation, reason));
             }
-            Ok(record) => functions.check(&record)?,
+            Ok(record) => {
+                functions.check(&record)?;
+                // What cannot be read is reported when it is replayed.
+                let _ = found.note_parts(&record);
+            }
             Err(_) => {}
         }
     }
-    Ok(failing)
+    Ok(found)
 }

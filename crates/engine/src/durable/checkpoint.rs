@@ -8,12 +8,12 @@ use super::archive;
 use super::portion::{InputName, SavedPosition};
 use super::record::Record;
 use super::refused::SavedRefusals;
-use super::versions::checkpoint_6;
+use super::versions::{checkpoint_6, checkpoint_7};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -173,9 +173,11 @@ impl Checkpoint {
         let (archive, version) = archive::split(bytes)?;
         match version {
             VERSION => archive::decode(archive),
-            checkpoint_6::VERSION => {
-                archive::decode::<checkpoint_6::Checkpoint>(archive).map(Self::from)
+            checkpoint_7::VERSION => {
+                archive::decode::<checkpoint_7::Checkpoint>(archive).map(Self::from)
             }
+            checkpoint_6::VERSION => archive::decode::<checkpoint_6::Checkpoint>(archive)
+                .map(|checkpoint| checkpoint_7::Checkpoint::from(checkpoint).into()),
             other => Err(archive::unknown(other, checkpoint_6::VERSION..=VERSION)),
         }
     }
@@ -254,7 +256,7 @@ mod tests {
         let checkpoint = example();
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 417_572_797_492_426_138);
+        assert_eq!(xxh3_64(&bytes), 931_695_000_119_234_002);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

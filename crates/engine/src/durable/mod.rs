@@ -162,6 +162,14 @@ impl Durable {
         }
     }
 
+    /// Waits until a record is where those of epochs have to be: durable or, if these need not be, with the operating system.
+    pub(crate) fn settle(&self, record: Option<Position>) -> Result<()> {
+        match self.is_late.load(Ordering::Relaxed) {
+            true => self.write(record),
+            false => self.sync(record),
+        }
+    }
+
     /// Waits until the operating system has a record, and with it all before it; none without a journal.
     fn write(&self, record: Option<Position>) -> Result<()> {
         match (self.journal.get(), record) {

@@ -11,7 +11,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 use super::archive;
 use super::portion::ReadPortion;
 use super::refused::RefusedRows;
-use super::versions::record_2;
+use super::versions::{record_2, record_3};
 use crate::catalog::RelationKind;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -25,7 +25,10 @@ const RECORD_BYTES: usize = 1 << 20;
 const PART_ROWS: usize = 8192;
 
 /// The version of the records' format, which every record ends with.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+
+/// The number of all transactions in records of versions before 4: there, the parts of one come right before its epoch.
+pub(crate) const UNNUMBERED: u64 = 0;
 
 /// What an engine has done, as its journal holds it: enough to do it again.
 ///
@@ -53,9 +56,12 @@ pub(crate) enum Record {
         /// The time of the clock.
         now: Moment,
     },
-    /// Changes of an epoch that is too large for one record. The epoch's own record follows, unless its transaction failed.
+    /// Changes of a transaction that is too large for one record. The record of its epoch follows, unless the transaction fails;
+    /// records of others may come in between.
     Part {
-        /// How many parts of the epoch come before this one.
+        /// The number of the transaction, which no other one with parts has in this journal, or [`UNNUMBERED`].
+        transaction: u64,
+        /// How many parts of the transaction come before this one.
         number: u32,
         /// Its changes.
         changes: Vec<ChangedTable>,
@@ -66,6 +72,8 @@ pub(crate) enum Record {
         number: u64,
         /// Its time.
         time: Moment,
+        /// The number of the transaction in its parts, if it has some.
+        transaction: u64,
         /// How many parts it has.
         parts: u32,
         /// Its other changes.
@@ -263,7 +271,9 @@ impl Record {
         let (archive, version) = archive::split(bytes)?;
         match version {
             VERSION => archive::decode(archive),
-            record_2::VERSION => archive::decode::<record_2::Record>(archive).map(Self::from),
+            record_3::VERSION => archive::decode::<record_3::Record>(archive).map(Self::from),
+            record_2::VERSION => archive::decode::<record_2::Record>(archive)
+                .map(|record| record_3::Record::from(record).into()),
             other => Err(archive::unknown(other, record_2::VERSION..=VERSION)),
         }
     }
@@ -283,25 +293,25 @@ fn parts(change: &TableChange) -> impl Iterator<Item = TableChange> {
     change.parts(fitting.clamp(1, PART_ROWS))
 }
 
-/// The changes of an epoch as records: hands `emit` all but the last of them. Returns how many parts it was, and what is
-/// left for the record of the epoch.
+/// The changes of a transaction as they are recorded: hands all but the last of them to `emit`, as much at a time as a record
+/// should have, and returns these.
 pub(crate) fn split<'a>(
     changes: impl IntoIterator<Item = (&'a str, &'a [TableChange])>,
-    mut emit: impl FnMut(Record) -> Result<()>,
-) -> Result<(u32, Vec<ChangedTable>)> {
-    let (mut number, mut written, mut bytes) = (0, Vec::new(), 0);
+    mut emit: impl FnMut(Vec<ChangedTable>) -> Result<()>,
+) -> Result<Vec<ChangedTable>> {
+    let (mut written, mut bytes) = (Vec::new(), 0);
     for (table, changes) in changes {
         for part in changes.iter().flat_map(parts) {
             if bytes >= RECORD_BYTES {
-                emit(Record::Part { number, changes: std::mem::take(&mut written) })?;
-                (number, bytes) = (number + 1, 0);
+                emit(std::mem::take(&mut written))?;
+                bytes = 0;
             }
             let (weights, rows) = part.encode()?;
             bytes += rows.len();
             written.push(ChangedTable { table: table.to_owned(), weights, rows });
         }
     }
-    Ok((number, written))
+    Ok(written)
 }
 
 #[cfg(test)]
@@ -332,10 +342,15 @@ mod tests {
             Record::dropped(RelationKind::View, "\"a \"\"view\"\"\"", true),
             Record::Table { name: "t".to_owned(), columns: vec![9; 5] },
             Record::Clock { now: 11 },
-            Record::Part { number: 3, changes: vec![changed("t"), changed("a longer name")] },
+            Record::Part {
+                transaction: 9,
+                number: 3,
+                changes: vec![changed("t"), changed("a longer name")],
+            },
             Record::Epoch {
                 number: 42,
                 time: 43,
+                transaction: 9,
                 parts: 4,
                 changes: vec![changed("t")],
                 key: Some("a key".to_owned()),
@@ -358,6 +373,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 15_078_152_344_871_650_377);
+        assert_eq!(xxh3_64(&all), 8_747_854_813_736_555_477);
     }
 }

@@ -1,11 +1,11 @@
 //! Going on after a checkpoint, and replaying the journal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_sql::error::Position as Place;
-use alluvium_sql::statement::{self, IfTaken, Statement, StatementKind, TableDefinition};
+use alluvium_sql::statement::{self, TableDefinition};
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
@@ -37,16 +37,16 @@ pub(crate) fn resume(
     let end = Position(restored.as_ref().map_or(0, |restored| restored.checkpoint.end));
     let relations = restored.iter().flat_map(|restored| &restored.checkpoint.definitions);
     let relations = relations.map(|(_, made)| made);
-    let failing = ahead::search(&definitions.planner, relations, journal, start, end)?;
+    let found = ahead::search(&definitions.planner, relations, journal, start, end)?;
     let sequencer = &engine.instance.reader.sequencer;
-    for (relation, reason) in failing {
+    for (relation, reason) in found.failing {
         sequencer.expect_failed(relation, reason);
     }
     definitions.expect_journal();
     let mut replay = Replay {
         engine,
-        transaction: None,
-        parts: 0,
+        committed: found.committed,
+        parts: HashMap::new(),
         readers: HashMap::new(),
         incomplete: Vec::new(),
         unread: Vec::new(),
@@ -77,9 +77,9 @@ pub(crate) fn resume(
         match record {
             _ if position >= end => {}
             Record::Part { .. } => {}
-            Record::Epoch { .. } | Record::Completing { .. } | Record::Read { .. } => {
-                // The parts were its own, or of a transaction that failed.
-                replay.forget();
+            // The checkpoint has the rows of its parts.
+            Record::Epoch { transaction, .. } => {
+                replay.parts.remove(&transaction);
                 continue;
             }
             _ => continue,
@@ -90,7 +90,7 @@ pub(crate) fn resume(
     replay.check_unread()?;
     // Parts without their epoch were never committed.
     let incomplete = replay.incomplete;
-    drop(replay.transaction);
+    drop(replay.parts);
     engine.wait(engine.instance.writer.last()).map(|()| incomplete)
 }
 
@@ -112,10 +112,10 @@ pub(crate) fn finish_incomplete(engine: &Engine, tables: &[DataflowId]) -> Resul
 
 struct Replay<'a> {
     engine: &'a Engine,
-    /// The epoch whose parts come.
-    transaction: Option<Transaction>,
-    /// How many of them have come.
-    parts: u32,
+    /// The numbers of the transactions with parts that have an epoch.
+    committed: HashSet<u64>,
+    /// Those whose parts come, by their numbers, and how many have come.
+    parts: HashMap<u64, (Transaction, u32)>,
     /// What reads inputs again, in portions of so many rows.
     readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
     /// Tables whose first rows have not come.
@@ -131,9 +131,6 @@ impl Replay<'_> {
             Record::Definition { sql, base, now } => {
                 let statements =
                     statement::parse(&sql).collect::<std::result::Result<Vec<_>, _>>()?;
-                if statements.iter().any(waits_for_writers) {
-                    self.forget();
-                }
                 instance.writer.with_time(now, || {
                     let mut session = self.engine.session();
                     session.set_base(base);
@@ -170,17 +167,21 @@ impl Replay<'_> {
                     Ok(())
                 })
             }
-            Record::Part { number, changes } => {
-                self.follow(number)?;
-                self.stage(changes)?;
-                self.parts += 1;
+            Record::Part { transaction, number, changes } => {
+                if !self.committed.contains(&transaction) {
+                    return Ok(());
+                }
+                // In versions before 4 parts of a transaction that failed may come before those of the next one.
+                let begun = if number == 0 { None } else { self.parts.remove(&transaction) };
+                let mut begun = self.follow(begun, number)?;
+                stage(&mut begun, changes)?;
+                self.parts.insert(transaction, (begun, number + 1));
                 Ok(())
             }
-            Record::Epoch { number, time, parts, changes, key, refused } => {
-                self.follow(parts)?;
-                self.parts = 0;
-                self.stage(changes)?;
-                let Some(mut transaction) = self.transaction.take() else { return Ok(()) };
+            Record::Epoch { number, time, transaction, parts, changes, key, refused } => {
+                let begun = if parts == 0 { None } else { self.parts.remove(&transaction) };
+                let mut transaction = self.follow(begun, parts)?;
+                stage(&mut transaction, changes)?;
                 transaction.restore_time(time);
                 if let Some(key) = key {
                     transaction.set_key(key);
@@ -191,10 +192,7 @@ impl Replay<'_> {
                 }
                 commit(transaction, number)
             }
-            Record::Read { number, time, portion } => {
-                self.forget();
-                self.read(number, time, &portion)
-            }
+            Record::Read { number, time, portion } => self.read(number, time, &portion),
             Record::Failed { relation, reason } => {
                 instance.definitions.replay_failed(&relation, &reason);
                 Ok(())
@@ -268,33 +266,23 @@ impl Replay<'_> {
         Ok(portion)
     }
 
-    /// So many parts of an epoch come before this record. Forgets those of a transaction that has failed.
-    fn follow(&mut self, parts: u32) -> Result<()> {
-        if parts == 0 {
-            self.forget();
-        }
-        match parts == self.parts {
-            true => Ok(()),
-            false => Err(Error::data(format!("it follows {parts} parts, and not {}", self.parts))),
+    /// The transaction of which so many parts come before this record.
+    fn follow(&self, begun: Option<(Transaction, u32)>, parts: u32) -> Result<Transaction> {
+        match begun {
+            None if parts == 0 => Transaction::begin(&self.engine.instance, None),
+            Some((begun, known)) if known == parts => Ok(begun),
+            begun => {
+                let known = begun.map_or(0, |(_, known)| known);
+                Err(Error::data(format!("it follows {parts} parts, and not {known}")))
+            }
         }
     }
+}
 
-    /// Forgets the parts of a transaction that has failed.
-    fn forget(&mut self) {
-        (self.transaction, self.parts) = (None, 0);
-    }
-
-    fn stage(&mut self, changes: Vec<ChangedTable>) -> Result<()> {
-        let transaction = match self.transaction.take() {
-            Some(transaction) => transaction,
-            None => Transaction::begin(&self.engine.instance, None)?,
-        };
-        let transaction = self.transaction.insert(transaction);
-        for ChangedTable { table, weights, rows } in changes {
-            transaction.restore(&table, TableChange::decode(weights, rows)?)?;
-        }
-        Ok(())
-    }
+fn stage(transaction: &mut Transaction, changes: Vec<ChangedTable>) -> Result<()> {
+    changes.into_iter().try_for_each(|ChangedTable { table, weights, rows }| {
+        transaction.restore(&table, TableChange::decode(weights, rows)?)
+    })
 }
 
 /// The next portion of an input, which has to be as it was.
@@ -318,17 +306,6 @@ fn commit(transaction: Transaction, number: u64) -> Result<()> {
     }
 }
 
-/// Whether nothing is committed while a definition is ordered: then the parts before it are of one that has failed.
-fn waits_for_writers(statement: &Statement) -> bool {
-    match &statement.kind {
-        StatementKind::DropTable(_) | StatementKind::DropSchema(_) | StatementKind::Alter(_) => {
-            true
-        }
-        StatementKind::CreateTable(table) => matches!(table.if_taken, IfTaken::Replace),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -341,7 +318,10 @@ mod tests {
 
     use super::*;
     use crate::catalog::RelationKind;
+    use crate::durable::archive;
     use crate::durable::checkpoint::{Checkpoint, DataflowName};
+    use crate::durable::record::UNNUMBERED;
+    use crate::durable::versions::record_3;
 
     /// One row of the table `t`.
     fn row(n: i64) -> Vec<ChangedTable> {
@@ -364,9 +344,23 @@ mod tests {
         Record::definition("CREATE TABLE t (n BIGINT)", Path::new(""), 0).unwrap()
     }
 
-    fn epoch(number: u64, parts: u32, n: i64) -> Record {
-        let (time, changes) = (number as i64, row(n));
-        Record::Epoch { number, time, parts, changes, key: None, refused: Vec::new() }
+    fn part(transaction: u64, number: u32, n: i64) -> Record {
+        Record::Part { transaction, number, changes: row(n) }
+    }
+
+    /// An epoch of the transaction of this number.
+    fn epoch_of(transaction: u64, number: u64, parts: u32, n: i64) -> Record {
+        let (time, changes, key, refused) = (number as i64, row(n), None, Vec::new());
+        Record::Epoch { number, time, transaction, parts, changes, key, refused }
+    }
+
+    fn epoch(number: u64, n: i64) -> Record {
+        epoch_of(UNNUMBERED, number, 0, n)
+    }
+
+    fn numbers(engine: &Engine, relation: &str) -> Vec<i64> {
+        let rows = engine.query(&format!("SELECT n FROM {relation} ORDER BY n")).unwrap();
+        rows[0].column(0).as_primitive::<Int64Type>().values().to_vec()
     }
 
     #[test]
@@ -458,10 +452,59 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_transaction_that_failed_belong_to_no_other() {
-        let part = |number, n| Record::Part { number, changes: row(n) };
+    fn parts_of_transactions_may_interleave_and_those_of_one_that_failed_belong_to_no_other() {
         let records = [
             table(),
+            part(2, 0, 1),
+            part(3, 0, 100),
+            part(4, 0, 10),
+            part(2, 1, 2),
+            epoch(1, 4),
+            part(3, 1, 101),
+            epoch_of(4, 2, 1, 11),
+            part(2, 2, 3),
+            epoch_of(2, 3, 3, 5),
+            part(11, 0, 102),
+        ];
+        let engine = Engine::builder().workers(1).journal(journal(&records)).open().unwrap();
+        assert_eq!(numbers(&engine, "t"), [1, 2, 3, 4, 5, 10, 11]);
+    }
+
+    #[test]
+    fn a_table_is_dropped_behind_parts_of_a_transaction_that_failed() {
+        let dropped = Record::dropped(RelationKind::Table, "t", false);
+        let replaced = "CREATE OR REPLACE TABLE t (n BIGINT)";
+        let replaced = Record::definition(replaced, Path::new(""), 0).unwrap();
+        let records = [
+            table(),
+            part(2, 0, 1),
+            dropped,
+            table(),
+            part(5, 0, 2),
+            part(5, 1, 3),
+            replaced,
+            part(8, 0, 4),
+            Record::definition("CREATE VIEW v AS SELECT * FROM t", Path::new(""), 0).unwrap(),
+            epoch_of(8, 1, 1, 5),
+        ];
+        let engine = Engine::builder().workers(1).journal(journal(&records)).open().unwrap();
+        assert_eq!(numbers(&engine, "v"), [4, 5]);
+    }
+
+    /// There, the parts of an epoch come right before it, and nothing says that a transaction with parts has failed.
+    #[test]
+    fn parts_in_records_of_version_3_are_of_the_next_epoch() {
+        let part = |number, n| record_3::Record::Part { number, changes: row(n) };
+        let epoch = |number: u64, parts, n| {
+            let (time, changes, key, refused) = (number as i64, row(n), None, Vec::new());
+            record_3::Record::Epoch { number, time, parts, changes, key, refused }
+        };
+        let definition = |sql: &str| {
+            let (sql, base) = (sql.to_owned(), String::new());
+            record_3::Record::Definition { sql, base, now: 0 }
+        };
+        let records = [
+            definition("CREATE TABLE t (n BIGINT)"),
             part(0, 1),
             part(1, 2),
             epoch(1, 2, 3),
@@ -472,34 +515,18 @@ mod tests {
             part(0, 102),
             part(0, 5),
             epoch(3, 1, 6),
+            definition("CREATE TABLE other (n BIGINT)"),
             part(0, 103),
+            definition("DROP TABLE other"),
         ];
-        let engine = Engine::builder().workers(1).journal(journal(&records)).open().unwrap();
-        let rows = engine.query("SELECT n FROM t ORDER BY n").unwrap();
-        assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().values(), &[1, 2, 3, 4, 5, 6]);
-    }
-
-    #[test]
-    fn a_table_is_dropped_behind_parts_of_a_transaction_that_failed() {
-        let part = |number, n| Record::Part { number, changes: row(n) };
-        let dropped = Record::dropped(RelationKind::Table, "t", false);
-        let replaced = "CREATE OR REPLACE TABLE t (n BIGINT)";
-        let replaced = Record::definition(replaced, Path::new(""), 0).unwrap();
-        let records = [
-            table(),
-            part(0, 1),
-            dropped,
-            table(),
-            part(0, 2),
-            part(1, 3),
-            replaced,
-            part(0, 4),
-            Record::definition("CREATE VIEW v AS SELECT * FROM t", Path::new(""), 0).unwrap(),
-            epoch(1, 1, 5),
-        ];
-        let engine = Engine::builder().workers(1).journal(journal(&records)).open().unwrap();
-        let rows = engine.query("SELECT n FROM v ORDER BY n").unwrap();
-        assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().values(), &[4, 5]);
+        let journal = MemoryJournal::default();
+        for record in &records {
+            let bytes = archive::encode(record, record_3::VERSION).unwrap();
+            let position = journal.append(&bytes).unwrap();
+            journal.sync(position).unwrap();
+        }
+        let engine = Engine::builder().workers(1).journal(Arc::new(journal)).open().unwrap();
+        assert_eq!(numbers(&engine, "t"), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
@@ -508,14 +535,14 @@ mod tests {
             let opened = Engine::builder().workers(1).journal(journal(records)).open();
             opened.err().unwrap().to_string()
         };
-        let error = refused(&[table(), epoch(2, 0, 1)]);
+        let error = refused(&[table(), epoch(2, 1)]);
         assert!(error.contains("record 1") && error.contains("epoch 2"), "{error}");
-        let error = refused(&[table(), epoch(1, 1, 1)]);
+        let error = refused(&[table(), epoch_of(1, 1, 1, 1)]);
         assert!(error.contains("record 1") && error.contains("1 parts"), "{error}");
-        let error = refused(&[epoch(1, 0, 1)]);
+        let error = refused(&[epoch(1, 1)]);
         assert!(error.contains("record 0") && error.contains("\"t\""), "{error}");
         let text = Record::definition("CREATE TABLE t (n VARCHAR)", Path::new(""), 0).unwrap();
-        let error = refused(&[text, epoch(1, 0, 1)]);
+        let error = refused(&[text, epoch(1, 1)]);
         assert!(error.contains("record 1") && error.contains("columns of \"t\""), "{error}");
         let noise = MemoryJournal::default();
         let position = noise.append(b"noise").unwrap();

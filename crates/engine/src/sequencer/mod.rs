@@ -9,6 +9,7 @@ mod failed;
 mod install;
 mod moved;
 mod partition;
+mod parts;
 mod state;
 mod writes;
 
@@ -27,7 +28,7 @@ use crate::clock::Moment;
 use crate::durable::Durable;
 use crate::durable::checkpoint::Checkpoint;
 use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
-use crate::durable::record::{self, ChangedTable, Record, Recorded};
+use crate::durable::record::{Record, Recorded};
 use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
 use crate::error::Result;
@@ -38,10 +39,12 @@ use crate::poison::Poison;
 use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Failures, Pool, Progress, Shard};
 use facts::{Applied, Raised, Sifted};
+use parts::OpenParts;
 use state::State;
 
 pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
 pub(crate) use install::{Role, Start};
+pub(crate) use parts::RecordedChanges;
 pub(crate) use state::Kept;
 pub(crate) use writes::{EpochWrites, WritesAfter};
 
@@ -61,8 +64,8 @@ pub(crate) struct Sequencer {
     durable: Durable,
     /// How far back the changes of relations are kept.
     history: Arc<History>,
-    /// The first record of the epoch that is being committed, if parts of it are recorded already.
-    parts: Mutex<Option<Position>>,
+    /// The transactions of which parts are recorded. Taken under the lock of the state or alone.
+    parts: Mutex<OpenParts>,
     /// How many transactions want to know what is written.
     observers: AtomicUsize,
 }
@@ -73,7 +76,7 @@ pub(crate) struct Pin {
     pub(crate) workers: u32,
     /// The position in the journal of the first record that is not part of it.
     pub(crate) end: Position,
-    /// Where to begin to replay: parts of an epoch that is not part of it may come before `end`.
+    /// Where to begin to replay: parts of transactions that are not part of it may come before `end`.
     pub(crate) replay: Position,
     /// What a checkpoint will have of all facts.
     pub(crate) facts: Vec<Box<dyn Saving>>,
@@ -90,8 +93,10 @@ pub(crate) struct Committed {
 }
 
 /// What an epoch is made of.
-pub(crate) struct Commit {
+pub(crate) struct Commit<'a> {
     pub(crate) changes: Vec<Changed>,
+    /// The changes as they are recorded; `None` without a journal, or if a portion is recorded instead.
+    pub(crate) recorded: Option<RecordedChanges<'a>>,
     pub(crate) time: Moment,
     /// The portion of an input that it is, if that can be read again.
     pub(crate) read: Option<ReadPortion>,
@@ -131,15 +136,6 @@ impl Drop for Observed {
 pub(crate) struct Stream {
     pub(crate) id: DataflowId,
     pub(crate) name: String,
-}
-
-/// The parts that are recorded of an epoch. When this is dropped the epoch was committed, or nobody reads them.
-struct PartsOfOne<'a>(&'a Mutex<Option<Position>>);
-
-impl Drop for PartsOfOne<'_> {
-    fn drop(&mut self) {
-        *self.0.lock() = None;
-    }
 }
 
 impl Sequencer {
@@ -211,10 +207,10 @@ impl Sequencer {
     /// The caller holds the write lock, so that no other commit takes the place waited for.
     pub(crate) fn commit(
         &self,
-        commit: Commit,
+        commit: Commit<'_>,
         ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
-        let Commit { mut changes, time, read, key, completes, refused } = commit;
+        let Commit { mut changes, mut recorded, time, read, key, completes, refused } = commit;
         let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
@@ -229,11 +225,6 @@ impl Sequencer {
         if armed(Fault::LoseTable) && changes.len() > 1 {
             changes.pop();
         }
-        let _parts = PartsOfOne(&self.parts);
-        let rest = match read {
-            Some(_) => None,
-            None => self.record_changes(&changes)?,
-        };
         let (sifted, late) = self.sift(&mut changes)?;
         let mut tables: Vec<DataflowId> = changes.iter().map(|changed| changed.table).collect();
         let is_observed = self.observers.load(Ordering::Relaxed) > 0;
@@ -246,16 +237,15 @@ impl Sequencer {
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
         let number = self.last() + 1;
-        let record = match (rest, &read) {
-            (Some((parts, changes)), _) => {
+        let record = match (recorded.as_mut().map(RecordedChanges::take), &read) {
+            (Some((transaction, parts, changes)), _) => {
                 let key = key.clone();
-                let epoch = Record::Epoch { number, time, parts, changes, key, refused };
-                let record = match &completes {
+                let epoch =
+                    Record::Epoch { number, time, transaction, parts, changes, key, refused };
+                match &completes {
                     None => self.durable.append(&epoch)?,
                     Some(table) => self.durable.append(&epoch.completing(table)?)?,
-                };
-                *self.parts.lock() = None;
-                record
+                }
             }
             (None, Some(portion)) => {
                 self.durable.count(portion.bytes);
@@ -263,6 +253,7 @@ impl Sequencer {
             }
             (None, None) => None,
         };
+        drop(recorded);
         let effects = state.apply(&Applied {
             epoch: number,
             time,
@@ -355,24 +346,6 @@ impl Sequencer {
         self.progress.wait(epoch)
     }
 
-    /// Records the first changes of an epoch, if there are many. Returns in how many parts, and the others; `None` without
-    /// a journal.
-    fn record_changes(&self, changes: &[Changed]) -> Result<Option<(u32, Vec<ChangedTable>)>> {
-        if !self.durable.is_attached() {
-            return Ok(None);
-        }
-        let changes = changes.iter().map(|changed| (&*changed.name, &*changed.changes));
-        let emit = |part: Record| {
-            let mut parts = self.parts.lock();
-            let position = self.durable.append(&part)?;
-            if let Record::Part { number: 0, .. } = part {
-                *parts = position;
-            }
-            Ok(())
-        };
-        record::split(changes, emit).map(Some)
-    }
-
     /// Has all workers pin what they keep after the last epoch, and saves all facts, those that are kept `elsewhere` as well, before
     /// there is another one.
     pub(crate) fn pin(&self, elsewhere: &[&dyn Persisted]) -> Result<Pin> {
@@ -389,7 +362,7 @@ impl Sequencer {
         let first = self.history.first(epoch);
         let mut kept = state.kept.clone();
         kept.values_mut().for_each(|kept| kept.since = kept.since.max(first));
-        let (workers, replay) = (self.workers() as u32, parts.unwrap_or(end).min(end));
+        let (workers, replay) = (self.workers() as u32, parts.first().unwrap_or(end).min(end));
         Ok(Pin { epoch, workers, end, replay, facts, kept, shards })
     }
 

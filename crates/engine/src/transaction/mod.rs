@@ -291,6 +291,10 @@ impl Transaction {
             Some(version) => Some(Validation::begin(&instance.reader, version, &reads)?),
             None => None,
         };
+        let recorded = match read {
+            Some(_) => None,
+            None => writer.record_changes(&changes)?,
+        };
         let lock = match lock {
             Some(lock) => lock,
             None => writer.lock()?,
@@ -315,7 +319,7 @@ impl Transaction {
             (false, None) => writer.not_before_last(time),
             (false, Some(_)) => writer.time_of_epoch(None)?,
         };
-        let commit = Commit { changes, time, read, key, completes, refused: rows };
+        let commit = Commit { changes, recorded, time, read, key, completes, refused: rows };
         let committed = writer.commit(commit, refuse)?;
         drop((lock, locks, version));
         Ok(committed)

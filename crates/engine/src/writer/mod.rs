@@ -23,7 +23,7 @@ use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
-use crate::sequencer::{Commit, Committed, LateRows, Sequencer};
+use crate::sequencer::{Changed, Commit, Committed, LateRows, RecordedChanges, Sequencer};
 use crate::source::SourcePosition;
 use crate::transaction::late::Bounds;
 use crate::worker::DataflowId;
@@ -108,10 +108,18 @@ impl Writer {
         self.sequencer.waterlines(table)?.bounds()
     }
 
+    /// Records the first of many changes, before the caller has the write lock.
+    pub(crate) fn record_changes(
+        &self,
+        changes: &[Changed],
+    ) -> Result<Option<RecordedChanges<'_>>> {
+        self.sequencer.record_changes(changes)
+    }
+
     /// Makes one epoch of the changes, as [`Sequencer::commit`] does. The caller holds the write lock.
     pub(crate) fn commit(
         &self,
-        commit: Commit,
+        commit: Commit<'_>,
         ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
         self.sequencer.commit(commit, ordered)

@@ -11,7 +11,7 @@ use alluvium::{Durability, Engine, Error, Outcome, Result};
 use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
 };
-use arrow::array::AsArray;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 
 use crate::bank;
@@ -376,6 +376,47 @@ fn a_commit_is_visible_once_it_is_durable() {
     assert_eq!(query(&engine, "SELECT * FROM v"), ["6"]);
     let delivered = without_hanging(move || subscription.next().unwrap().is_ok());
     assert!(delivered);
+}
+
+#[test]
+fn small_transactions_are_ordered_between_the_parts_of_a_large_one() {
+    let journal = Gated::default();
+    journal.open(true);
+    let open = || Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    let engine = open();
+    engine
+        .execute(
+            "CREATE TABLE t (n BIGINT, text VARCHAR);
+             CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c, SUM(n) AS s FROM t",
+        )
+        .unwrap();
+    let before = journal.range().end;
+    journal.open(false);
+    let large = thread::spawn({
+        let engine = engine.clone();
+        let rows = "SELECT n, repeat('x', 1000) FROM (SELECT UNNEST(range(0, 10000)) AS n)";
+        move || engine.execute(&format!("INSERT INTO t {rows}")).map(drop)
+    });
+    // Its first parts wait for the disk.
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while journal.range().end.0 < before.0 + 4 && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!((journal.range().end.0 - before.0, engine.progress().committed), (4, 0));
+    for n in 1..=3 {
+        let mut transaction = engine.begin().unwrap();
+        let columns: [ArrayRef; 2] =
+            [Arc::new(Int64Array::from(vec![-n])), Arc::new(StringArray::from(vec!["small"]))];
+        let rows = RecordBatch::try_from_iter(["n", "text"].into_iter().zip(columns)).unwrap();
+        transaction.insert("t", rows).unwrap();
+        assert_eq!(transaction.submit().unwrap(), n as u64);
+    }
+    journal.open(true);
+    large.join().unwrap().unwrap();
+    let expected = ["10003 49994994"];
+    assert_eq!(query(&engine, "SELECT * FROM v"), expected);
+    drop(engine);
+    assert_eq!(query(&open(), "SELECT * FROM v"), expected);
 }
 
 #[test]

@@ -4,9 +4,10 @@
 use rkyv::Serialize;
 use rkyv::{Archive, Deserialize};
 
-use super::super::checkpoint::{self, OutputName, SavedDataflow, SavedWaterlines};
+use super::super::checkpoint::{OutputName, SavedDataflow, SavedWaterlines};
 use super::super::portion::{InputName, SavedPosition};
 use super::super::refused::SavedRefusals;
+use super::checkpoint_7;
 use super::record_2::Record;
 use crate::clock::Moment;
 
@@ -35,7 +36,7 @@ pub(in crate::durable) struct Checkpoint {
     waterlines: Vec<SavedWaterlines>,
 }
 
-impl From<Checkpoint> for checkpoint::Checkpoint {
+impl From<Checkpoint> for checkpoint_7::Checkpoint {
     fn from(checkpoint: Checkpoint) -> Self {
         let definitions = checkpoint.definitions.into_iter();
         Self {
@@ -65,7 +66,7 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
-    use crate::durable::archive;
+    use crate::durable::{archive, checkpoint};
 
     /// If this fails, checkpoints of this version cannot be read any more.
     #[test]

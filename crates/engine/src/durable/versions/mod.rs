@@ -14,4 +14,6 @@
 //! Each module has a test of the bytes of its version, so a type that was changed without that is noticed.
 
 pub(super) mod checkpoint_6;
+pub(super) mod checkpoint_7;
 pub(super) mod record_2;
+pub(super) mod record_3;

@@ -5,8 +5,9 @@ use rkyv::Serialize;
 use rkyv::{Archive, Deserialize};
 
 use super::super::portion::ReadPortion;
-use super::super::record::{self, ChangedTable};
+use super::super::record::ChangedTable;
 use super::super::refused::RefusedRows;
+use super::record_3;
 use crate::clock::Moment;
 
 /// The version.
@@ -62,7 +63,7 @@ pub(in crate::durable) enum Record {
     },
 }
 
-impl From<Record> for record::Record {
+impl From<Record> for record_3::Record {
     fn from(record: Record) -> Self {
         match record {
             Record::Definition { sql, base, now } => Self::Definition { sql, base, now },
@@ -88,8 +89,8 @@ mod tests {
 
     use super::*;
     use crate::catalog::RelationKind;
-    use crate::durable::archive;
     use crate::durable::portion::{InputName, SavedPosition};
+    use crate::durable::{archive, record};
     use crate::source::{Refusal, Refusing, SourcePosition};
 
     /// If this fails, journals of this version cannot be read any more.
@@ -146,7 +147,7 @@ mod tests {
         for record in records() {
             let bytes = archive::encode(&record, VERSION).unwrap();
             all.extend_from_slice(&bytes);
-            assert_eq!(record::Record::decode(&bytes), Ok(record.into()));
+            assert_eq!(record::Record::decode(&bytes), Ok(record_3::Record::from(record).into()));
         }
         assert_eq!(xxh3_64(&all), 8_733_113_258_089_675_783);
         // The record in a record has a version of its own.
@@ -157,7 +158,7 @@ mod tests {
         ];
         for record in others {
             let bytes = archive::encode(&record, VERSION).unwrap();
-            assert_eq!(record::Record::decode(&bytes), Ok(record.into()));
+            assert_eq!(record::Record::decode(&bytes), Ok(record_3::Record::from(record).into()));
         }
     }
 }
