@@ -64,6 +64,8 @@ pub enum Relation {
         promised_key: Vec<usize>,
         /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
         defaults: Vec<Option<Expr>>,
+        /// The columns whose values statements cannot give.
+        always_generated: Vec<usize>,
         /// Whether it keeps its rows; if not, they only pass into the views that read it.
         kept: bool,
         /// Whether rows are only ever inserted.

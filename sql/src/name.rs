@@ -39,6 +39,13 @@ fn part(name: &str) -> String {
 
 /// The schema and the name of the relation that goes by a text.
 pub fn split(relation: &str) -> (String, String) {
+    let mut parts = parts(relation);
+    let name = parts.pop().unwrap_or_default();
+    (parts.pop().unwrap_or_else(|| SCHEMA.to_owned()), name)
+}
+
+/// The parts of a name, without their quotes.
+fn parts(relation: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut letters, mut is_quoted) = (relation.chars().peekable(), false);
     while let Some(letter) = letters.next() {
@@ -56,8 +63,26 @@ pub fn split(relation: &str) -> (String, String) {
         };
         parts.last_mut().into_iter().for_each(|part| part.push(letter));
     }
+    parts
+}
+
+/// The text by which a relation goes whose name stands in a text of SQL, as in `nextval('s.t')`.
+pub fn of_text(text: &str) -> String {
+    let (schema, name) = parts_of_text(text);
+    qualified(schema.as_deref(), &name)
+}
+
+/// As [`of_text`], the schema, if there is one, and the name. Letters outside of quotes become small ones.
+pub fn parts_of_text(text: &str) -> (Option<String>, String) {
+    let mut is_quoted = false;
+    let fold = |letter: char| {
+        is_quoted ^= letter == '"';
+        if is_quoted { letter } else { letter.to_ascii_lowercase() }
+    };
+    let folded: String = text.trim().chars().map(fold).collect();
+    let mut parts = parts(&folded);
     let name = parts.pop().unwrap_or_default();
-    (parts.pop().unwrap_or_else(|| SCHEMA.to_owned()), name)
+    (parts.pop(), name)
 }
 
 /// The text by which a relation goes that a program names: `public.t` is `t`.

@@ -61,6 +61,9 @@ pub enum Object<'a> {
     Schema(&'a str),
     /// A function.
     Function(&'a str),
+    /// A sequence. Taking its values and setting them is [`Action::Update`], `currval` is [`Action::Select`]. Those of columns
+    /// that are SERIAL or IDENTITY are asked for only by their own names.
+    Sequence(&'a str),
 }
 
 impl Action {

@@ -314,6 +314,11 @@ impl Engine {
         self.instance.definitions.catalog.schemas()
     }
 
+    /// The sequences that were created, by name. Those of columns that are SERIAL or IDENTITY are not among them.
+    pub fn sequences(&self) -> Vec<String> {
+        self.instance.definitions.catalog.entries().sequences.keys().cloned().collect()
+    }
+
     /// The functions that SQL defines, each behind those that it calls.
     pub fn functions(&self) -> Vec<FunctionInfo> {
         self.instance.definitions.catalog.entries().function_infos()

@@ -15,8 +15,9 @@
 //! 1. the write lock ([`Writer::lock`]), held by a transaction while it is validated and ordered; whoever has it waits for no lock on rows;
 //! 2. the definitions' lock ([`Definitions::lock`]);
 //! 3. the list of subscriptions;
-//! 4. the sequencer's state, under which commands are broadcast;
-//! 5. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, the journal,
+//! 4. the values of sequences;
+//! 5. the sequencer's state, under which commands are broadcast;
+//! 6. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, the journal,
 //!    progress, and the queues of subscriptions, which may take the progress's lock.
 
 use std::num::NonZero;
@@ -178,6 +179,8 @@ impl Drop for Instance {
     fn drop(&mut self) {
         drop(self.checkpoints.take());
         drop(self.flusher.take());
+        // Without that, the next start leaves out some values. Nobody is left who could be told of an error.
+        let _ = self.reader.sequencer.end_sequences();
         // Outputs write what is durable. Nobody is left who could be told of an error.
         let _ = self.reader.sequencer.sync(self.writer.last());
         self.definitions.failing.close();

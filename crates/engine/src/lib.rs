@@ -64,6 +64,7 @@ mod interrupt;
 mod poison;
 mod query;
 mod sequencer;
+mod sequences;
 mod session;
 mod settings;
 mod sink;

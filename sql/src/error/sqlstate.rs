@@ -5,6 +5,8 @@ use std::fmt;
 use arrow::error::ArrowError;
 use datafusion_common::DataFusionError;
 
+use super::Error;
+
 /// A code of five characters for the kind of an error, as the SQL standard and Postgres have it: a program that asks for it needs
 /// not read the message. The first two characters are its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +23,8 @@ impl SqlState {
     pub const DIVISION_BY_ZERO: Self = Self("22012");
     /// A text that is no value of the type that it is read as.
     pub const INVALID_TEXT: Self = Self("22P02");
+    /// A sequence that has no value left.
+    pub const EXHAUSTED: Self = Self("2200H");
     /// A NULL in a NOT NULL column.
     pub const NOT_NULL: Self = Self("23502");
     /// A key that another row has.
@@ -63,6 +67,10 @@ impl SqlState {
     pub const DUPLICATE_COLUMN: Self = Self("42701");
     /// A setting, or another object, that does not exist.
     pub const NO_OBJECT: Self = Self("42704");
+    /// A value for a column that is generated always.
+    pub const GENERATED_ALWAYS: Self = Self("428C9");
+    /// Something that others depend on.
+    pub const DEPENDED_ON: Self = Self("2BP01");
     /// A function that does not exist.
     pub const NO_FUNCTION: Self = Self("42883");
     /// A table or a view that does not exist.
@@ -108,6 +116,9 @@ impl SqlState {
             DataFusionError::ArrowError(error, _) => Self::of_arrow(error),
             DataFusionError::NotImplemented(_) => Self::NOT_SUPPORTED,
             DataFusionError::IoError(_) => Self::IO,
+            DataFusionError::External(inner) => {
+                inner.downcast_ref::<Error>().map_or(Self::DATA, |error| error.sqlstate)
+            }
             _ => Self::DATA,
         }
     }

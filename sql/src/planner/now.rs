@@ -1,4 +1,4 @@
-//! `NOW()` and similar functions: the time of the epoch.
+//! `NOW()` and similar functions: the time of the epoch. And those of sequences, which are bound with it.
 //!
 //! They are placeholders ([`functions::now`](mod@super::functions::now)). In a statement they are replaced by the time at which it runs ([`at`]), in a
 //! view by a join with a one-row relation, the clock, whose row each epoch replaces ([`with_clock`]). DataFusion's own functions would be folded to
@@ -14,6 +14,7 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 
 use super::functions::now::{Now, moment};
+use super::functions::sequence::{SequenceFunction, Sequences};
 use super::relation::RelationSource;
 use crate::catalog::Relation;
 use crate::error::Error;
@@ -25,10 +26,24 @@ pub const CLOCK: &str = "alluvium.clock";
 pub static CLOCK_SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("now()", moment(), false)])));
 
-/// The expression with the time in place of these functions.
-fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
+/// The sequences of a statement, which are asked for if it calls their functions.
+pub type BindSequences<'a> = &'a dyn Fn() -> Arc<dyn Sequences>;
+
+/// The expression with the time in place of these functions, and with functions of these sequences.
+fn replace(
+    expression: Expr,
+    time: &Expr,
+    sequences: Option<BindSequences<'_>>,
+) -> Result<Transformed<Expr>> {
     expression.transform_up(|part| match &part {
-        Expr::ScalarFunction(ScalarFunction { func, .. }) => {
+        Expr::ScalarFunction(ScalarFunction { func, args }) => {
+            if let (Some(bind), Some(function)) =
+                (sequences, func.inner().downcast_ref::<SequenceFunction>())
+            {
+                let function = Arc::new(function.bound(bind()));
+                let call = ScalarFunction::new_udf(function, args.clone());
+                return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+            }
             match func.inner().downcast_ref::<Now>() {
                 Some(now) if *now.result() == moment() => Ok(Transformed::yes(time.clone())),
                 Some(now) => Ok(Transformed::yes(Expr::Cast(Cast::new(
@@ -42,14 +57,19 @@ fn replace(expression: Expr, time: &Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The plan as it runs at `time`, in microseconds since 1970.
-pub fn at(plan: LogicalPlan, time: i64) -> Result<LogicalPlan> {
+/// The plan as it runs at `time`, in microseconds since 1970, with the sequences of whoever runs it.
+pub fn at(
+    plan: LogicalPlan,
+    time: i64,
+    sequences: Option<BindSequences<'_>>,
+) -> Result<LogicalPlan> {
     let time = lit(ScalarValue::TimestampMicrosecond(Some(time), Some("+00:00".into())));
     let replaced = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         let node = node.map_expressions(|expression| {
             let name = names.save(&expression);
-            Ok(replace(expression, &time)?.update_data(|expression| name.restore(expression)))
+            let replaced = replace(expression, &time, sequences)?;
+            Ok(replaced.update_data(|expression| name.restore(expression)))
         })?;
         match node.transformed {
             true => node.map_data(LogicalPlan::recompute_schema),
@@ -69,7 +89,8 @@ pub(super) fn with_clock(plan: LogicalPlan) -> Result<LogicalPlan> {
         let before = Arc::clone(node.schema());
         let node = node.map_expressions(|expression| {
             let name = names.save(&expression);
-            Ok(replace(expression, &time)?.update_data(|expression| name.restore(expression)))
+            let replaced = replace(expression, &time, None)?;
+            Ok(replaced.update_data(|expression| name.restore(expression)))
         })?;
         if !node.transformed {
             return Ok(node);

@@ -11,6 +11,7 @@ use sqlparser::tokenizer::Span;
 
 use super::functions::FUNCTIONS;
 use super::functions::registered::RegisteredFunctions;
+use super::functions::sequence::is_of_sequences;
 use crate::error::{Error, Position};
 use crate::syntax::called;
 use crate::walk::walk;
@@ -61,6 +62,8 @@ pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
 
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
             match expression {
+                // Each row has a value of its own.
+                Expr::Function(function) if calls_sequence(function) => ControlFlow::Continue(()),
                 Expr::Function(function) => changing_function(function, "DEFAULT"),
                 Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
                     let position = Position::of_span(value.span);
@@ -84,6 +87,11 @@ struct Check<'a> {
 
 fn refuse(name: impl std::fmt::Display, span: Span) -> ControlFlow<Error> {
     ControlFlow::Break(Error::not_supported(format!("{name} in a view"), Position::of_span(span)))
+}
+
+/// Whether a function is of sequences.
+fn calls_sequence(function: &ast::Function) -> bool {
+    called(function).is_some_and(|name| is_of_sequences(&name))
 }
 
 /// Functions that return different results for the same arguments.

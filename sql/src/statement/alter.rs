@@ -250,6 +250,10 @@ fn added(
     syntax::normalize(&mut create)?;
     syntax::check_table(&create)?;
     let column = TableDefinition::read(create, &[], written)?;
+    if column.generated.iter().any(Option::is_some) {
+        let what = "SERIAL or IDENTITY of a column that is added (create a table with it)";
+        return Err(Error::not_supported(what, position));
+    }
     if !column.primary_key.is_empty() || !column.promised_key.is_empty() {
         let what = "a PRIMARY KEY of a column that is added (create a table with it)";
         return Err(Error::not_supported(what, position));
@@ -301,6 +305,7 @@ impl TableDefinition {
                 }
                 fields.push(field.clone());
                 expected.defaults.extend(column.defaults.iter().cloned());
+                expected.generated.extend(column.generated.iter().copied());
                 source.with_column(&column.text)
             }
             Change::DropColumn { column, if_exists, position } => {
@@ -311,6 +316,7 @@ impl TableDefinition {
                 self.check_dropped(number).map_err(|error| error.at(*position))?;
                 fields.remove(number);
                 expected.defaults.remove(number);
+                expected.generated.remove(number);
                 let columns = expected.primary_key.iter_mut().chain(&mut expected.promised_key);
                 columns.filter(|column| **column > number).for_each(|column| *column -= 1);
                 source.without_column(column)
@@ -360,7 +366,8 @@ impl TableDefinition {
         let parts = |of: &TableDefinition| {
             let keys = (of.primary_key.clone(), of.promised_key.clone());
             let rest = (of.options.clone(), of.connectors.len(), of.lateness.clone());
-            (of.name.clone(), of.schema.clone(), keys, of.defaults.clone(), rest)
+            let values = (of.defaults.clone(), of.generated.clone());
+            (of.name.clone(), of.schema.clone(), keys, values, rest)
         };
         parts(self) == parts(other)
     }

@@ -48,6 +48,7 @@ pub(super) fn read(
         primary_key,
         promised_key,
         defaults,
+        generated,
         lateness,
         options,
         connectors,
@@ -59,6 +60,7 @@ pub(super) fn read(
     let is_plain = primary_key.is_empty()
         && promised_key.is_empty()
         && defaults.iter().all(Option::is_none)
+        && generated.iter().all(Option::is_none)
         && lateness.is_empty()
         && options.is_empty()
         && connectors.is_empty();

@@ -11,7 +11,8 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, Statement, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy,
-    declared, file, function, index, lateness, nested, nested_types, schema, setting, transaction,
+    declared, file, function, index, lateness, nested, nested_types, schema, sequence, setting,
+    transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -22,7 +23,7 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
     if let Some(kind) = nested::read(&tokens, text) {
         return kind;
     }
-    let tokens = nested_types::respell(asof::respell(tokens));
+    let tokens = sequence::respell(nested_types::respell(asof::respell(tokens)));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
         true => error.at(dialect.reached()),
@@ -99,6 +100,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "DECLARE" if word(1) == "RECURSIVE" && word(2) == "VIEW" => {
             return declared::read(dialect, tokens, text);
         }
+        "ALTER" if word(1) == "SEQUENCE" => sequence::alter(&mut parser)?,
         "ALTER" if !word(1).is_empty() => alter::read(&mut parser, start, text)?,
         "DECLARE" | "SHOW" if !word(1).is_empty() => {
             return Err(refusal(&[word(0), word(1)], start));
@@ -187,6 +189,7 @@ fn create(
             return schema::create(parser.parse_statement().map_err(syntax_error)?, start);
         }
         ["FUNCTION" | "MACRO", _, ..] => return function::create(parser, text),
+        ["SEQUENCE", _, ..] => return sequence::create(parser, text),
         ["INDEX", ..] => {
             return match parser.parse_statement().map_err(syntax_error)? {
                 ast::Statement::CreateIndex(create) => index::create(create, start, text),
@@ -354,6 +357,7 @@ fn dropped(
         ObjectType::Schema => StatementKind::DropSchema(drop),
         ObjectType::Table => StatementKind::DropTable(drop),
         ObjectType::Index => StatementKind::DropIndex(drop),
+        ObjectType::Sequence => StatementKind::DropSequence(drop),
         ObjectType::View | ObjectType::MaterializedView => StatementKind::DropView(drop),
         other => return Err(Error::not_supported(format!("DROP {other}"), position)),
     };

@@ -32,6 +32,7 @@ mod nested_types;
 mod refused;
 mod room;
 mod schema;
+mod sequence;
 mod setting;
 mod shape;
 mod source;
@@ -55,6 +56,7 @@ pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::nested::{CursorDefinition, Steps};
 pub use self::schema::SchemaDefinition;
+pub use self::sequence::{Generated, SequenceDefinition, SequenceOptions, SequenceRestart};
 pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue};
 pub use self::shape::{Literal, LiteralValue, Shape};
 pub use self::statements::{Statements, parse};
@@ -91,10 +93,10 @@ pub enum IfTaken {
     Replace,
 }
 
-/// `DROP TABLE`, `DROP VIEW`, `DROP INDEX`, `DROP SCHEMA` or `DROP FUNCTION`.
+/// `DROP` of a table, view, index, schema, sequence or function.
 #[derive(Clone, Debug)]
 pub struct Drop {
-    /// The relation, index, schema or function.
+    /// The relation, index, schema, sequence or function.
     pub name: String,
     /// Where it is named.
     pub position: Position,
@@ -128,6 +130,12 @@ pub enum StatementKind {
     CreateSchema(SchemaDefinition),
     /// `DROP SCHEMA`
     DropSchema(Drop),
+    /// `CREATE SEQUENCE`
+    CreateSequence(SequenceDefinition),
+    /// `DROP SEQUENCE`
+    DropSequence(Drop),
+    /// `ALTER SEQUENCE … RESTART`
+    RestartSequence(SequenceRestart),
     /// `CREATE FUNCTION` or `CREATE MACRO`
     CreateFunction(FunctionDefinition),
     /// `DROP FUNCTION` or `DROP MACRO`

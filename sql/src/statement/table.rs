@@ -6,15 +6,18 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion_expr::Expr;
 use sqlparser::ast::{
-    self, ColumnOption, CreateTableOptions, PrimaryKeyConstraint, TableConstraint,
+    self, ColumnOption, CreateTableOptions, GeneratedAs, PrimaryKeyConstraint, TableConstraint,
 };
 
 use super::IfTaken;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
+use super::sequence::{self, Generated};
 use crate::error::{Error, Position, Result, SqlState, no_column};
+use crate::name;
 use crate::planner::context::{column_default, column_type, interval};
+use crate::planner::generated_value;
 use crate::planner::microseconds::in_microseconds;
 
 /// A table as it was written.
@@ -34,6 +37,8 @@ pub struct TableDefinition {
     pub promised_key: Vec<usize>,
     /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
+    /// How each column is generated, if it is: it then has no other default.
+    pub generated: Vec<Option<Generated>>,
     /// How late its rows may come, by columns that differ, in their order.
     pub lateness: Vec<Lateness>,
     /// The options of its WITH clause that are its own, names and values in lower case.
@@ -71,6 +76,31 @@ impl TableDefinition {
     /// For how many microseconds it has had no rows when it is idle: its waterlines then hold back no others.
     pub fn idle_after(&self) -> Option<i64> {
         idle_after(self.option(IDLE_AFTER)?).ok()
+    }
+
+    /// The columns that are generated, with the names of their sequences, which follow those of the table and the column.
+    pub fn sequences(&self) -> impl Iterator<Item = (usize, String, Generated)> + '_ {
+        let columns = self.generated.iter().enumerate();
+        columns.filter_map(|(column, generated)| {
+            let name = sequence_of(&self.name, self.schema.field(column).name());
+            Some((column, name, (*generated)?))
+        })
+    }
+
+    /// The columns whose values statements cannot give.
+    pub fn always_generated(&self) -> Vec<usize> {
+        let always = self.sequences().filter(|(_, _, generated)| generated.always);
+        always.map(|(column, _, _)| column).collect()
+    }
+
+    /// What each column has where nothing else is given for it; `None` for NULL.
+    pub fn all_defaults(&self) -> Vec<Option<Expr>> {
+        let mut defaults = self.defaults.clone();
+        for (column, sequence, _) in self.sequences() {
+            let data_type = self.schema.field(column).data_type();
+            defaults[column] = Some(generated_value(&sequence, data_type));
+        }
+        defaults
     }
 
     fn flag(&self, option: &str) -> Option<bool> {
@@ -113,12 +143,19 @@ impl TableDefinition {
             primary_key: columns.primary_key,
             promised_key: columns.promised_key,
             defaults: columns.defaults,
+            generated: columns.generated,
             lateness,
             options,
             connectors,
             text: text.to_string(),
         })
     }
+}
+
+/// The name of the sequence of a column.
+fn sequence_of(table: &str, column: &str) -> String {
+    let (schema, table) = name::split(table);
+    name::qualified(Some(&schema), &format!("{table}_{column}_seq"))
 }
 
 /// How late rows of these columns may come.
@@ -176,6 +213,7 @@ fn name_bytes(fields: &Fields) -> usize {
 struct Columns {
     fields: Vec<Field>,
     defaults: Vec<Option<Expr>>,
+    generated: Vec<Option<Generated>>,
     primary_key: Vec<usize>,
     promised_key: Vec<usize>,
 }
@@ -200,6 +238,7 @@ impl Columns {
         let mut fields: Vec<Field> = Vec::with_capacity(create.columns.len());
         let mut names = HashSet::with_capacity(create.columns.len());
         let mut defaults = Vec::with_capacity(create.columns.len());
+        let mut generated = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Key> = None;
         for (number, column) in create.columns.iter().enumerate() {
             let at = Position::of_span(column.name.span);
@@ -208,8 +247,16 @@ impl Columns {
                 let error = Error::new(format!("column \"{column_name}\" appears twice"), at);
                 return Err(error.with_sqlstate(SqlState::DUPLICATE_COLUMN));
             }
-            let data_type = column_type(column).map_err(|error| error.at(at))?;
-            let mut nullable = true;
+            let serial = sequence::serial(&column.data_type);
+            let mut sequence = match &serial {
+                Some(data_type) => Some(Generated::serial(data_type, position)?),
+                None => None,
+            };
+            let data_type = match serial {
+                Some(data_type) => data_type,
+                None => column_type(column).map_err(|error| error.at(at))?,
+            };
+            let mut nullable = sequence.is_none();
             let mut default = None;
             for option in &column.options {
                 match &option.option {
@@ -220,6 +267,18 @@ impl Columns {
                             column_default(expression, &data_type).map_err(|error| error.at(at))?,
                         );
                     }
+                    ColumnOption::Generated {
+                        generated_as: generated @ (GeneratedAs::Always | GeneratedAs::ByDefault),
+                        sequence_options,
+                        generation_expr: None,
+                        generation_expr_mode: None,
+                        generated_keyword: true,
+                    } => {
+                        let options = sequence_options.as_deref();
+                        let at = at.unwrap_or(position);
+                        sequence = Some(Generated::identity(generated, options, &data_type, at)?);
+                        nullable = false;
+                    }
                     ColumnOption::PrimaryKey(_) if primary_key.is_some() => {
                         return Err(second_key(at));
                     }
@@ -229,8 +288,15 @@ impl Columns {
                     other => return Err(Error::not_supported(option_name(other), at)),
                 }
             }
+            if sequence.is_some() && default.is_some() {
+                let message = format!(
+                    "column \"{column_name}\" has values of a sequence of its own, and can have no DEFAULT"
+                );
+                return Err(Error::new(message, at));
+            }
             fields.push(Field::new(column_name, data_type, nullable));
             defaults.push(default);
+            generated.push(sequence);
         }
         for constraint in &create.constraints {
             if primary_key.is_some() && matches!(constraint, TableConstraint::PrimaryKey(_)) {
@@ -248,7 +314,7 @@ impl Columns {
             Some(Key { columns, promised: false }) => (columns, Vec::new()),
             Some(Key { columns, promised: true }) => (Vec::new(), columns),
         };
-        Ok(Columns { fields, defaults, primary_key, promised_key })
+        Ok(Columns { fields, defaults, generated, primary_key, promised_key })
     }
 }
 
@@ -297,6 +363,7 @@ impl TableDefinition {
             primary_key: Vec::new(),
             promised_key: Vec::new(),
             defaults: vec![None; schema.fields().len()],
+            generated: vec![None; schema.fields().len()],
             schema,
             lateness: Vec::new(),
             options: Vec::new(),

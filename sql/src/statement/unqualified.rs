@@ -35,7 +35,9 @@ pub enum NamedKind {
     Relation,
     /// An index that exists.
     Index,
-    /// A relation that is created.
+    /// A sequence that exists.
+    Sequence,
+    /// A relation or sequence that is created.
     New,
 }
 
@@ -183,9 +185,18 @@ struct Scope {
 
 impl Names {
     fn of(&mut self, statement: &StatementKind) {
-        use NamedKind::{Index, New, Relation};
+        use NamedKind::{Index, New, Relation, Sequence};
         match statement {
             StatementKind::CreateTable(table) => self.add(&table.name, table.position, New),
+            StatementKind::CreateSequence(sequence) => {
+                self.add(&sequence.name, sequence.position, New);
+            }
+            StatementKind::DropSequence(dropped) => {
+                self.add(&dropped.name, dropped.position, Sequence);
+            }
+            StatementKind::RestartSequence(restart) => {
+                self.add(&restart.name, restart.position, Sequence);
+            }
             StatementKind::CreateView(view) => {
                 self.add(&view.name, view.position, New);
                 self.within(&*view.query);

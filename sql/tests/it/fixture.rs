@@ -60,10 +60,11 @@ impl Definitions {
                         kept: table.is_kept(),
                         append_only: table.is_append_only(),
                         waterlines: table.lateness.iter().map(|late| late.column).collect(),
+                        always_generated: table.always_generated(),
+                        defaults: table.all_defaults(),
                         schema: table.schema,
                         primary_key: table.primary_key,
                         promised_key: table.promised_key,
-                        defaults: table.defaults,
                     };
                     self.relations.insert(table.name, relation);
                 }

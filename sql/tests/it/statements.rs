@@ -165,7 +165,7 @@ fn unsupported_statements_are_refused_by_name() {
             "CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT)",
             "1:39: OR REPLACE and IF NOT EXISTS contradict each other",
         ),
-        ("DROP SEQUENCE s", "1:1: DROP SEQUENCE is not supported yet"),
+        ("DROP SEQUENCE a, b", "1:1: DROP SEQUENCE of several is not supported yet"),
         (
             "DECLARE VIEW r (a INT)",
             "1:1: DECLARE VIEW is not supported yet: write DECLARE c CURSOR FOR SELECT …",

@@ -115,10 +115,15 @@ impl Reconciled {
         }
         keep_said(program, &mut steps);
         differences.indexes = indexes_gone(&before, &differences, program, &mut steps);
-        let schemas = engine.schemas();
+        let (schemas, sequences) = (engine.schemas(), engine.sequences());
         for (statement, step) in program.iter().zip(&mut steps) {
             if let StatementKind::CreateSchema(schema) = &statement.kind
                 && schemas.contains(&schema.name)
+            {
+                *step = Step::Keep;
+            }
+            if let StatementKind::CreateSequence(sequence) = &statement.kind
+                && sequences.contains(&sequence.name)
             {
                 *step = Step::Keep;
             }
@@ -281,13 +286,14 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
             | StatementKind::DropSeveral(_)
             | StatementKind::DropIndex(_)
             | StatementKind::DropSchema(_)
+            | StatementKind::DropSequence(_)
             | StatementKind::DropFunction(_) => {
                 let message = "a program that is run with --state says what there is, and drops nothing: leave the \
                                definition out"
                     .to_owned();
                 return Err(Problem { statement: Some(steps.len()), message });
             }
-            StatementKind::Alter(_) => {
+            StatementKind::Alter(_) | StatementKind::RestartSequence(_) => {
                 let message = "a program that is run with --state says what there is, and alters nothing: ALTER in the shell, \
                                with the same --state, and write the definition as it then is"
                     .to_owned();

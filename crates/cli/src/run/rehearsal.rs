@@ -19,6 +19,7 @@ pub(super) fn failure(program: &[Statement]) -> Result<(), (usize, Error)> {
             | StatementKind::DeclareView(_)
             | StatementKind::Lateness(_)
             | StatementKind::CreateSchema(_)
+            | StatementKind::CreateSequence(_)
             | StatementKind::CreateFunction(_)
             | StatementKind::CreateIndex(_) => {}
             _ => continue,

@@ -5,13 +5,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use alluvium_sql::planner::{SqlFunction, SqlFunctions};
+use alluvium_sql::statement::SequenceDefinition;
 
 use super::Entry;
 
-/// All relations by name, and the functions that SQL defines.
+/// All relations by name, the sequences, and the functions that SQL defines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     relations: BTreeMap<String, Arc<Entry>>,
+    /// Those that statements have created, by name.
+    pub(crate) sequences: BTreeMap<String, Arc<SequenceDefinition>>,
     pub(crate) functions: SqlFunctions,
 }
 

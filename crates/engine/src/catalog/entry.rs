@@ -60,6 +60,7 @@ pub(crate) struct Table {
     pub(crate) primary_key: Vec<usize>,
     /// The columns of a primary key that is not enforced; empty without one.
     pub(crate) promised_key: Vec<usize>,
+    /// With the values of generated columns.
     pub(crate) defaults: Vec<Option<Expr>>,
     /// Whether it keeps its contents.
     pub(crate) kept: bool,
@@ -242,7 +243,7 @@ impl Entry {
             promised_key: definition.promised_key.clone(),
             keys: OnceLock::new(),
             since: 0,
-            defaults: definition.defaults.clone(),
+            defaults: definition.all_defaults(),
             kept: definition.is_kept(),
             append_only: definition.is_append_only(),
             lateness: definition.lateness.clone(),
@@ -491,6 +492,7 @@ impl Entry {
                 primary_key: table.primary_key.clone(),
                 promised_key: table.promised_key.clone(),
                 defaults: table.defaults.clone(),
+                always_generated: table.defined.always_generated(),
                 kept: table.kept,
                 append_only: table.append_only,
                 waterlines: table.lateness.iter().map(|late| late.column).collect(),

@@ -7,6 +7,7 @@ mod entries;
 mod entry;
 mod indexes;
 pub(crate) mod named_index;
+mod sequence;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -18,7 +18,7 @@ use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
 use super::relations::Start;
-use super::{Definitions, lateness, relations};
+use super::{Definitions, lateness, relations, sequences};
 use crate::catalog::{Entry, RelationKind, Scope, View};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
@@ -105,7 +105,11 @@ impl Definitions {
             }
             _ => Contents::Rows(rewritten(entry, &definition, None, now, parts)?),
         };
+        self.check_moved_sequences(&table.defined, &definition)?;
         let record = self.altered(entry, &definition.name, alter, &definition.text, parts, now)?;
+        // No value is recorded by a name that is another one by then.
+        let has_sequences = table.defined.sequences().next().is_some();
+        let held = has_sequences.then(|| self.sequencer.hold_sequences());
         interrupt::deferred(|| {
             let (record, key) =
                 (record.as_ref(), DataflowKey::relation(&definition.name, compiled.fingerprint()));
@@ -123,6 +127,9 @@ impl Definitions {
                 self.sequencer.fill(id, rows, now)?;
             }
             self.sequencer.hand_on(table.id, id, &definition.name);
+            if let Some(mut held) = held {
+                sequences::move_sequences(&mut held, &table.defined, &definition);
+            }
             let altered = Entry::of_table(&definition, id);
             self.forget_announced(&altered.name);
             self.cut_all(&entry.name);

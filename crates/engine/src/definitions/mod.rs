@@ -1,7 +1,7 @@
 //! Definitions: the relations that exist, and the dataflows that keep them.
 //!
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
-//! [`relations`] creates and drops tables and views, in [`schemas`], [`functions`] what their queries call, [`mod@indexes`] their
+//! [`relations`] creates and drops tables and views, in [`schemas`], [`mod@sequences`] what generates their keys, [`functions`] what their queries call, [`mod@indexes`] their
 //! indexes, and [`alter`] changes them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody; it
@@ -17,6 +17,7 @@ mod lateness;
 mod recursion;
 mod relations;
 mod schemas;
+mod sequences;
 mod subscriptions;
 
 use std::collections::BTreeMap;

@@ -143,12 +143,16 @@ impl Definitions {
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
+        if let Taken::Free | Taken::Replace(_) = taken {
+            self.check_sequences(definition)?;
+        }
         let removed = match taken {
             Taken::Free => Ok(()),
             Taken::Keep => return Ok(None),
             Taken::Replace(before) => self.remove(&before, connectors),
         };
         let role = Role::Kept(DataflowKey::relation(&name, table.fingerprint()));
+        self.sequencer.begin_sequences(definition.sequences().map(|(_, sequence, _)| sequence));
         let id = self.install_table(&name, &table, kept, record, role)?;
         let entry = Entry::of_table(definition, id);
         self.sequencer.declare(&entry);
@@ -578,6 +582,11 @@ impl Definitions {
         if let Ok(view) = entry.as_view() {
             self.release(&view.uses);
         }
+        if let Ok(table) = entry.as_table() {
+            for (_, sequence, _) in table.defined.sequences() {
+                self.sequencer.hold_sequences().forget(&sequence);
+            }
+        }
         self.remove_indexes(entry);
         durable.and(written)
     }
@@ -591,6 +600,7 @@ impl Definitions {
     ) -> Result<Taken> {
         self.check_schema(name)?;
         self.catalog.check_no_index(name)?;
+        self.catalog.check_no_sequence(name)?;
         let Ok(entry) = self.catalog.get(name) else { return Ok(Taken::Free) };
         match if_taken {
             IfTaken::Keep if is_same_kind(&entry) => Ok(Taken::Keep),

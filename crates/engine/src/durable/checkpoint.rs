@@ -6,7 +6,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use super::archive;
 use super::portion::{InputName, SavedPosition};
-use super::record::Record;
+use super::record::{Record, SequenceValue};
 use super::refused::SavedRefusals;
 use super::versions::{checkpoint_6, checkpoint_7};
 use crate::clock::Moment;
@@ -54,6 +54,8 @@ pub(crate) struct Checkpoint {
     pub(crate) waterlines: Vec<SavedWaterlines>,
     /// The relations that have failed, and why: they have no dataflows.
     pub(crate) failed: Vec<(String, String)>,
+    /// The last values of sequences.
+    pub(crate) sequences: Vec<(String, SequenceValue)>,
 }
 
 /// The waterlines of a table.
@@ -241,6 +243,7 @@ pub(super) fn example() -> Checkpoint {
             active: Some(11),
         }],
         failed: vec![("v".to_owned(), "it overflows".to_owned())],
+        sequences: vec![("s".to_owned(), SequenceValue { last: 7, is_called: false })],
     }
 }
 
@@ -256,7 +259,7 @@ mod tests {
         let checkpoint = example();
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 931_695_000_119_234_002);
+        assert_eq!(xxh3_64(&bytes), 15_784_046_485_260_658_722);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

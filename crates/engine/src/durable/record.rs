@@ -131,6 +131,22 @@ pub(crate) enum Record {
         /// Its name.
         relation: String,
     },
+    /// A sequence has come so far, or will have: values up to this one may have been taken.
+    Sequence {
+        /// Its name.
+        name: String,
+        /// Its last value.
+        value: SequenceValue,
+    },
+}
+
+/// Where a sequence is.
+#[derive(Archive, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SequenceValue {
+    /// The last value.
+    pub(crate) last: i64,
+    /// Whether it has been taken; if not, it is the next one.
+    pub(crate) is_called: bool,
 }
 
 /// A change of one table.
@@ -198,6 +214,16 @@ impl Record {
     /// The name by which a checkpoint has the definition of a schema, which no relation has.
     pub(crate) fn name_of_schema(name: &str) -> String {
         format!("{}.", name::spelled(name))
+    }
+
+    /// A statement that creates a sequence.
+    pub(crate) fn sequence(text: &str) -> Self {
+        Self::without_base(text.to_owned())
+    }
+
+    /// A statement that drops a sequence.
+    pub(crate) fn dropped_sequence(name: &str) -> Self {
+        Self::without_base(format!("DROP SEQUENCE {}", name::written(name)))
     }
 
     /// A statement that creates a function.
@@ -366,6 +392,10 @@ mod tests {
             },
             Record::Failed { relation: "v".to_owned(), reason: "it overflows".to_owned() },
             Record::Resumed { relation: "v".to_owned() },
+            Record::Sequence {
+                name: "s".to_owned(),
+                value: SequenceValue { last: -5, is_called: true },
+            },
         ];
         let mut all = Vec::new();
         for record in records {
@@ -373,6 +403,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 8_747_854_813_736_555_477);
+        assert_eq!(xxh3_64(&all), 8_702_444_179_381_154_580);
     }
 }

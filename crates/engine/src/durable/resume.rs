@@ -193,6 +193,10 @@ impl Replay<'_> {
                 commit(transaction, number)
             }
             Record::Read { number, time, portion } => self.read(number, time, &portion),
+            Record::Sequence { name, value } => {
+                instance.reader.sequencer.restore_sequence(&name, value);
+                Ok(())
+            }
             Record::Failed { relation, reason } => {
                 instance.definitions.replay_failed(&relation, &reason);
                 Ok(())

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use alluvium_sql::name;
-use alluvium_sql::planner::{LiteralRows, Planner, RelationSource, SeriesSource, WorkTable, at};
+use alluvium_sql::planner::{
+    BindSequences, LiteralRows, Planner, RelationSource, Sequences, SeriesSource, WorkTable, at,
+};
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -19,6 +21,7 @@ use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, T
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
+use crate::sequences::{BoundSequences, Taker};
 use crate::session::Rights;
 use crate::source::{Refusals, Registry};
 use crate::transaction::Transaction;
@@ -48,6 +51,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) counts: bool,
     /// Whose rights say which relations system relations tell of; `None` if they tell of all.
     pub(crate) rights: Option<&'a Rights>,
+    /// Who takes values of sequences; `None` if it is no session.
+    pub(crate) taker: Option<Taker<'a>>,
 }
 
 /// The part of an engine that queries read through.
@@ -108,7 +113,7 @@ impl Reader {
         files: &Files,
     ) -> Result<SchemaRef> {
         let providers = self.without_rows(&relations(&plan)?, entries, files)?;
-        self.query.described(attached(plan, &providers, 0)?)
+        self.query.described(attached(plan, &providers, 0, None)?)
     }
 
     /// Counts rows of a result among those that queries hold.
@@ -142,8 +147,9 @@ impl Reader {
         let at_least = self.last();
         let (entries, files) = (&entries, &files);
         let (durable, counts) = (Durable::Yes, true);
-        let (transaction, rights) = (None, None);
-        let reading = Reading { entries, files, at_least, transaction, durable, counts, rights };
+        let (transaction, rights, taker) = (None, None, None);
+        let reading =
+            Reading { entries, files, at_least, transaction, durable, counts, rights, taker };
         Ok(self.attach(plan, reading)?.into())
     }
 
@@ -224,13 +230,21 @@ impl Reader {
     pub(super) fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
         let names = relations(&plan)?;
         let (providers, time) = self.providers(&names, reading)?;
-        attached(plan, &providers, time)
+        let bind = || -> Arc<dyn Sequences> {
+            Arc::new(BoundSequences::of_reading(reading, self.sequencer.clone()))
+        };
+        attached(plan, &providers, time, Some(&bind))
     }
 }
 
-/// The plan over these relations, at a time.
-fn attached(plan: LogicalPlan, providers: &Providers, time: Moment) -> Result<LogicalPlan> {
-    let plan = at(plan, time)?;
+/// The plan over these relations, at a time, with these sequences.
+fn attached(
+    plan: LogicalPlan,
+    providers: &Providers,
+    time: Moment,
+    sequences: Option<BindSequences<'_>>,
+) -> Result<LogicalPlan> {
+    let plan = at(plan, time, sequences)?;
     let attached = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::TableScan(scan) => {
             let source = scan.source.as_ref();

@@ -10,6 +10,7 @@ mod install;
 mod moved;
 mod partition;
 mod parts;
+mod sequences;
 mod state;
 mod writes;
 
@@ -40,11 +41,13 @@ use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Failures, Pool, Progress, Shard};
 use facts::{Applied, Raised, Sifted};
 use parts::OpenParts;
+use sequences::LiveSequences;
 use state::State;
 
 pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
 pub(crate) use install::{Role, Start};
 pub(crate) use parts::RecordedChanges;
+pub(crate) use sequences::HeldSequences;
 pub(crate) use state::Kept;
 pub(crate) use writes::{EpochWrites, WritesAfter};
 
@@ -66,6 +69,8 @@ pub(crate) struct Sequencer {
     history: Arc<History>,
     /// The transactions of which parts are recorded. Taken under the lock of the state or alone.
     parts: Mutex<OpenParts>,
+    /// Where sequences are. Taken before the state.
+    sequences: Mutex<LiveSequences>,
     /// How many transactions want to know what is written.
     observers: AtomicUsize,
 }
@@ -148,8 +153,20 @@ impl Sequencer {
     ) -> Self {
         let durable = Durable::new(progress.clone(), poison.clone());
         let (last, state) = (AtomicU64::new(progress.complete()), Mutex::default());
-        let (parts, observers) = (Mutex::default(), AtomicUsize::new(0));
-        Self { last, state, progress, poison, pool, budget, durable, history, parts, observers }
+        let (parts, sequences, observers) = Default::default();
+        Self {
+            last,
+            state,
+            progress,
+            poison,
+            pool,
+            budget,
+            durable,
+            history,
+            parts,
+            sequences,
+            observers,
+        }
     }
 
     /// Why it may have stopped.

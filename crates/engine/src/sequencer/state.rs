@@ -7,7 +7,7 @@ use alluvium_trace::Epoch;
 use super::Stream;
 use super::facts::{
     Applied, ChangedTables, Clock, CommittedKeys, DefinedRelations, Effects, FailedRelations,
-    LastTime, Persisted, Positions, SavePoint, Saving, Waterlines,
+    LastTime, Persisted, Positions, RecordedSequences, SavePoint, Saving, Waterlines,
 };
 use super::writes::Writes;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey};
@@ -27,6 +27,7 @@ pub(super) struct State {
     pub(super) waterlines: Waterlines,
     pub(super) definitions: DefinedRelations,
     pub(super) failed: FailedRelations,
+    pub(super) recorded_sequences: RecordedSequences,
     pub(super) next_dataflow: u64,
     /// What the last epochs have written.
     pub(super) writes: Writes,
@@ -52,7 +53,7 @@ pub(crate) struct Kept {
 
 impl State {
     /// All facts that outlive the engine.
-    fn facts(&self) -> [&dyn Persisted; 8] {
+    fn facts(&self) -> [&dyn Persisted; 9] {
         let Self {
             time,
             changed,
@@ -62,12 +63,13 @@ impl State {
             waterlines,
             definitions,
             failed,
+            recorded_sequences: sequences,
             ..
         } = self;
-        [time, changed, positions, committed, clock, waterlines, definitions, failed]
+        [time, changed, positions, committed, clock, waterlines, definitions, failed, sequences]
     }
 
-    fn facts_mut(&mut self) -> [&mut dyn Persisted; 8] {
+    fn facts_mut(&mut self) -> [&mut dyn Persisted; 9] {
         let Self {
             time,
             changed,
@@ -77,9 +79,10 @@ impl State {
             waterlines,
             definitions,
             failed,
+            recorded_sequences: sequences,
             ..
         } = self;
-        [time, changed, positions, committed, clock, waterlines, definitions, failed]
+        [time, changed, positions, committed, clock, waterlines, definitions, failed, sequences]
     }
 
     /// What a checkpoint as of an epoch, the last one, will have of all facts.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::type_name;
+use alluvium_sql::planner::{calls_sequence, type_name};
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::logical_expr::Expr;
@@ -67,6 +67,12 @@ pub(crate) fn written(default: &Expr) -> String {
     match default {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
             format!("'{}'", text.replace('\'', "''"))
+        }
+        // A generated column casts the value to its type.
+        Expr::Cast(cast) if calls_sequence(&cast.expr) => written(&cast.expr),
+        Expr::ScalarFunction(call) => {
+            let arguments: Vec<String> = call.args.iter().map(written).collect();
+            format!("{}({})", call.name(), arguments.join(", "))
         }
         other => other.human_display().to_string(),
     }

@@ -59,6 +59,7 @@ use crate::query::{
     Execution, File, Files, KeptPlan, Reading, Rows, Running, relations, shape_before_parsing,
     shape_of,
 };
+use crate::sequences::{TakenValues, Taker};
 use crate::transaction::{Isolation, Transaction};
 use crate::worker::Durable;
 
@@ -86,6 +87,8 @@ pub struct Session {
     /// Whether it does again what was done before.
     is_redoing: bool,
     settings: SessionSettings,
+    /// The values of sequences that it has taken.
+    taken_values: TakenValues,
     file_access: Arc<FileAccess>,
     rights: Option<Box<Rights>>,
 }
@@ -107,6 +110,7 @@ impl Session {
             committed: None,
             is_redoing: false,
             settings: SessionSettings::default(),
+            taken_values: TakenValues::default(),
             file_access,
             rights: None,
         }
@@ -393,6 +397,21 @@ impl Session {
                 self.outside("DROP SCHEMA")?;
                 let dropped = definitions.drop_schema(schema, writer, connectors);
                 dropped.map(|()| Outcome::Done).map_err(|error| error.at(schema.position))
+            }
+            StatementKind::CreateSequence(sequence) => {
+                self.outside("CREATE SEQUENCE")?;
+                let created = definitions.create_sequence(sequence);
+                created.map(|()| Outcome::Done).map_err(|error| error.at(sequence.position))
+            }
+            StatementKind::DropSequence(sequence) => {
+                self.outside("DROP SEQUENCE")?;
+                let dropped = definitions.drop_sequence(sequence);
+                dropped.map(|()| Outcome::Done).map_err(|error| error.at(sequence.position))
+            }
+            StatementKind::RestartSequence(restart) => {
+                self.outside("ALTER SEQUENCE")?;
+                let restarted = definitions.restart_sequence(restart);
+                restarted.map(|()| Outcome::Done).map_err(|error| error.at(restart.position))
             }
             StatementKind::CreateFunction(function) => {
                 self.outside("CREATE FUNCTION")?;
@@ -707,7 +726,12 @@ impl Session {
         let at_least = self.instance().reader.last();
         let (transaction, rights) = (self.transaction.as_ref(), self.rights.as_deref());
         let (durable, counts) = (Durable::Yes, true);
-        Reading { entries, files, at_least, transaction, durable, counts, rights }
+        let taker = Some(Taker {
+            taken: &self.taken_values,
+            search_path: self.settings.search_path(),
+            is_read_only: self.is_read_only(),
+        });
+        Reading { entries, files, at_least, transaction, durable, counts, rights, taker }
     }
 
     fn instance(&self) -> &Instance {
@@ -771,7 +795,8 @@ fn located(
     let Ok(files) = files else { return error };
     // Which rows there are does not matter.
     let (entries, files, durable, counts) = (&entries, &files, Durable::No, false);
-    let reading = Reading { entries, files, at_least: 0, transaction, durable, counts, rights };
+    let (at_least, taker) = (0, None);
+    let reading = Reading { entries, files, at_least, transaction, durable, counts, rights, taker };
     let check = |plan| instance.reader.failure(plan, parameters, reading);
     located_by(instance, error, statement, FileScope { entries, files }, &check)
 }

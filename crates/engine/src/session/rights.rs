@@ -36,11 +36,22 @@ impl Rights {
         self.allow(Action::Select, Object::Relation(relation), &[])
     }
 
+    /// The same, without what is known of statements.
+    pub(crate) fn of_same_role(&self) -> Self {
+        let (role, authorizer) = (self.role.clone(), self.authorizer.clone());
+        Self { role, authorizer, known: Known::default() }
+    }
+
     fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {
         self.authorizer.allows(&Access { role: &self.role, action, object, columns })
     }
 
-    fn check(&self, action: Action, object: Object<'_>, columns: &[String]) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        action: Action,
+        object: Object<'_>,
+        columns: &[String],
+    ) -> Result<()> {
         if self.allow(action, object, columns) {
             return Ok(());
         }
@@ -48,6 +59,7 @@ impl Rights {
             Object::Relation(name) => ("", name),
             Object::Schema(name) => ("the schema ", name),
             Object::Function(name) => ("the function ", name),
+            Object::Sequence(name) => ("the sequence ", name),
         };
         let verb = action.verb();
         Err(Error::denied(format!("the role \"{}\" may not {verb} {kind}\"{name}\"", self.role)))
@@ -134,6 +146,15 @@ impl Session {
             }
             StatementKind::DropSchema(dropped) => {
                 rights.check(Action::Drop, Object::Schema(&dropped.name), &[])
+            }
+            StatementKind::CreateSequence(sequence) => {
+                rights.check(Action::Create, Object::Sequence(&sequence.name), &[])
+            }
+            StatementKind::DropSequence(dropped) => {
+                rights.check(Action::Drop, Object::Sequence(&dropped.name), &[])
+            }
+            StatementKind::RestartSequence(restart) => {
+                rights.check(Action::Update, Object::Sequence(&restart.name), &[])
             }
             StatementKind::CreateFunction(function) => {
                 rights.check(Action::Create, Object::Function(&function.name), &[])

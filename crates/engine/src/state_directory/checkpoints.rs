@@ -201,7 +201,8 @@ fn statement(record: Record) -> String {
         | Record::Completing { .. }
         | Record::Read { .. }
         | Record::Failed { .. }
-        | Record::Resumed { .. } => String::new(),
+        | Record::Resumed { .. }
+        | Record::Sequence { .. } => String::new(),
     }
 }
 

@@ -2,39 +2,41 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::at;
-use arrow::array::{Array, ArrayRef, RecordBatch, Scalar, UInt32Array, new_null_array};
+use alluvium_sql::planner::{Sequences, at, calls_sequence};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{concat_batches, take};
-use arrow::datatypes::{Field, SchemaRef};
-use datafusion::logical_expr::{LogicalPlanBuilder, lit};
+use arrow::datatypes::{Field, FieldRef, SchemaRef};
+use datafusion::datasource::{MemTable, provider_as_source};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
 use datafusion::scalar::ScalarValue;
 
 use super::Writer;
 use crate::catalog::Entry;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
-use crate::query::QueryEngine;
+use crate::sequences::BoundSequences;
 use crate::source::Absent;
 
 /// The DEFAULTs of a table as of one time.
 pub(crate) struct Defaults<'a> {
     table: &'a Entry,
     time: Moment,
-    query: &'a Arc<QueryEngine>,
-    /// Evaluated when it is first needed.
+    writer: &'a Writer,
+    /// Those that are the same in all rows, evaluated when one is first needed. Others are NULL.
     row: OnceLock<RecordBatch>,
 }
 
 impl Writer {
     /// The DEFAULTs of a table for a transaction at `time`.
     pub(crate) fn defaults<'a>(&'a self, table: &'a Entry, time: Moment) -> Defaults<'a> {
-        Defaults { table, time, query: &self.query, row: OnceLock::new() }
+        Defaults { table, time, writer: self, row: OnceLock::new() }
     }
 }
 
 impl Defaults<'_> {
-    /// One row with the value that each column takes if a write leaves it out: its DEFAULT, or NULL.
+    /// One row with the value that each column takes if a write leaves it out: its DEFAULT, or NULL, also if the values of rows
+    /// differ.
     pub(crate) fn row(&self) -> Result<&RecordBatch> {
         match self.row.get() {
             Some(row) => Ok(row),
@@ -52,7 +54,9 @@ impl Defaults<'_> {
 
     /// For each column whether it has a DEFAULT other than NULL.
     pub(crate) fn exist(&self) -> Result<Vec<bool>> {
-        Ok(self.row()?.columns().iter().map(|value| value.is_valid(0)).collect())
+        let row = self.row()?.columns().iter().enumerate();
+        row.map(|(column, value)| Ok(value.is_valid(0) || self.differing(column)?.is_some()))
+            .collect()
     }
 
     /// All columns of the table, given rows of the columns `named`, with values missing where they are `absent`.
@@ -64,21 +68,47 @@ impl Defaults<'_> {
     ) -> Result<Vec<ArrayRef>> {
         let schema = &self.table.schema;
         check_names(named, rows, schema, &self.table.name)?;
-        fill(schema, named, rows, absent, || self.row())
+        fill(schema, named, rows, absent, |column, rows| match self.differing(column)? {
+            Some(default) => self.values(default, rows),
+            None => repeated(self.row()?.column(column), rows),
+        })
+    }
+
+    /// The DEFAULT of a column if it has a value of its own in each row.
+    fn differing(&self, column: usize) -> Result<Option<&Expr>> {
+        let default = self.table.as_table()?.defaults[column].as_ref();
+        Ok(default.filter(|default| calls_sequence(default)))
     }
 
     fn evaluate(&self) -> Result<RecordBatch> {
         let defaults = self.table.as_table()?.defaults.iter().zip(self.table.schema.fields());
         let values = defaults.map(|(default, field)| {
             let value = match default {
-                Some(default) => default.clone(),
-                None => lit(ScalarValue::try_new_null(field.data_type())?),
+                Some(default) if !calls_sequence(default) => default.clone(),
+                _ => lit(ScalarValue::try_new_null(field.data_type())?),
             };
             Ok(value.alias(field.name()))
         });
         let values = values.collect::<Result<Vec<_>>>()?;
-        let plan = LogicalPlanBuilder::empty(true).project(values)?.build()?;
-        let answer = self.query.run_all(at(plan, self.time)?.into())?;
+        self.run(LogicalPlanBuilder::empty(true), values)
+    }
+
+    /// The values of a DEFAULT for so many rows.
+    fn values(&self, default: &Expr, rows: usize) -> Result<ArrayRef> {
+        let number: ArrayRef = Arc::new(BooleanArray::from(vec![true; rows]));
+        let numbers = RecordBatch::try_from_iter([("row", number)])?;
+        let table = MemTable::try_new(numbers.schema(), vec![vec![numbers]])?;
+        let scan = LogicalPlanBuilder::scan("rows", provider_as_source(Arc::new(table)), None)?;
+        Ok(self.run(scan, vec![default.clone().alias("value")])?.column(0).clone())
+    }
+
+    fn run(&self, input: LogicalPlanBuilder, values: Vec<Expr>) -> Result<RecordBatch> {
+        let Writer { catalog, sequencer, query, .. } = self.writer;
+        let bind = || -> Arc<dyn Sequences> {
+            Arc::new(BoundSequences::of_tables(catalog.entries(), sequencer.clone()))
+        };
+        let plan = at(input.project(values)?.build()?, self.time, Some(&bind))?;
+        let answer = query.run_all(plan.into())?;
         Ok(concat_batches(&answer.schema, &answer.batches)?)
     }
 }
@@ -89,10 +119,10 @@ pub(crate) fn complete_with_nulls(
     rows: &RecordBatch,
     absent: &[Absent],
 ) -> Result<Vec<ArrayRef>> {
-    let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1));
-    let nulls = RecordBatch::try_new(schema.clone(), nulls.collect())?;
     let names = column_names(rows);
-    fill(schema, &names, rows, absent, || Ok(&nulls))
+    fill(schema, &names, rows, absent, |column, rows| {
+        Ok(new_null_array(schema.field(column).data_type(), rows))
+    })
 }
 
 /// The names of a batch's columns.
@@ -100,26 +130,41 @@ pub(crate) fn column_names(rows: &RecordBatch) -> Vec<&str> {
     rows.schema_ref().fields().iter().map(|field| field.name().as_str()).collect()
 }
 
-fn fill<'a>(
+/// All columns of `schema`, of which `rows` has those that are `named`. `defaults` has so many values of a column.
+fn fill(
     schema: &SchemaRef,
     named: &[&str],
     rows: &RecordBatch,
     absent: &[Absent],
-    defaults: impl Fn() -> Result<&'a RecordBatch>,
+    defaults: impl Fn(usize, usize) -> Result<ArrayRef>,
 ) -> Result<Vec<ArrayRef>> {
-    let column = |(number, field): (usize, &arrow::datatypes::FieldRef)| -> Result<ArrayRef> {
+    let column = |(number, field): (usize, &FieldRef)| -> Result<ArrayRef> {
         let Some(given) = named.iter().position(|name| name == field.name()) else {
-            let first = UInt32Array::from(vec![0; rows.num_rows()]);
-            return Ok(take(defaults()?.column(number), &first, None)?);
+            return defaults(number, rows.num_rows());
         };
         let mut values = rows.column(given).clone();
         for Absent { rows, .. } in absent.iter().filter(|absent| absent.column == given) {
-            let default = Scalar::new(defaults()?.column(number).clone());
-            values = zip(rows, &default, &values)?;
+            let missing = defaults(number, rows.true_count())?;
+            values = zip(rows, &spread(&missing, rows)?, &values)?;
         }
         Ok(values)
     };
     schema.fields().iter().enumerate().map(column).collect()
+}
+
+/// A value, so many times.
+fn repeated(value: &ArrayRef, times: usize) -> Result<ArrayRef> {
+    Ok(take(value, &UInt32Array::from(vec![0; times]), None)?)
+}
+
+/// Values in the rows that are marked, one after the other, and NULL in the others.
+fn spread(values: &ArrayRef, marked: &BooleanArray) -> Result<ArrayRef> {
+    let mut next = 0..;
+    let places = (0..marked.len()).map(|row| match marked.is_valid(row) && marked.value(row) {
+        true => next.next(),
+        false => None,
+    });
+    Ok(take(values, &places.collect::<UInt32Array>(), None)?)
 }
 
 /// Fails unless the rows have a column for each of these names, each of which is a column of the table, once.

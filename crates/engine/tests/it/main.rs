@@ -44,6 +44,7 @@ mod relations;
 mod resumed_subscriptions;
 mod rows;
 mod schemas;
+mod sequences;
 mod sessions;
 mod settings;
 mod sharing;

@@ -6,6 +6,7 @@
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
 //! - `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
+//! - `sequence` takes values of sequences.
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 //! - `registered` has what a program adds.
 
@@ -22,6 +23,7 @@ pub(super) mod now;
 mod pattern;
 mod percentile;
 pub(super) mod registered;
+pub(super) mod sequence;
 mod similar_to;
 mod sum;
 mod to_char;
@@ -59,6 +61,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let mut scalar = by_name(
         scalar
             .chain(now::functions())
+            .chain(sequence::functions())
             .chain(to_timestamp::functions())
             .chain([
                 array_concat::function(),

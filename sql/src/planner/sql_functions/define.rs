@@ -230,6 +230,7 @@ impl Catalog for Parameters {
             primary_key: Vec::new(),
             promised_key: Vec::new(),
             defaults: vec![None; self.schema.fields().len()],
+            always_generated: Vec::new(),
             kept: true,
             append_only: false,
             waterlines: Vec::new(),

@@ -37,7 +37,13 @@ fn assign(
     target: &Target,
 ) -> Result<()> {
     let column = target.column(name)?;
-    let value = if is_default(&value) { of_column(column) } else { value };
+    let value = match is_default(&value) {
+        true => of_column(column),
+        false => {
+            target.check_given(column, Position::of(&value))?;
+            value
+        }
+    };
     match values.insert(column, value) {
         None => Ok(()),
         Some(_) => {

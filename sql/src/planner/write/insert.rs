@@ -83,7 +83,9 @@ fn all_defaults(columns: usize) -> Box<ast::Query> {
 
 /// Puts the DEFAULTs of their columns among VALUES. Fails at a row of another length than there are columns.
 fn fill_values(source: &mut ast::Query, columns: &[usize], target: &Target) -> Result<()> {
-    let SetExpr::Values(values) = source.body.as_mut() else { return Ok(()) };
+    let SetExpr::Values(values) = source.body.as_mut() else {
+        return columns.iter().try_for_each(|column| target.check_given(*column, None));
+    };
     for (number, row) in values.rows.iter_mut().enumerate() {
         let (given, wanted) = (row.content.len(), columns.len());
         if given != wanted {
@@ -98,8 +100,9 @@ fn fill_values(source: &mut ast::Query, columns: &[usize], target: &Target) -> R
             return Err(Error::new(message, at.or(Some(target.position))));
         }
         for (value, column) in row.content.iter_mut().zip(columns) {
-            if is_default(value) {
-                *value = of_column(*column);
+            match is_default(value) {
+                true => *value = of_column(*column),
+                false => target.check_given(*column, Position::of(&*value))?,
             }
         }
     }

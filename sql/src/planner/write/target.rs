@@ -24,6 +24,7 @@ pub(super) struct Target {
     /// The columns of its primary key; empty without one.
     pub(super) key: Vec<usize>,
     defaults: Vec<Option<Expr>>,
+    always_generated: Vec<usize>,
     kept: bool,
     append_only: bool,
 }
@@ -32,7 +33,15 @@ impl Target {
     pub(super) fn find(name: &ObjectName, scope: Scope<'_>) -> Result<Target> {
         let (name, position) = relation_name(name)?;
         match scope.catalog.relation(&name) {
-            Some(Relation::Table { schema, kept, append_only, primary_key, defaults, .. }) => {
+            Some(Relation::Table {
+                schema,
+                kept,
+                append_only,
+                primary_key,
+                defaults,
+                always_generated,
+                ..
+            }) => {
                 let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
                 let (key, (_, own_name)) = (primary_key, name::split(&name));
                 Ok(Target {
@@ -43,6 +52,7 @@ impl Target {
                     schema,
                     key,
                     defaults,
+                    always_generated,
                     kept,
                     append_only,
                 })
@@ -68,6 +78,19 @@ impl Target {
             return Err(Error::new(message, self.position));
         }
         Ok(())
+    }
+
+    /// Refuses a value for a column whose values are all generated.
+    pub(super) fn check_given(&self, column: usize, at: Option<Position>) -> Result<()> {
+        if !self.always_generated.contains(&column) {
+            return Ok(());
+        }
+        let message = format!(
+            "column \"{}\" is GENERATED ALWAYS, and takes no value but DEFAULT: leave it out",
+            self.columns[column]
+        );
+        let error = Error::new(message, at.or(Some(self.position)));
+        Err(error.with_sqlstate(SqlState::GENERATED_ALWAYS))
     }
 
     /// The number of the column that a list of columns or an assignment names.

@@ -98,7 +98,8 @@ mod tests {
         };
         let bytes = archive::encode(&checkpoint, VERSION).unwrap();
         assert_eq!(xxh3_64(&bytes), 13_927_847_083_567_159_727);
-        let expected = checkpoint::Checkpoint { failed: Vec::new(), ..newest };
+        let expected =
+            checkpoint::Checkpoint { failed: Vec::new(), sequences: Vec::new(), ..newest };
         assert_eq!(checkpoint::Checkpoint::decode(&bytes), Ok(expected));
         for length in 0..bytes.len() {
             assert!(checkpoint::Checkpoint::decode(&bytes[..length]).is_err());

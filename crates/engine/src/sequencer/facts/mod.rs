@@ -14,6 +14,7 @@
 //! | [`changed`] | which tables have been changed |
 //! | [`positions`] | how far inputs were read |
 //! | [`committed`] | the keys of transactions |
+//! | [`sequences`] | how far sequences have come |
 //! | [`waterlines`] | how far rows may come late |
 
 mod changed;
@@ -22,6 +23,7 @@ mod committed;
 mod definitions;
 mod failed;
 mod positions;
+mod sequences;
 mod time;
 mod waterlines;
 
@@ -43,6 +45,7 @@ pub(super) use committed::CommittedKeys;
 pub(super) use definitions::DefinedRelations;
 pub(super) use failed::FailedRelations;
 pub(super) use positions::Positions;
+pub(super) use sequences::RecordedSequences;
 pub(super) use time::LastTime;
 pub(crate) use waterlines::{LateRows, TableWaterlines};
 pub(super) use waterlines::{Raised, Sifted, Waterlines};

@@ -63,6 +63,11 @@ struct Effects {
 }
 
 impl SessionSettings {
+    /// The schemas in which names without one are looked for; `None` if there is only the default one.
+    pub(super) fn search_path(&self) -> Option<&[String]> {
+        self.effects.search_path.as_deref()
+    }
+
     /// The value of a setting.
     fn value(&self, setting: &Setting) -> &str {
         if let Some(value) = self.values.get(setting.name) {

@@ -27,6 +27,13 @@ impl Session {
                     };
                     path.iter().find(|schema| has(schema)).or(path.first()).cloned()
                 }
+                NamedKind::Sequence => {
+                    let has = |schema: &&String| {
+                        let sequence = name::qualified(Some(schema), &name.name);
+                        entries.sequence(&sequence).is_some()
+                    };
+                    path.iter().find(has).or(path.first()).cloned()
+                }
                 NamedKind::New => Some(self.schema_for_new(&name, path)?),
             };
             let Some(schema) = schema else {

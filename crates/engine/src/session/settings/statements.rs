@@ -101,6 +101,7 @@ impl Session {
         self.settings.reset(false);
         self.named_statements.clear();
         self.cursors.close_all();
+        self.taken_values.forget();
         Ok(Outcome::Done)
     }
 
@@ -124,15 +125,19 @@ impl Session {
         TransactionModes { isolation, read_only: Some(self.settings.effects.is_read_only) }
     }
 
-    /// Fails if a statement writes and the session only reads.
-    pub(in crate::session) fn check_read_only(&self, statement: &StatementKind) -> Result<()> {
+    /// Whether the open transaction only reads or, outside of one, that of a statement does.
+    pub(in crate::session) fn is_read_only(&self) -> bool {
         let effects = &self.settings.effects;
-        let is_read_only = match self.in_transaction() {
+        match self.in_transaction() {
             true => effects.is_read_only,
             false => effects.others_are_read_only,
-        };
+        }
+    }
+
+    /// Fails if a statement writes and the session only reads.
+    pub(in crate::session) fn check_read_only(&self, statement: &StatementKind) -> Result<()> {
         match writes(statement) {
-            Some(what) if is_read_only && !self.is_redoing => {
+            Some(what) if self.is_read_only() && !self.is_redoing => {
                 Err(Error::sql(format!("{what} in a transaction that is READ ONLY"))
                     .with_sqlstate(SqlState::READ_ONLY))
             }
@@ -152,6 +157,9 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::Lateness(_) => "LATENESS",
         StatementKind::CreateSchema(_) => "CREATE SCHEMA",
         StatementKind::DropSchema(_) => "DROP SCHEMA",
+        StatementKind::CreateSequence(_) => "CREATE SEQUENCE",
+        StatementKind::DropSequence(_) => "DROP SEQUENCE",
+        StatementKind::RestartSequence(_) => "ALTER SEQUENCE",
         StatementKind::CreateFunction(_) => "CREATE FUNCTION",
         StatementKind::DropFunction(_) => "DROP FUNCTION",
         StatementKind::Alter(_) => "ALTER",
