@@ -139,6 +139,14 @@ impl Error {
         Self::Conflict { kind, message: message.into(), position: None }
     }
 
+    /// The error of what uses a relation as it was before another session altered or dropped it.
+    pub(crate) fn replaced(relation: &str) -> Self {
+        let message = format!(
+            "\"{relation}\" has been altered or dropped meanwhile; run the transaction again"
+        );
+        Self::conflict(Conflict::Serialization, message)
+    }
+
     /// An error in SQL, at no known place.
     pub(crate) fn sql(message: impl Into<String>) -> Self {
         Self::Sql { message: message.into(), position: None, sqlstate: SqlState::WRONG }

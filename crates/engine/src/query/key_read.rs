@@ -18,7 +18,7 @@ use datafusion::scalar::ScalarValue;
 use super::reader::Reader;
 use super::rows::Rows;
 use crate::catalog::Entry;
-use crate::error::Result;
+use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::view::Keyed;
 
@@ -77,7 +77,11 @@ impl KeyRead {
         if key.iter().any(ScalarValue::is_null) {
             return Ok(Rows::new(schema, Vec::new()));
         }
-        let rows = self.relation.get(reader, &key, &self.columns, at_least)?;
+        let rows = self.relation.get(reader, &key, &self.columns, at_least);
+        let rows = rows.map_err(|error| match error.sqlstate() {
+            SqlState::NO_RELATION => Error::replaced(self.relation.name()),
+            _ => error,
+        })?;
         let batches = rows.map(|rows| {
             let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
             RecordBatch::try_new_with_options(schema.clone(), rows.columns().to_vec(), &options)

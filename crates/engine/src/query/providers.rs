@@ -83,7 +83,12 @@ impl Reader {
             }
         };
         let Some((epoch, mut parts)) = pinned else {
-            return Err(Error::sql("a relation that the query reads has been dropped meanwhile"));
+            let is_gone = |entry: &&&Entry| {
+                let there = self.catalog.get(&entry.name);
+                there.is_ok_and(|there| there.dataflow() != entry.dataflow())
+            };
+            let gone = kept.iter().find(is_gone).or(kept.first());
+            return Err(Error::replaced(gone.map_or("", |entry| &entry.name)));
         };
         let count_parts = parts.split_off(with_indexes + reporters.len());
         let view_parts = parts.split_off(with_indexes);

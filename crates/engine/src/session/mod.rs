@@ -277,8 +277,11 @@ impl Session {
             self.before_reading(kept.reads())?;
             return self.change_kept(shape, parameters);
         }
-        let rows = self.answer_kept(&kept, &values, &entries, parameters, statement)?;
-        Ok(Some(Outcome::Rows(rows)))
+        match self.answer_kept(&kept, &values, &entries, parameters, statement) {
+            // What it reads was replaced: it is planned again.
+            Err(Error::Conflict { .. }) if self.transaction.is_none() => Ok(None),
+            answer => Ok(Some(Outcome::Rows(answer?))),
+        }
     }
 
     /// Executes a definition that was executed before: what its views fail for is no error of it.
@@ -592,6 +595,16 @@ impl Session {
 
     /// The rows of a query, once inputs have started or, if the session awaits them, come to their ends.
     fn answer(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
+        loop {
+            match self.answer_once(execution, query) {
+                // What it reads was replaced since it was planned.
+                Err(Error::Conflict { .. }) if self.transaction.is_none() => interrupt::check()?,
+                answer => return answer,
+            }
+        }
+    }
+
+    fn answer_once(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
         let Instance { definitions: Definitions { catalog, planner, .. }, reader, .. } =
             self.instance();
         let Execution { statement, values, own } = execution;

@@ -72,7 +72,7 @@ impl Transaction {
             let last = ReadVersion::last(reader, (&[], &[]), Durable::No)?;
             *version = last.map(|(version, _)| version);
         }
-        let dropped = || Error::sql("the table has been dropped meanwhile");
+        let dropped = || Error::replaced(&table.name);
         let version = version.as_mut().ok_or_else(dropped)?;
         if !table.is_there_as_of(version.epoch()) {
             return Err(too_new());

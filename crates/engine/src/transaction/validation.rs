@@ -206,9 +206,6 @@ pub(super) fn check_in_time(
 pub(super) fn check_there(reader: &Reader, id: DataflowId, name: &str) -> Result<Arc<Entry>> {
     match reader.catalog.get(name) {
         Ok(entry) if entry.dataflow() == Some(id) => Ok(entry),
-        _ => Err(Error::conflict(
-            Conflict::Serialization,
-            format!("\"{name}\" has been altered or dropped meanwhile; run the transaction again"),
-        )),
+        _ => Err(Error::replaced(name)),
     }
 }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::key::Key;
 use super::lookups::Lookups;
 use crate::catalog::{Definition, Entry, RelationKind, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::query::Reader;
 use crate::worker::{self, DataflowId};
 
@@ -66,7 +66,7 @@ impl Keyed {
         Ok(Self { name, id, schema, key, lookups })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -157,7 +157,7 @@ pub(super) fn all(mut rows: impl Iterator<Item = RecordBatch>) -> Result<Option<
 }
 
 fn dropped(name: &str) -> Error {
-    Error::sql(format!("\"{name}\" has been dropped"))
+    Error::sql(format!("\"{name}\" has been dropped")).with_sqlstate(SqlState::NO_RELATION)
 }
 
 /// The relations that are read by key: whoever reads one shares it, and with it the versions that stay pinned.

@@ -11,9 +11,6 @@ const GROUPS: u64 = 3;
 /// How many names there are for views that come and go.
 pub const NAMES: u64 = 2;
 
-/// Whether columns of `b` come and go. A transaction that reads `b` after an ALTER TABLE as of an epoch before it may find it empty.
-const ALTERS: bool = false;
-
 /// Identifies what a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number {
@@ -202,7 +199,7 @@ impl Drawing {
         let name = self.below(NAMES);
         let variant = VARIANTS[self.below(VARIANTS.len() as u64) as usize];
         let column = ["y", "z"][self.below(2) as usize];
-        match self.below(if ALTERS { 6 } else { 4 }) {
+        match self.below(6) {
             0 => format!("CREATE MATERIALIZED VIEW c{name} AS {variant}"),
             1 => format!("CREATE OR REPLACE MATERIALIZED VIEW c{name} AS {variant}"),
             2 | 3 => format!("DROP VIEW c{name}"),
