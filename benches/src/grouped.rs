@@ -76,10 +76,10 @@ fn groups(size: i64) -> i64 {
     (size / GROUP).max(1)
 }
 
-/// Inserts rows in a transaction of their own. Returns its epoch.
+/// Inserts or replaces rows in a transaction of their own. Returns its epoch.
 pub fn insert(engine: &Engine, table: &str, rows: RecordBatch) -> u64 {
     let mut transaction = engine.begin().expect("a transaction begins");
-    transaction.insert(table, rows).expect("the rows fit");
+    transaction.upsert(table, rows).expect("the rows fit");
     transaction.commit().expect("a transaction commits")
 }
 

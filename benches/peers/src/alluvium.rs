@@ -40,7 +40,7 @@ impl Alluvium {
         let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(keys)), Arc::new(values)];
         let rows = RecordBatch::try_new(self.rows.schema().clone(), columns)?;
         let mut transaction = self.engine.begin()?;
-        transaction.insert("rows", rows)?;
+        transaction.upsert("rows", rows)?;
         transaction.commit()?;
         Ok(())
     }

@@ -65,7 +65,7 @@ impl TableDefinition {
 
     /// Whether a row that is inserted takes the place of one with its key; else that is an error.
     pub fn replaces(&self) -> bool {
-        self.option(ON_CONFLICT) != Some("error")
+        self.option(ON_CONFLICT) == Some("replace")
     }
 
     /// Whether rows that come too late are rows of `alluvium.errors`, or else only counted.

@@ -41,10 +41,6 @@ impl Sqlite {
                 }
             }
             StatementKind::CreateView(_) => self.execute(&text.replacen("MATERIALIZED ", "", 1)),
-            // A row with an existing key replaces the old row.
-            StatementKind::Insert(_) if !text.starts_with("INSERT OR") => {
-                self.execute(&text.replacen("INSERT", "INSERT OR REPLACE", 1));
-            }
             StatementKind::Query(_) | StatementKind::ExplainView { .. } => {}
             _ => self.execute(text),
         }

@@ -401,7 +401,9 @@ mod tests {
         let values = vec![1_i64.into(); sql.matches('$').count()];
         let mut session = engine.session();
         for _ in 0..2 {
+            session.execute("BEGIN").expect("a transaction begins");
             session.run_with(&statement, &values).unwrap_or_else(|error| panic!("{sql}: {error}"));
+            session.execute("ROLLBACK").expect("a transaction ends");
         }
         let entries = engine.instance.definitions.catalog.entries();
         engine

@@ -29,6 +29,8 @@ pub(crate) struct TableChange {
     bounds: Option<Bounds>,
     /// The number of the first row among the transaction's changes to the table; the others follow. Set on commit.
     sequence: u64,
+    /// Whether no other rows may have the keys of these, which are inserted. That is checked before the commit, and not recorded.
+    has_new_keys: bool,
 }
 
 /// By how much rows change: a positive weight inserts that many copies of a row, a negative one deletes them.
@@ -80,7 +82,17 @@ impl TableChange {
     }
 
     fn new(rows: Rows, weights: Weights) -> Self {
-        Self { rows, weights, bounds: None, sequence: 0 }
+        Self { rows, weights, bounds: None, sequence: 0, has_new_keys: false }
+    }
+
+    /// The same insertions, which no other rows may be in the way of.
+    pub(super) fn of_new_keys(self) -> Self {
+        Self { has_new_keys: true, ..self }
+    }
+
+    /// Whether no other rows may have the keys of these.
+    pub(super) fn has_new_keys(&self) -> bool {
+        self.has_new_keys
     }
 
     /// The number of rows, with those that are out of its bounds.

@@ -8,6 +8,7 @@
 pub(crate) mod change;
 mod check;
 mod counted;
+mod insert;
 mod isolation;
 mod key;
 pub(crate) mod late;
@@ -52,9 +53,9 @@ use crate::fault::{Fault, armed};
 use crate::instance::Instance;
 use crate::query::Reader;
 use crate::sequencer::{Changed, Commit, Committed, LateRows};
-use crate::source::{Portion, Refusal, Refusing};
+use crate::source::{Refusal, Refusing};
 use crate::worker::{DataflowId, Durable};
-use crate::writer::{HeldLocks, WriteGuard, Writer, column_names};
+use crate::writer::{HeldLocks, WriteGuard, Writer};
 
 /// Rows that a source refused to bring into a table.
 struct Refused {
@@ -126,42 +127,6 @@ impl Transaction {
         Ok(())
     }
 
-    /// Inserts rows into a table; in a table with a primary key each replaces the row of its key.
-    ///
-    /// The columns are taken in the table's order, whatever their names are; their types must be the
-    /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
-    pub fn insert(&mut self, table: &str, rows: RecordBatch) -> Result<()> {
-        let entry = self.writer().table(table)?;
-        let rows = check::check(&entry, rows.columns())?;
-        self.stage(&entry, TableChange::insertions(rows))
-    }
-
-    /// Inserts rows of which only these columns are given, in this order. All others get their DEFAULT, or
-    /// NULL; a `DEFAULT NOW()` is the transaction's time.
-    ///
-    /// Else as [`Transaction::insert`].
-    pub fn insert_columns(
-        &mut self,
-        table: &str,
-        columns: &[&str],
-        rows: RecordBatch,
-    ) -> Result<()> {
-        let entry = self.writer().table(table)?;
-        let columns = self.writer().defaults(&entry, self.time).complete(columns, &rows, &[])?;
-        let rows = check::check(&entry, &columns)?;
-        self.stage(&entry, TableChange::insertions(rows))
-    }
-
-    /// Inserts rows of a source, with the columns it has.
-    pub(crate) fn insert_portion(&mut self, table: &str, portion: &Portion) -> Result<()> {
-        let entry = self.writer().table(table)?;
-        let Portion { rows, absent, .. } = portion;
-        let defaults = self.writer().defaults(&entry, self.time);
-        let columns = defaults.complete(&column_names(rows), rows, absent)?;
-        let rows = check::check(&entry, &columns)?;
-        self.stage(&entry, TableChange::insertions(rows))
-    }
-
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
     /// columns say; of one without, one copy of each row. A table that is append-only or keeps nothing
     /// refuses it.
@@ -231,6 +196,7 @@ impl Transaction {
 
     /// Gives it its place among the epochs.
     fn order(self) -> Result<Committed> {
+        self.check_inserted()?;
         let Self {
             instance,
             changes,

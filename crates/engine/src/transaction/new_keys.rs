@@ -3,6 +3,8 @@
 //! A key is taken if the statement inserts another row with it, or if there is a row with it that the statement does not delete: one
 //! that the transaction has written, or one of the version that it reads. That version need not be computed: what is not is in the
 //! [writes](crate::sequencer::WritesAfter) of the last epochs. So who inserts waits for nobody.
+//!
+//! What a program [inserts](Transaction::insert) is checked at once when it commits, in the order of its calls.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use super::change::TableChange;
 use super::key::KeyColumns;
 use super::version::{ReadVersion, snapshots, too_new};
 use super::written::{Writes, WrittenKeys};
-use super::{Overlay, Staging, Transaction};
+use super::{Overlay, Staging, Transaction, validation};
 use crate::catalog::Entry;
 use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
@@ -25,6 +27,9 @@ use crate::worker::Durable;
 /// How many keys are looked up together.
 const TOGETHER: usize = 1024;
 
+/// So many rows are sorted in memory.
+const FEW: usize = 10_000;
+
 /// The rows of a table as of an epoch.
 struct Rows {
     snapshots: Vec<Snapshot>,
@@ -33,11 +38,29 @@ struct Rows {
     later: Vec<Arc<EpochWrites>>,
 }
 
-/// The check of a statement.
+impl Rows {
+    fn are_none(&self) -> bool {
+        self.later.is_empty() && self.snapshots.iter().all(|snapshot| snapshot.updates() == 0)
+    }
+}
+
+/// What a change does with the keys of its rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Write {
+    Delete,
+    /// Inserts rows that take the places of others.
+    Upsert,
+    /// Inserts rows whose keys must be free.
+    Insert,
+}
+
+/// The check of changes to a table.
 struct Check<'a> {
     transaction: &'a Transaction,
-    staging: &'a Staging<'a>,
+    table: &'a Entry,
     key: &'a KeyColumns,
+    /// What is checked, in order.
+    writes: Vec<(&'a TableChange, Write)>,
     /// What the transaction has written before.
     overlay: Option<Arc<Overlay>>,
     /// What was there before it; none before somebody asks.
@@ -47,13 +70,17 @@ struct Check<'a> {
 impl Transaction {
     /// Fails if a statement inserts a row whose key is taken.
     pub(crate) fn check_new_keys(&self, staging: &Staging<'_>) -> Result<()> {
-        let key = staging.table.key_columns()?.filter(|_| staging.keys_are_new);
+        let Staging { table, deletions, insertions, .. } = staging;
+        let key = table.key_columns()?.filter(|_| staging.keys_are_new);
         let Some(key) = key else { return Ok(()) };
-        let overlay = self.overlay(staging.table)?;
-        let mut check = Check { transaction: self, staging, key, overlay, rows: None };
+        let deletions = deletions.changes().iter().map(|change| (change, Write::Delete));
+        let insertions = insertions.changes().iter().map(|change| (change, Write::Insert));
+        let writes = deletions.chain(insertions).collect();
+        let overlay = self.overlay(table)?;
+        let mut check = Check { transaction: self, table, key, writes, overlay, rows: None };
         let keys = match &staging.keys {
             WrittenKeys::Keys(keys) => keys,
-            WrittenKeys::All => return check.all(),
+            WrittenKeys::All => return check.many(),
         };
         if let Some((twice, _)) = keys.iter().find(|(_, writes)| writes.inserts > 1) {
             return Err(check.taken(twice));
@@ -61,6 +88,40 @@ impl Transaction {
         let is_new = |(_, writes): &(_, &Writes)| writes.inserts > 0 && !writes.deletes;
         let new: Vec<&[u8]> = keys.iter().filter(is_new).map(|(key, _)| &**key).collect();
         check.are_free(&new)
+    }
+
+    /// Fails if a row that a program has inserted has a key that is taken.
+    pub(super) fn check_inserted(&self) -> Result<()> {
+        for (id, (name, staged)) in &self.changes {
+            if !staged.changes().iter().any(TableChange::has_new_keys) {
+                continue;
+            }
+            let writes = staged.changes().iter().map(|change| {
+                let write = match (change.deletes(), change.has_new_keys()) {
+                    (true, _) => Write::Delete,
+                    (false, true) => Write::Insert,
+                    (false, false) => Write::Upsert,
+                };
+                (change, write)
+            });
+            let writes = writes.collect();
+            // It has no effect if it was committed before, whose rows are there then.
+            if let Some(key) = &self.key
+                && self.writer().committed(key)?.is_some()
+            {
+                return Ok(());
+            }
+            let table = validation::check_there(&self.instance.reader, *id, name)?;
+            let Some(key) = table.key_columns()? else { continue };
+            let table = &table;
+            let mut check =
+                Check { transaction: self, table, key, writes, overlay: None, rows: None };
+            match staged.rows() <= FEW as u64 {
+                true => check.few()?,
+                false => check.many()?,
+            }
+        }
+        Ok(())
     }
 
     /// The rows of a table as of the version that the transaction reads, as far as they are computed.
@@ -99,15 +160,40 @@ impl Transaction {
 }
 
 impl Check<'_> {
+    /// Fails if a key is taken, of so few rows that their keys are sorted here.
+    fn few(&mut self) -> Result<()> {
+        let mut keys = Vec::with_capacity(self.writes.len());
+        for (change, write) in &self.writes {
+            keys.push((self.key.of(change.load()?.0.columns())?, *write));
+        }
+        let keys = keys.iter().flat_map(|(keys, write)| keys.iter().map(move |key| (key, *write)));
+        let mut sorted: Vec<_> = keys.collect();
+        sorted.sort_by_key(|(key, _)| *key);
+        let mut new: Vec<&[u8]> = Vec::with_capacity(sorted.len());
+        for writes in sorted.chunk_by(|(one, _), (other, _)| one == other) {
+            let key = writes[0].0.data();
+            match must_be_free(writes.iter().map(|(_, write)| *write)) {
+                None => return Err(self.taken(key)),
+                Some(true) => new.push(key),
+                Some(false) => {}
+            }
+        }
+        self.are_free(&new)
+    }
+
     /// Fails if a key is taken, of very many rows.
-    fn all(&mut self) -> Result<()> {
-        let Staging { deletions, insertions, .. } = self.staging;
-        let key = self.key;
+    fn many(&mut self) -> Result<()> {
         // Keys that ascend are told apart without being sorted.
-        if deletions.changes().is_empty() && is_ascending(insertions.changes(), key)? {
-            for change in insertions.changes() {
+        if self.writes.iter().all(|(_, write)| *write == Write::Insert) && self.is_ascending()? {
+            if self.overlay.is_none() {
+                self.note(None);
+                if self.rows()?.are_none() {
+                    return Ok(());
+                }
+            }
+            for (change, _) in self.writes.clone() {
                 let (rows, _) = change.load()?;
-                let keys = key.of(rows.columns())?;
+                let keys = self.key.of(rows.columns())?;
                 let keys: Vec<_> = keys.iter().collect();
                 for keys in keys.chunks(TOGETHER) {
                     let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_ref()).collect();
@@ -117,32 +203,37 @@ impl Check<'_> {
             return Ok(());
         }
         let mut sorted = RowBuffer::<Epoch>::new(&self.transaction.instance.writer.context);
-        for (staged, inserts) in [(deletions, 0), (insertions, 1)] {
-            for change in staged.changes() {
-                interrupt::check()?;
-                let (rows, _) = change.load()?;
-                for key in &key.of(rows.columns())? {
-                    sorted.push(key.as_ref(), &[inserts], &0, 1);
-                }
+        // Changes of one kind that follow each other have one number, by which those of a key are sorted.
+        let mut kinds: Vec<Write> = Vec::new();
+        for (change, write) in &self.writes {
+            interrupt::check()?;
+            if kinds.last() != Some(write) {
+                kinds.push(*write);
+            }
+            let number = (kinds.len() - 1) as u32;
+            let (rows, _) = change.load()?;
+            for key in &self.key.of(rows.columns())? {
+                sorted.push(key.as_ref(), &number.to_be_bytes(), &0, 1);
             }
         }
         let sorted = sorted.seal_all();
         let mut cursor = sorted.scan();
         let mut new: Vec<Box<[u8]>> = Vec::with_capacity(TOGETHER);
+        let mut writes: Vec<Write> = Vec::new();
         while let Some(found) = cursor.key().map(Box::<[u8]>::from) {
-            let (mut deletes, mut inserts) = (false, 0);
+            writes.clear();
             while let Some(value) = cursor.val() {
+                let number = value.try_into().map_or(0, u32::from_be_bytes) as usize;
                 let count: i64 = cursor.updates().map(|(_, weight)| weight).sum();
-                match value {
-                    [1] => inserts += count,
-                    _ => deletes = true,
-                }
+                // Whether it is done twice or more often is the same.
+                let count = usize::try_from(count.min(2)).unwrap_or_default();
+                writes.extend(kinds.get(number).into_iter().cycle().take(count));
                 cursor.step_val();
             }
-            match (inserts, deletes) {
-                (2.., _) => return Err(self.taken(&found)),
-                (1, false) => new.push(found),
-                _ => {}
+            match must_be_free(writes.iter().copied()) {
+                None => return Err(self.taken(&found)),
+                Some(true) => new.push(found),
+                Some(false) => {}
             }
             cursor.step_key();
             if new.len() == TOGETHER || cursor.key().is_none() {
@@ -154,7 +245,26 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Fails if one of these keys, which ascend, is taken by a row that was there before the statement.
+    /// Notes that rows of the table are read: those with these keys; all without.
+    fn note(&self, keys: Option<&[&[u8]]>) {
+        let Some(id) = self.table.dataflow() else { return };
+        let noted = self.transaction.noted(id, &self.table.name);
+        match keys.filter(|keys| keys.len() <= FEW) {
+            Some(keys) => noted.add(Some(&KeyRanges::of_keys(keys.iter().copied()))),
+            None => noted.add(None),
+        }
+    }
+
+    /// What was there before the transaction.
+    fn rows(&mut self) -> Result<&Rows> {
+        let rows = match self.rows.take() {
+            Some(rows) => rows,
+            None => self.transaction.rows_to_check(self.table)?,
+        };
+        Ok(self.rows.insert(rows))
+    }
+
+    /// Fails if one of these keys, which ascend, is taken by a row that was there before.
     fn are_free(&mut self, keys: &[&[u8]]) -> Result<()> {
         interrupt::check()?;
         let mut left = Vec::with_capacity(keys.len());
@@ -168,23 +278,13 @@ impl Check<'_> {
         if left.is_empty() {
             return Ok(());
         }
-        let table = self.staging.table;
-        let id = table.as_table()?.id;
-        let noted = self.transaction.noted(id, &table.name);
-        match &self.staging.keys {
-            WrittenKeys::Keys(_) => noted.add(Some(&KeyRanges::of_keys(left.iter().copied()))),
-            WrittenKeys::All => noted.add(None),
-        }
-        let rows = match self.rows.take() {
-            Some(rows) => rows,
-            None => self.transaction.rows_to_check(table)?,
-        };
-        let rows = self.rows.insert(rows);
+        self.note(Some(&left));
+        let (table, key) = (self.table, self.key);
+        let rows = self.rows()?;
         if !rows.later.is_empty() {
             let mut unwritten = Vec::with_capacity(left.len());
             for new in left {
-                let written =
-                    rows.later.iter().rev().find_map(|of| of.has(self.key, new).transpose());
+                let written = rows.later.iter().rev().find_map(|of| of.has(key, new).transpose());
                 match written.transpose()? {
                     Some(true) => return Err(self.taken(new)),
                     Some(false) => {}
@@ -200,41 +300,56 @@ impl Check<'_> {
         let columns: Vec<usize> = (0..table.schema.fields().len()).collect();
         let found = Snapshot::read_ranges(&rows.snapshots, rows.epoch, &columns, &ranges);
         match found.into_iter().flatten().find(|rows: &RecordBatch| rows.num_rows() > 0) {
-            Some(rows) => Err(is_taken(&table.name, &self.key.written(&rows, 0))),
+            Some(rows) => Err(is_taken(&table.name, &key.written(&rows, 0))),
             None => Ok(()),
         }
     }
 
-    /// The error for an encoded key that is taken, of a row that the statement inserts.
+    /// Whether the keys of all rows ascend, none of them twice.
+    fn is_ascending(&self) -> Result<bool> {
+        let mut last: Option<Vec<u8>> = None;
+        for (change, _) in &self.writes {
+            interrupt::check()?;
+            let (rows, _) = change.load()?;
+            let keys = self.key.of(rows.columns())?;
+            let mut before: Option<&[u8]> = last.as_deref();
+            for row in 0..keys.num_rows() {
+                let key = keys.row(row).data();
+                if before.is_some_and(|before| before >= key) {
+                    return Ok(false);
+                }
+                before = Some(key);
+            }
+            last = before.map(<[u8]>::to_vec);
+        }
+        Ok(true)
+    }
+
+    /// The error for an encoded key that is taken, of a row that is inserted.
     fn taken(&self, encoded: &[u8]) -> Error {
-        let written = self.staging.insertions.changes().iter().find_map(|change| {
+        let inserted = self.writes.iter().filter(|(_, write)| *write == Write::Insert);
+        let written = inserted.into_iter().find_map(|(change, _)| {
             let (rows, _) = change.load().ok()?;
             let keys = self.key.of(rows.columns()).ok()?;
             let row = keys.iter().position(|key| key.as_ref() == encoded)?;
             Some(self.key.written(&rows, row))
         });
-        is_taken(&self.staging.table.name, &written.unwrap_or_default())
+        is_taken(&self.table.name, &written.unwrap_or_default())
     }
 }
 
-/// Whether the keys of changes ascend, none of them twice.
-fn is_ascending(changes: &[TableChange], key: &KeyColumns) -> Result<bool> {
-    let mut last: Option<Vec<u8>> = None;
-    for change in changes {
-        interrupt::check()?;
-        let (rows, _) = change.load()?;
-        let keys = key.of(rows.columns())?;
-        let mut before: Option<&[u8]> = last.as_deref();
-        for row in 0..keys.num_rows() {
-            let key = keys.row(row).data();
-            if before.is_some_and(|before| before >= key) {
-                return Ok(false);
-            }
-            before = Some(key);
+/// Whether a key must be free before these writes, which are in order; `None` if one of them inserts a row onto another one of them.
+fn must_be_free(writes: impl Iterator<Item = Write>) -> Option<bool> {
+    let (mut is_there, mut must) = (None, false);
+    for write in writes {
+        match (write, is_there) {
+            (Write::Insert, Some(true)) => return None,
+            (Write::Insert, None) => must = true,
+            _ => {}
         }
-        last = before.map(<[u8]>::to_vec);
+        is_there = Some(write != Write::Delete);
     }
-    Ok(true)
+    Some(must)
 }
 
 /// The error for a key that is taken.

@@ -40,7 +40,7 @@ const STEPS: &[(&str, &str, &[&str])] = &[
     ("CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR, w INT)", "t", &[]),
     ("INSERT INTO t VALUES (1, 'a', 10), (2, 'b', NULL)", "t", &["1 a 10", "2 b NULL"]),
     ("ALTER TABLE t ADD COLUMN x BIGINT", "t", &["1 a 10 NULL", "2 b NULL NULL"]),
-    ("INSERT INTO t VALUES (2, 'c', 20, 5)", "t", &["1 a 10 NULL", "2 c 20 5"]),
+    ("INSERT OR REPLACE INTO t VALUES (2, 'c', 20, 5)", "t", &["1 a 10 NULL", "2 c 20 5"]),
     (
         "ALTER TABLE t ADD COLUMN y VARCHAR NOT NULL DEFAULT 'd'",
         "t",
@@ -52,9 +52,9 @@ const STEPS: &[(&str, &str, &[&str])] = &[
     ("ALTER TABLE t RENAME COLUMN w TO v", "t", &["1 10 NULL d", "2 20 5 d", "3 NULL NULL e"]),
     ("DELETE FROM t WHERE v = 10", "t", &["2 20 5 d", "3 NULL NULL e"]),
     ("ALTER TABLE t RENAME TO u", "u", &["2 20 5 d", "3 NULL NULL e"]),
-    ("INSERT INTO u VALUES (2, 1, 1, 'f')", "u", &["2 1 1 f", "3 NULL NULL e"]),
+    ("INSERT OR REPLACE INTO u VALUES (2, 1, 1, 'f')", "u", &["2 1 1 f", "3 NULL NULL e"]),
     ("ALTER TABLE u RENAME COLUMN id TO key", "u", &["2 1 1 f", "3 NULL NULL e"]),
-    ("INSERT INTO u VALUES (3, 2, 2, 'g')", "u", &["2 1 1 f", "3 2 2 g"]),
+    ("INSERT OR REPLACE INTO u VALUES (3, 2, 2, 'g')", "u", &["2 1 1 f", "3 2 2 g"]),
     // The old name is free, for a table of the old shape too.
     ("CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR, w INT)", "t", &[]),
     ("INSERT INTO t VALUES (7, 'new', 7)", "u", &["2 1 1 f", "3 2 2 g"]),

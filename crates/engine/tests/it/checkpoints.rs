@@ -194,7 +194,7 @@ fn the_journal_and_old_files_go_when_checkpoints_come() {
     for round in 0..40 {
         engine
             .execute(&format!(
-                "INSERT INTO t SELECT v % 1000, repeat('x', 300) || '{round}' FROM UNNEST(range(0, 3000)) AS r(v);
+                "INSERT OR REPLACE INTO t SELECT v % 1000, repeat('x', 300) || '{round}' FROM UNNEST(range(0, 3000)) AS r(v);
                  CHECKPOINT"
             ))
             .unwrap();

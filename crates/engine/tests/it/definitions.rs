@@ -180,7 +180,7 @@ fn views_come_and_go_a_thousand_times_while_data_flows() {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let row = format!("INSERT INTO t VALUES ({id}, {}, 1)", id % 7);
+                let row = format!("INSERT OR REPLACE INTO t VALUES ({id}, {}, 1)", id % 7);
                 engine.execute(&row).expect("it inserts");
             }
         }

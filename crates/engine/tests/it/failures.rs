@@ -32,7 +32,7 @@ fn fill(engine: &Engine) -> Result<Vec<String>> {
         let orders: Vec<String> = (round * 200..round * 200 + 300)
             .map(|id| format!("({id}, {}, {}, 'the note of order {id}')", id * 7 % 30, id % 13))
             .collect();
-        engine.execute(&format!("INSERT INTO orders VALUES {}", orders.join(", ")))?;
+        engine.execute(&format!("INSERT OR REPLACE INTO orders VALUES {}", orders.join(", ")))?;
         engine.execute(&format!("DELETE FROM orders WHERE id % 11 = {round}"))?;
     }
     engine.execute("INSERT INTO orders SELECT id + 10000, customer, amount, note FROM orders")?;

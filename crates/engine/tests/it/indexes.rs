@@ -161,7 +161,7 @@ fn a_transaction_sees_its_own_writes_through_an_index() {
                 "INSERT INTO orders VALUES (1, 7, DATE '2020-01-01', 'a'), (2, 7, NULL, 'b'), (3, 8, NULL, 'c');
                  INSERT INTO heap VALUES (1, 1, 'x'), (1, 1, 'x'), (2, 2, 'y');
                  BEGIN;
-                 INSERT INTO orders VALUES (4, 7, NULL, 'new'), (2, 9, NULL, 'moved');
+                 INSERT OR REPLACE INTO orders VALUES (4, 7, NULL, 'new'), (2, 9, NULL, 'moved');
                  DELETE FROM heap WHERE a = 2;
                  INSERT INTO heap VALUES (1, 1, 'x'), (5, 5, 'z');
                  UPDATE heap SET a = 6 WHERE b = 5",

@@ -151,7 +151,7 @@ fn a_row_behind_the_waterline_keeps_its_key() {
         // Of key 1 the old row is too late, of key 2 the new one.
         execute(
             &engine,
-            "INSERT INTO t VALUES (1, 200, 'x'), (2, 80, 'x'), (3, 150, 'y'), (4, 110, 'z')",
+            "INSERT OR REPLACE INTO t VALUES (1, 200, 'x'), (2, 80, 'x'), (3, 150, 'y'), (4, 110, 'z')",
         );
         let rows = ["1 5 old", "2 100 new", "3 150 y", "4 110 z"];
         assert_eq!(query(&engine, "SELECT * FROM t"), rows);
@@ -255,10 +255,10 @@ fn a_table_of_the_same_name_begins_anew() {
         &engine,
         "CREATE TABLE t (k INT PRIMARY KEY, n BIGINT LATENESS 0); INSERT INTO t VALUES (1, 1), (2, 9)",
     );
-    execute(&engine, "INSERT INTO t VALUES (1, 10)");
+    execute(&engine, "INSERT OR REPLACE INTO t VALUES (1, 10)");
     assert_eq!(query(&engine, "SELECT * FROM t"), ["1 1", "2 9"]);
     execute(&engine, "CREATE OR REPLACE TABLE t (k INT PRIMARY KEY, n BIGINT LATENESS 5)");
-    execute(&engine, "INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (1, -4)");
+    execute(&engine, "INSERT INTO t VALUES (1, 1); INSERT OR REPLACE INTO t VALUES (1, -4)");
     assert_eq!(query(&engine, "SELECT * FROM t"), ["1 -4"]);
     assert_eq!(tables(&engine), ["t 0 n >= -4"]);
 }
@@ -316,9 +316,9 @@ const DURABLE: &str = "
 /// Epochs in which rows come late, of the table itself and by the row that is there.
 const ROUNDS: [&str; 4] = [
     "BEGIN; INSERT INTO t VALUES (1), (100); INSERT INTO k VALUES (1, 1), (2, 100); COMMIT",
-    "BEGIN; INSERT INTO t VALUES (2), (110); INSERT INTO k VALUES (1, 200), (2, 5), (2, 120); COMMIT",
-    "BEGIN; INSERT INTO t VALUES (3), (NULL); INSERT INTO k VALUES (1, 300), (4, 290); COMMIT",
-    "BEGIN; INSERT INTO t VALUES (4), (101), (99); INSERT INTO k VALUES (4, 500), (2, 501); COMMIT",
+    "BEGIN; INSERT INTO t VALUES (2), (110); INSERT OR REPLACE INTO k VALUES (1, 200), (2, 5), (2, 120); COMMIT",
+    "BEGIN; INSERT INTO t VALUES (3), (NULL); INSERT OR REPLACE INTO k VALUES (1, 300), (4, 290); COMMIT",
+    "BEGIN; INSERT INTO t VALUES (4), (101), (99); INSERT OR REPLACE INTO k VALUES (4, 500), (2, 501); COMMIT",
 ];
 
 fn shown(engine: &Engine) -> Vec<String> {

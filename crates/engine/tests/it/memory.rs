@@ -30,7 +30,9 @@ fn run(workers: usize, memory: Option<usize>) -> (Vec<String>, State) {
                 format!("({id}, {}, {}, 'note {}')", id * 7 % 40, id % 13, id % 97)
             })
             .collect();
-        engine.execute(&format!("INSERT INTO orders VALUES {}", orders.join(", "))).unwrap();
+        engine
+            .execute(&format!("INSERT OR REPLACE INTO orders VALUES {}", orders.join(", ")))
+            .unwrap();
         engine.execute(&format!("DELETE FROM orders WHERE id % 11 = {round}")).unwrap();
         engine
             .execute(&format!("UPDATE orders SET amount = amount + 1 WHERE id % 9 = {round}"))

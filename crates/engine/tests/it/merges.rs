@@ -38,7 +38,7 @@ fn fill(engine: &Engine, orders: u64) -> Result<()> {
         let orders: Vec<String> = (round * orders..(round + 2) * orders)
             .map(|id| format!("({id}, {}, {}, 'the note of order {id}')", id * 7 % 30, id % 13))
             .collect();
-        engine.execute(&format!("INSERT INTO orders VALUES {}", orders.join(", ")))?;
+        engine.execute(&format!("INSERT OR REPLACE INTO orders VALUES {}", orders.join(", ")))?;
         engine.execute(&format!("DELETE FROM orders WHERE id % 11 = {round}"))?;
     }
     engine.wait(engine.progress().committed)
@@ -202,7 +202,7 @@ fn views_are_dropped_in_the_middle_of_their_merges() {
     for round in 0..30 {
         let rows: Vec<String> =
             (0..2000).map(|row| format!("({}, {round})", row * 31 % 5000)).collect();
-        engine.execute(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+        engine.execute(&format!("INSERT OR REPLACE INTO t VALUES {}", rows.join(", "))).unwrap();
         engine
             .execute(&format!(
                 "CREATE MATERIALIZED VIEW v{round} AS SELECT v, k FROM t WHERE k % 3 <> {round} % 3"

@@ -62,9 +62,12 @@ fn views_come_and_go_while_some_tables_change_and_others_do_not() {
         let engine = engine(workers);
         let mut random = Random(workers as u64);
         for table in 0..5 {
-            let key = if table % 2 == 0 { " PRIMARY KEY" } else { "" };
+            let (key, options) = match table % 2 {
+                0 => (" PRIMARY KEY", " WITH ('on_conflict' = 'replace')"),
+                _ => ("", ""),
+            };
             engine
-                .execute(&format!("CREATE TABLE t{table} (k BIGINT{key}, v BIGINT)"))
+                .execute(&format!("CREATE TABLE t{table} (k BIGINT{key}, v BIGINT){options}"))
                 .expect("a table");
         }
         let mut views: Vec<(String, String)> = Vec::new();

@@ -76,7 +76,7 @@ fn schemas_and_what_is_in_them_go_on_after_a_restart() {
             )
             .unwrap();
         let engine = again(engine, 3);
-        engine.execute("INSERT INTO \"S\".t VALUES (2, 5); DELETE FROM t").unwrap();
+        engine.execute("INSERT OR REPLACE INTO \"S\".t VALUES (2, 5); DELETE FROM t").unwrap();
         assert_eq!(settled(&engine, "SELECT * FROM \"S\".\"v.w\""), ["6"]);
         assert_eq!(query(&engine, "SELECT * FROM \"S.t\""), ["9"]);
         assert_eq!(engine.schemas(), ["S", "empty"]);

@@ -68,10 +68,10 @@ fn the_last_write_of_a_key_counts() {
     for workers in 1..=3 {
         let engine = engine_with(workers, TABLES);
         let mut tx = engine.begin().expect("nobody else writes");
-        tx.insert("counters", spines(&[(1, "ann"), (2, "bob"), (1, "anna")]))
+        tx.upsert("counters", spines(&[(1, "ann"), (2, "bob"), (1, "anna")]))
             .expect("the rows fit");
         tx.delete("counters", spines(&[(2, "")])).expect("the rows fit");
-        tx.insert("counters", spines(&[(3, "cat"), (2, "ben")])).expect("the rows fit");
+        tx.upsert("counters", spines(&[(3, "cat"), (2, "ben")])).expect("the rows fit");
         tx.delete("counters", spines(&[(3, "")])).expect("the rows fit");
         tx.commit().expect("it commits");
         assert_eq!(settled(&engine, "SELECT * FROM counters"), ["1 anna", "2 ben"]);
@@ -147,7 +147,7 @@ fn writers_on_several_threads_take_turns() {
                 std::thread::spawn(move || {
                     for amount in 1..=EACH {
                         let mut tx = engine.begin().expect("a turn comes");
-                        tx.insert("counters", spines(&[(counters, "all")])).expect("the rows fit");
+                        tx.upsert("counters", spines(&[(counters, "all")])).expect("the rows fit");
                         tx.insert("payment", payments(&[(counters, amount)]))
                             .expect("the rows fit");
                         tx.commit().expect("it commits");
@@ -169,7 +169,7 @@ fn a_large_transaction_is_dealt_out_over_the_workers() {
         let keyed: Vec<(i64, &str)> = (0..ROWS)
             .map(|row| (row % 1000, if row < ROWS - 1000 { "early" } else { "late" }))
             .collect();
-        tx.insert("counters", spines(&keyed)).expect("the rows fit");
+        tx.upsert("counters", spines(&keyed)).expect("the rows fit");
         tx.insert("payment", payments(&(0..ROWS).map(|row| (row % 1000, 1)).collect::<Vec<_>>()))
             .expect("the rows fit");
         tx.commit().expect("it commits");

@@ -59,7 +59,7 @@ fn an_idle_transaction_holds_up_only_writers_of_its_rows() {
             .unwrap();
         // As a connector does.
         let mut transaction = others.begin().unwrap();
-        transaction.insert("accounts", account(5, 50)).unwrap();
+        transaction.upsert("accounts", account(5, 50)).unwrap();
         transaction.commit().unwrap();
         others.execute("CREATE MATERIALIZED VIEW more AS SELECT MAX(n) AS n FROM entries").unwrap();
         others
@@ -232,7 +232,9 @@ fn a_view_that_changes_back_has_not_changed() {
         ("UPDATE accounts SET v = v + 1 WHERE id = 1", false),
         ("INSERT INTO entries VALUES (0, 0)", true),
     ] {
-        session.execute("BEGIN; SELECT * FROM total; INSERT INTO other VALUES (1)").unwrap();
+        session
+            .execute("BEGIN; SELECT * FROM total; INSERT OR REPLACE INTO other VALUES (1)")
+            .unwrap();
         engine.execute(sql).unwrap();
         assert_eq!(session.execute("COMMIT").is_ok(), holds, "{sql}");
     }
@@ -266,7 +268,7 @@ fn a_statement_of_its_own_is_run_again_while_connectors_commit() {
         let mut written = 0;
         while ended.try_recv().is_err() {
             let mut transaction = feeder.begin().unwrap();
-            transaction.insert("accounts", account(100 + written % 7, 1)).unwrap();
+            transaction.upsert("accounts", account(100 + written % 7, 1)).unwrap();
             transaction.commit().unwrap();
             written += 1;
         }

@@ -28,8 +28,8 @@ impl Sqlite {
         self.connection.execute_batch(sql).map_err(|error| format!("{error}, in: {sql}"))
     }
 
-    /// Creates a table in which an insert replaces the row of the same key, with columns that do not convert
-    /// values.
+    /// Creates a table with columns that do not convert values, in which an insert replaces the row of the same key if the table
+    /// says so.
     pub(crate) fn create_table(&self, table: &TableDefinition) -> Result<(), String> {
         let mut items = Vec::new();
         for (field, default) in table.schema.fields().iter().zip(&table.defaults) {
@@ -49,7 +49,8 @@ impl Sqlite {
                 .iter()
                 .map(|&column| quoted(table.schema.field(column).name()))
                 .collect();
-            items.push(format!("PRIMARY KEY ({}) ON CONFLICT REPLACE", key.join(", ")));
+            let replaces = if table.replaces() { " ON CONFLICT REPLACE" } else { "" };
+            items.push(format!("PRIMARY KEY ({}){replaces}", key.join(", ")));
         }
         self.execute(&format!("CREATE TABLE {} ({})", own(&table.name), items.join(", ")))
     }

@@ -29,7 +29,7 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         latest: Vec::new(),
     };
     let workers = maker.one_of(&[1, 2, 2, 3]);
-    let mut tables = maker.tables();
+    let mut tables = maker.tables(number);
     if number % 5 == 4 {
         tables.iter_mut().for_each(add_end);
     }

@@ -6,7 +6,7 @@ use crate::query::Kind;
 
 impl Maker {
     /// Three tables, two of which have columns that some queries need.
-    pub(super) fn tables(&mut self) -> Vec<Table> {
+    pub(super) fn tables(&mut self, number: u64) -> Vec<Table> {
         let key = self.one_of(&[Kind::Integer, Kind::Integer, Kind::Big, Kind::Text]);
         let needed: [&[(&str, Kind)]; 3] = [
             &[("a", Kind::Integer), ("s", Kind::Text), ("t", Kind::Moment)],
@@ -37,6 +37,7 @@ impl Maker {
                 name: format!("t{place}"),
                 columns,
                 key,
+                replaces: key > 0 && (number + place as u64).is_multiple_of(2),
                 // Where rows are only inserted, more of them is forgotten.
                 append_only: key == 0 && self.once_in(if lateness.is_some() { 2 } else { 6 }),
             });

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::model::Model;
 use super::run::{Judges, run};
 use super::{Keeping, Program, Step, View, Write};
 use crate::answers::row::line;
@@ -52,7 +53,20 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
             let _ = writeln!(text, "\nstatement ok\n{}", program.index_sql(index));
         }
     }
+    let (mut model, mut before) = (Model::of(&program.tables), None);
     for step in &program.steps {
+        let is_refused = matches!(step, Step::Write(write) if model.refuses(program, write));
+        match step {
+            Step::Begin => before = Some(model.clone()),
+            Step::Commit => before = None,
+            Step::Rollback => model = before.take().unwrap_or(model),
+            // What the model cannot execute, no judge can.
+            Step::Write(write) if !is_refused => model.write(program, write).unwrap_or_default(),
+            _ => {}
+        }
+        if before.is_none() {
+            model.commit(&program.tables);
+        }
         let Some(mut statement) = program.statement(step) else { continue };
         text += "\n";
         if let Step::Create(view) = step {
@@ -71,10 +85,7 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
                 text += "skipif datafusion\n";
             }
         }
-        let word = match step {
-            Step::Write(Write::Refused(..)) => "error",
-            _ => "ok",
-        };
+        let word = if is_refused { "error" } else { "ok" };
         let _ = writeln!(text, "statement {word}\n{statement}");
     }
     // The naive evaluator's answer is the expectation, if there is one.

@@ -33,6 +33,8 @@ pub(crate) struct Table {
     /// The number of leading columns that form its primary key.
     pub(crate) key: usize,
     pub(crate) append_only: bool,
+    /// Whether a row whose key is taken takes the place of the other, whatever inserts it.
+    pub(crate) replaces: bool,
     /// A column, of type INT, BIGINT or TIMESTAMP, and how late its values may come: a number, or seconds.
     pub(crate) lateness: Option<(usize, i64)>,
 }
@@ -178,8 +180,18 @@ impl Table {
                 self.columns[..self.key].iter().map(|column| column.name.as_str()).collect();
             items.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }
-        let options = if self.append_only { " WITH ('append_only' = 'true')" } else { "" };
+        let options = match (self.append_only, self.replaces) {
+            (true, _) => " WITH ('append_only' = 'true')",
+            (false, true) => " WITH ('on_conflict' = 'replace')",
+            (false, false) => "",
+        };
         format!("CREATE TABLE {} ({}){options}", self.name, items.join(", "))
+    }
+
+    /// Whether an INSERT of rows is refused if one of their keys is taken. Where nothing replaces rows by itself, those of several
+    /// rows say that they do.
+    pub(crate) fn refuses_taken_keys(&self, rows: &[Vec<Value>]) -> bool {
+        self.key > 0 && !self.replaces && rows.len() == 1
     }
 
     /// The names of its columns: an altered table may have more.
@@ -266,8 +278,11 @@ impl Program {
         match write {
             Write::Insert(table, rows) => {
                 let table = &self.tables[*table];
+                let is_plain = table.key == 0 || table.replaces || table.refuses_taken_keys(rows);
+                let insert = if is_plain { "INSERT" } else { "INSERT OR REPLACE" };
                 let rows: Vec<_> = rows.iter().map(|row| Table::row(row)).collect();
-                format!("INSERT INTO {} ({}) VALUES {}", table.name, table.names(), rows.join(", "))
+                let (name, names) = (&table.name, table.names());
+                format!("{insert} INTO {name} ({names}) VALUES {}", rows.join(", "))
             }
             Write::Refused(table, row) => {
                 let table = &self.tables[*table];

@@ -46,7 +46,24 @@ impl Model {
         table.time(row).zip(waterline).is_some_and(|(time, waterline)| time < *waterline)
     }
 
-    /// Executes a change. Expressions in statements do not fail.
+    /// Whether a statement must be refused.
+    pub(crate) fn refuses(&self, program: &Program, write: &Write) -> bool {
+        match write {
+            Write::Refused(..) => true,
+            Write::Insert(table, rows) => {
+                let table = &program.tables[*table];
+                let is_taken = |row: &Row| {
+                    self.rows(&table.name)
+                        .iter()
+                        .any(|other| other[..table.key] == row[..table.key])
+                };
+                table.refuses_taken_keys(rows) && rows.iter().any(is_taken)
+            }
+            _ => false,
+        }
+    }
+
+    /// Executes a change that is not refused. Expressions in statements do not fail.
     pub(crate) fn write(&mut self, program: &Program, write: &Write) -> Outcome<()> {
         match write {
             Write::Insert(table, rows) => self.insert(&program.tables[*table], rows.clone()),

@@ -41,7 +41,7 @@ impl Recording {
             if gone.num_rows() > 0 {
                 transaction.delete(table, gone).map_err(text)?;
             }
-            transaction.insert(table, come).map_err(text)?;
+            transaction.upsert(table, come).map_err(text)?;
         }
         let made = transaction.commit().map_err(text)?;
         match made == epoch.number {

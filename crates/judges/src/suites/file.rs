@@ -132,7 +132,7 @@ impl File {
     pub(super) fn fill(&self, table: &str, rows: impl FnOnce(&SchemaRef) -> RecordBatch) {
         let (schema, _) = contents(&self.engine, table).expect("the table was made");
         let mut transaction = self.engine.begin().expect("no other transaction is open");
-        transaction.insert(table, rows(&schema)).expect("the rows are the table's");
+        transaction.upsert(table, rows(&schema)).expect("the rows are the table's");
         transaction.commit().expect("a transaction in memory is committed");
     }
 

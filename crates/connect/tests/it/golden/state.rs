@@ -210,7 +210,7 @@ pub fn write_more(engine: &Engine) {
     execute(
         engine,
         "INSERT INTO account VALUES (5, 'eve', 55, '2023-11-12'); UPDATE account SET owner = 'bob' WHERE id = 3;
-         DELETE FROM account WHERE id = 2; INSERT INTO account VALUES (1, 'again', 0, NULL);
+         DELETE FROM account WHERE id = 2; INSERT OR REPLACE INTO account VALUES (1, 'again', 0, NULL);
          INSERT INTO note VALUES (21, ['a', 'z'], {a: 0, b: NULL}); DELETE FROM note WHERE n = 20;
          INSERT INTO reading VALUES ('2023-01-01 00:00:50', 3, 1), ('2023-01-01 00:00:03', 3, 1);
          INSERT INTO click VALUES (6, 'end'); INSERT INTO step VALUES (3, 4); DELETE FROM step WHERE a = 1;

@@ -25,7 +25,7 @@ pub const VARIANTS: [&str; 3] = [
 ];
 
 /// Whether an INSERT of a key that a row has already, by SQL or a program, and an UPDATE to such a key, fails. Else it replaces the row.
-pub const TAKEN_KEYS_FAIL: bool = false;
+pub const TAKEN_KEYS_FAIL: bool = true;
 
 /// A table with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

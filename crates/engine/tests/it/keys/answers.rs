@@ -69,7 +69,7 @@ pub(super) fn condition(random: &mut Random, depth: u32) -> String {
 
 /// The tables `keyed` and, with the same rows and without a key, `copied`, and views with and without a unique key.
 pub(super) const TABLES: &str = "
-    CREATE TABLE keyed (n BIGINT, t VARCHAR, v BIGINT, PRIMARY KEY (n, t));
+    CREATE TABLE keyed (n BIGINT, t VARCHAR, v BIGINT, PRIMARY KEY (n, t)) WITH ('on_conflict' = 'replace');
     CREATE TABLE copied (n BIGINT, t VARCHAR, v BIGINT);
     CREATE MATERIALIZED VIEW groups AS
         SELECT SUM(v) AS v, NULLIF(t, 'ab') AS t, NULLIF(n, 3) AS n FROM keyed GROUP BY NULLIF(n, 3), NULLIF(t, 'ab');
@@ -79,7 +79,7 @@ pub(super) const TABLES: &str = "
 /// A table with indexes and no key, and one with a key and indexes.
 const INDEXED: &str = "
     CREATE TABLE indexed (n BIGINT, t VARCHAR, v BIGINT);
-    CREATE TABLE both (t VARCHAR, n BIGINT, v BIGINT, PRIMARY KEY (t, n));";
+    CREATE TABLE both (t VARCHAR, n BIGINT, v BIGINT, PRIMARY KEY (t, n)) WITH ('on_conflict' = 'replace');";
 
 /// Indexes of these, and of a view whose columns may be NULL. They come and go.
 const INDEXES: [(&str, &str); 6] = [
@@ -215,7 +215,7 @@ fn every_type_of_key_is_found_at_its_ends() {
         for (data_type, values) in TYPES {
             let engine = engine(workers);
             let tables = format!(
-                "CREATE TABLE keyed (k {data_type} PRIMARY KEY, v BIGINT);
+                "CREATE TABLE keyed (k {data_type} PRIMARY KEY, v BIGINT) WITH ('on_conflict' = 'replace');
                  CREATE TABLE indexed (k {data_type}, v BIGINT);
                  CREATE INDEX by_k ON indexed (k);
                  CREATE TABLE copied (k {data_type}, v BIGINT);"

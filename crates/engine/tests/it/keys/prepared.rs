@@ -74,7 +74,7 @@ fn definitions_end_plans() {
     let engine = engine_with(2, TABLE);
     let mut session = engine.session();
     let select = "SELECT * FROM t WHERE id = $1";
-    let insert = "INSERT INTO t (id, v) VALUES ($1, 5)";
+    let insert = "INSERT OR REPLACE INTO t (id, v) VALUES ($1, 5)";
     assert_eq!(run_again(&mut session, select, &[number(1)]), "Int64 Utf8 Int64 [\"1 a 10\"]");
     assert_eq!(run_again(&mut session, insert, &[number(4)]), "1 rows");
     engine.execute("DROP TABLE t").expect("nothing uses it");
@@ -143,7 +143,7 @@ fn errors_stay_what_they_are() {
     let update = "UPDATE t SET v = v + $1 WHERE id = 1";
     let overflow = run_again(&mut session, update, &[number(1)]);
     assert!(overflow.contains("overflow"), "{overflow}");
-    let insert = "INSERT INTO t VALUES (2, $1)";
+    let insert = "INSERT OR REPLACE INTO t VALUES (2, $1)";
     let null = run_again(&mut session, insert, &[ScalarValue::Int64(None)]);
     assert!(null.contains("NULL"), "{null}");
     assert_eq!(run_again(&mut session, insert, &[number(1)]), "1 rows");

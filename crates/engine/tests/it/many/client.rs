@@ -594,7 +594,7 @@ fn answer(outcomes: Result<Vec<Outcome>>) -> Result<Answer> {
 /// Stages a change without SQL, if it can be.
 fn stage(transaction: &mut Transaction, write: &Write) -> Result<bool> {
     match write {
-        Write::Put(rows) => transaction.insert("accounts", accounts(rows))?,
+        Write::Put(rows) => transaction.upsert("accounts", accounts(rows))?,
         Write::Remove(keys) => {
             let rows: Vec<_> = keys.iter().map(|key| (*key, 0, 0)).collect();
             transaction.delete("accounts", accounts(&rows))?;

@@ -70,7 +70,7 @@ impl Write {
             Write::Put(rows) => {
                 let rows: Vec<_> =
                     rows.iter().map(|(k, g, v)| format!("({k}, {g}, {v})")).collect();
-                format!("INSERT INTO accounts VALUES {}", rows.join(", "))
+                format!("INSERT OR REPLACE INTO accounts VALUES {}", rows.join(", "))
             }
             Write::Remove(keys) => {
                 let keys: Vec<_> = keys.iter().map(i64::to_string).collect();

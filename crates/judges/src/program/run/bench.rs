@@ -24,7 +24,7 @@ use crate::own;
 use crate::program::model::Model;
 use crate::program::recording::Recorder;
 use crate::program::variation::Variation;
-use crate::program::{Alteration, Keeping, Merges, Program, Step, Write};
+use crate::program::{Alteration, Keeping, Merges, Program, Step};
 use crate::query::{Kind, Value};
 
 /// 2024-01-01 00:01:00, the time at which every program begins.
@@ -226,12 +226,14 @@ impl<'a> Bench<'a> {
                     self.model = before;
                 }
             }
-            Step::Write(Write::Refused(..)) => {
+            Step::Write(write) if self.model.refuses(self.program, write) => {
                 if let Mode::Replay(_) = self.mode {
                     return Ok(());
                 }
                 return match self.execute(step) {
-                    Ok(()) => Err("a NOT NULL column accepted a NULL".to_owned()),
+                    Ok(()) => {
+                        Err("a NOT NULL column accepted a NULL, or a key was taken".to_owned())
+                    }
                     Err(_) => Ok(()),
                 };
             }
