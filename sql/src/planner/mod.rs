@@ -50,6 +50,7 @@ mod join_keys;
 mod lateness;
 mod lateral;
 mod literal_rows;
+mod locking;
 mod merged;
 pub(crate) mod microseconds;
 mod named_casts;
@@ -104,6 +105,7 @@ pub use self::in_lists::DisjointLists;
 pub use self::intervals::IntervalsByLength;
 pub use self::join_keys::{CrossJoinElimination, EquijoinExtraction};
 pub use self::literal_rows::LiteralRows;
+pub use self::locking::{PlannedLocking, RowRange};
 pub use self::microseconds::Microseconds;
 pub use self::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
@@ -125,7 +127,7 @@ use crate::catalog::{Catalog, DeclaredRecursion};
 use crate::error::{Position, Result};
 use crate::physical::{Output, compile};
 use crate::plan::{Fingerprint, IncrementalPlan, KeptBy};
-use crate::statement::{FunctionDefinition, StatementKind, ViewDefinition};
+use crate::statement::{FunctionDefinition, LockingQuery, StatementKind, ViewDefinition};
 
 /// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
 pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<DataType>>> {
@@ -239,6 +241,17 @@ impl Planner {
                 culprit::located(error, query, &plan).at(Position::of(query))
             })
         })
+    }
+
+    /// The rows that a query finds which locks them, with their keys.
+    ///
+    /// # Errors
+    /// If the query is wrong, or its rows are not those of one table.
+    pub fn locking(&self, query: &LockingQuery, catalog: &dyn Catalog) -> Result<PlannedLocking> {
+        let Inlined { part, calls: _ } = inlined(query.query.as_ref(), catalog.functions())?;
+        let query = LockingQuery { query: Box::new(part), ..query.clone() };
+        let at = Position::of(&*query.query);
+        locking::plan(&query, self.scope(catalog)).map_err(|error| error.at(at))
     }
 
     /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.

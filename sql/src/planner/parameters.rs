@@ -74,6 +74,7 @@ fn walk_parameters(
         StatementKind::Query(query)
         | StatementKind::ExplainSelect(query)
         | StatementKind::CreateTableAs { query, .. } => walk(query, visitor),
+        StatementKind::LockingQuery(locking) => walk(&locking.query, visitor),
         StatementKind::DeclareCursor(cursor) => walk_parameters(&cursor.query.kind, visitor),
         StatementKind::Execute { values: Some(values), .. } => {
             walk_parameters(&values.kind, visitor)

@@ -53,6 +53,13 @@ pub(super) fn uses(statement: &StatementKind, scope: Scope<'_>) -> Vec<Use> {
         | StatementKind::ExplainSelect(query)
         | StatementKind::CopyTo { query, .. }
         | StatementKind::CreateTableAs { query, .. } => uses.query(query),
+        StatementKind::LockingQuery(locking) => {
+            uses.query(&locking.query);
+            // Nobody may keep others from changing rows who may not change them.
+            if let Some(table) = locking.table() {
+                uses.found.entry((How::Update, table)).or_default();
+            }
+        }
         StatementKind::CreateView(view) => uses.query(&view.query),
         StatementKind::Insert(insert) => uses.insert(insert),
         StatementKind::Update(update) => uses.update(update),

@@ -10,9 +10,9 @@ use super::refused::{first_meant, is_refused, refusal};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, Statement, StatementKind, TableDefinition, ViewDefinition, alter, asof, copy,
-    declared, file, function, index, lateness, nested, nested_types, schema, sequence, setting,
-    transaction,
+    Drop, IfTaken, LockingQuery, Statement, StatementKind, TableDefinition, ViewDefinition, alter,
+    asof, copy, declared, file, function, index, lateness, nested, nested_types, schema, sequence,
+    setting, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -92,7 +92,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             }
             copied
         }
-        "SELECT" | "WITH" | "VALUES" | "(" => StatementKind::Query(query(&mut parser)?),
+        "SELECT" | "WITH" | "VALUES" | "(" => read_query(&mut parser)?,
         _ if transaction::is_of_transactions(&words) => transaction::read(&mut parser)?,
         "INSERT" | "UPDATE" | "DELETE" | "DROP" => {
             sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?
@@ -167,6 +167,18 @@ fn window_close<'a>(
         true => (rest, Position::of_span(clause[0].span)),
         false => (tokens, None),
     }
+}
+
+/// A query, which may lock rows.
+fn read_query(parser: &mut Parser<'_>) -> Result<StatementKind> {
+    let mut query = parser.parse_query().map_err(syntax_error)?;
+    syntax::normalize(&mut query)?;
+    let locking = LockingQuery::take(&mut query)?;
+    syntax::check(&query)?;
+    Ok(match locking {
+        Some(locking) => StatementKind::LockingQuery(locking),
+        None => StatementKind::Query(query),
+    })
 }
 
 /// A query that stands for itself.

@@ -27,6 +27,7 @@ mod index;
 mod json;
 mod kind;
 mod lateness;
+mod locking;
 mod nested;
 mod nested_types;
 mod refused;
@@ -54,6 +55,7 @@ pub use self::function::{FunctionDefinition, Parameter};
 pub use self::index::IndexDefinition;
 pub(crate) use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
+pub use self::locking::{IfLocked, LockingQuery};
 pub use self::nested::{CursorDefinition, Steps};
 pub use self::schema::SchemaDefinition;
 pub use self::sequence::{Generated, SequenceDefinition, SequenceOptions, SequenceRestart};
@@ -271,6 +273,8 @@ pub enum StatementKind {
     },
     /// `SELECT`, `WITH` or `VALUES`
     Query(Box<ast::Query>),
+    /// `SELECT … FOR UPDATE` or `FOR SHARE`
+    LockingQuery(LockingQuery),
     /// `SHOW TABLES`
     ShowTables,
     /// `SET name = value`, in all of its spellings

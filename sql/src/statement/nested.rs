@@ -101,6 +101,7 @@ impl Source<'_> {
         let statement = Box::new(nested(&tokens, text)?);
         match &statement.kind {
             StatementKind::Query(_)
+            | StatementKind::LockingQuery(_)
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_) => Ok(StatementKind::Prepare { name, statement }),

@@ -225,6 +225,7 @@ impl Names {
             StatementKind::CopyTo { query, .. }
             | StatementKind::Query(query)
             | StatementKind::ExplainSelect(query) => self.within(&**query),
+            StatementKind::LockingQuery(locking) => self.within(&*locking.query),
             StatementKind::Describe { name, position }
             | StatementKind::Subscribe { name, position }
             | StatementKind::ExplainView { name, position }

@@ -49,6 +49,13 @@ pub(crate) struct Plan {
     pub(super) is_optimized: bool,
 }
 
+impl Plan {
+    /// The plan, whose relations are not pinned.
+    pub(crate) fn logical(&self) -> &LogicalPlan {
+        &self.logical
+    }
+}
+
 impl From<LogicalPlan> for Plan {
     fn from(logical: LogicalPlan) -> Self {
         Self { logical, is_optimized: false }

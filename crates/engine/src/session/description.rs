@@ -116,6 +116,13 @@ impl Session {
                 let columns = as_written(&columns).unwrap_or(columns);
                 Ok(Description { parameters, columns: Some(columns) })
             }
+            StatementKind::LockingQuery(locking) => {
+                // What cannot be locked is refused here as well.
+                planner.locking(locking, &Scope(entries))?;
+                let kind = StatementKind::Query(locking.query.clone());
+                let query = Statement { kind, ..statement.clone() };
+                self.described(&query, count, entries)
+            }
             StatementKind::ExplainSelect(query) => {
                 let files = self.files(query)?;
                 let plan = planner.query(query, &FileScope { entries, files: &files })?;

@@ -3,7 +3,7 @@
 //! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
 //! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`],
 //! and INSERT, UPDATE and DELETE are in
-//! [`write`](mod@write), with [`conflicts`]. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
+//! [`write`](mod@write), with [`conflicts`]. [`locking`] is SELECT … FOR UPDATE. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
 //! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
 //! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations. [`cursor`] fetches the rows of a query one after the other.
 
@@ -15,6 +15,7 @@ mod cursor;
 mod definition;
 mod describe;
 mod description;
+mod locking;
 mod named_statements;
 mod outcome;
 mod prepared;
@@ -522,6 +523,10 @@ impl Session {
             StatementKind::Move { cursor, steps } => self.go(cursor, *steps),
             StatementKind::Close(cursor) => self.close(cursor.as_ref()),
             StatementKind::Query(query) => Ok(Outcome::Rows(self.answer(execution, query)?)),
+            StatementKind::LockingQuery(query) => {
+                self.before_reading(true)?;
+                self.lock(execution, query)
+            }
             StatementKind::ShowTables => {
                 describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())
             }

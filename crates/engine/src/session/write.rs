@@ -20,7 +20,7 @@ use crate::transaction::{Staging, Transaction};
 use crate::worker::Durable;
 
 /// How often a statement is run beside others.
-const TRIES: usize = 3;
+pub(super) const TRIES: usize = 3;
 
 /// A statement that writes, once it is planned.
 struct Write {

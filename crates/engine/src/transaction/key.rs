@@ -42,7 +42,7 @@ impl KeyColumns {
     }
 
     /// The keys of which these are the columns.
-    pub(super) fn of_parts<'a>(&self, parts: impl Iterator<Item = &'a ArrayRef>) -> Result<Rows> {
+    pub(crate) fn of_parts<'a>(&self, parts: impl Iterator<Item = &'a ArrayRef>) -> Result<Rows> {
         let key = parts.map(|values| match self.is_canonical {
             true => canonical_floats(values),
             false => Ok(values.clone()),

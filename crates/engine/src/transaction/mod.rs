@@ -39,6 +39,7 @@ pub(crate) use overlay::Overlay;
 pub(crate) use reads::Noted;
 pub(crate) use savepoint::Mark;
 pub(crate) use staged::{Staged, Staging};
+pub(crate) use written::WrittenKeys;
 
 use self::change::TableChange;
 use self::reads::Reads;

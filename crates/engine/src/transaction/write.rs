@@ -22,22 +22,40 @@ impl Transaction {
     /// Locks the rows that a statement changes, for as long as the transaction is open. Waits until no other transaction has any
     /// of them, at most for so long.
     pub(crate) fn lock_rows(&self, staging: &Staging<'_>, timeout: Option<Duration>) -> Result<()> {
+        self.lock_keys(staging.table, &staging.keys, Mode::Exclusive, timeout)
+    }
+
+    /// As [`Transaction::lock_rows`], the rows of a table that have these keys.
+    pub(crate) fn lock_keys(
+        &self,
+        table: &Entry,
+        keys: &WrittenKeys,
+        mode: Mode,
+        timeout: Option<Duration>,
+    ) -> Result<()> {
         // Those who have the rows could not commit while this one waits for them.
         if self.lock.is_some() {
             return Ok(());
         }
-        let Staging { table, keys, .. } = staging;
         let id = table.as_table()?.id;
         let lock = |resource, mode| self.lock_within(table, resource, mode, timeout);
         match keys {
-            WrittenKeys::All => lock(Resource::Table(id), Mode::Exclusive),
+            WrittenKeys::All => lock(Resource::Table(id), mode),
             WrittenKeys::Keys(keys) if keys.is_empty() => Ok(()),
             WrittenKeys::Keys(keys) => {
                 lock(Resource::Table(id), Mode::Shared)?;
-                keys.keys()
-                    .try_for_each(|key| lock(Resource::Key(id, key.clone()), Mode::Exclusive))
+                keys.keys().try_for_each(|key| lock(Resource::Key(id, key.clone()), mode))
             }
         }
+    }
+
+    /// Locks the row of a table with this key, or all of a table without one, unless other transactions have it. Returns whether it
+    /// did.
+    pub(crate) fn try_lock(&self, table: &Entry, key: Option<&[u8]>, mode: Mode) -> Result<bool> {
+        let id = table.as_table()?.id;
+        let Some(key) = key else { return self.locks.try_acquire(Resource::Table(id), mode) };
+        Ok(self.locks.try_acquire(Resource::Table(id), Mode::Shared)?
+            && self.locks.try_acquire(Resource::Key(id, key.into()), mode)?)
     }
 
     fn lock_within(
@@ -74,16 +92,20 @@ impl Transaction {
 
     /// Whether the rows that a statement changes are as it has read them.
     pub(crate) fn is_current(&self, staging: &Staging<'_>) -> Result<bool> {
+        self.are_current(staging.table, &staging.keys)
+    }
+
+    /// Whether the rows of a table that have these keys are as the transaction has read them.
+    pub(crate) fn are_current(&self, table: &Entry, keys: &WrittenKeys) -> Result<bool> {
         let version = self.version.lock();
         let Some(version) = &*version else { return Ok(true) };
-        if !staging.table.is_there_as_of(version.epoch()) {
+        if !table.is_there_as_of(version.epoch()) {
             return Ok(false);
         }
         let sequencer = &self.instance.reader.sequencer;
         if sequencer.last() == version.epoch() {
             return Ok(true);
         }
-        let Staging { table, keys, .. } = staging;
         let written = sequencer.writes_after(table.as_table()?.id, version.epoch());
         let WritesAfter::Known(epochs) = written else {
             // What it inserts into a table without a key depends on nothing there.

@@ -13,7 +13,7 @@ const MOST: usize = 10_000;
 
 /// The keys of the rows that a statement deletes and inserts in a table.
 #[derive(Debug)]
-pub(super) enum WrittenKeys {
+pub(crate) enum WrittenKeys {
     /// These.
     Keys(BTreeMap<Box<[u8]>, Writes>),
     /// Maybe any: there are very many, or the table has no key.
@@ -22,7 +22,7 @@ pub(super) enum WrittenKeys {
 
 /// What a statement does with a key.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Writes {
+pub(crate) struct Writes {
     /// Whether it deletes a row with the key.
     pub(super) deletes: bool,
     /// How many rows it inserts.
@@ -36,6 +36,21 @@ impl Default for WrittenKeys {
 }
 
 impl WrittenKeys {
+    /// Adds keys of rows that a statement locks, of which these are the columns.
+    pub(crate) fn lock(&mut self, key: Option<&KeyColumns>, columns: &[ArrayRef]) -> Result<()> {
+        let Self::Keys(keys) = self else { return Ok(()) };
+        let rows = columns.first().map_or(0, Array::len);
+        match key.filter(|_| keys.len() + rows <= MOST) {
+            None => *self = Self::All,
+            Some(key) => {
+                for key in &key.of_parts(columns.iter())? {
+                    keys.entry(key.as_ref().into()).or_default();
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds those of rows of which these are all columns, and what is done with each.
     pub(super) fn add(
         &mut self,

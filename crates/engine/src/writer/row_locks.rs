@@ -184,6 +184,23 @@ impl HeldLocks {
         Ok(granted)
     }
 
+    /// Locks a resource unless somebody else has it, or waits for it. Returns whether it did.
+    pub(crate) fn try_acquire(&self, resource: Resource, mode: Mode) -> Result<bool> {
+        let mut held = self.held.lock();
+        if held.get(&resource).is_some_and(|held| *held >= mode) {
+            return Ok(true);
+        }
+        let mut state = self.locks.state.lock();
+        self.locks.poison.check()?;
+        let lock = state.locks.entry(resource.clone()).or_default();
+        let is_free = lock.queue.is_empty() && lock.is_compatible(self.owner, mode);
+        if is_free {
+            lock.grant(self.owner, mode);
+            held.insert(resource, mode);
+        }
+        Ok(is_free)
+    }
+
     fn request(&self, resource: &Resource, mode: Mode) -> Result<Granted> {
         let owner = self.owner;
         let mut is_waiting = false;

@@ -42,6 +42,7 @@ mod reach;
 mod recursion;
 mod relations;
 mod resumed_subscriptions;
+mod row_locking;
 mod rows;
 mod schemas;
 mod sequences;

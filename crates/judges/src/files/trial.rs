@@ -263,6 +263,7 @@ impl Trial {
             | StatementKind::CopyTo { .. }
             | StatementKind::Subscribe { .. }
             | StatementKind::Query(_)
+            | StatementKind::LockingQuery(_)
             | StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainSelect(_)

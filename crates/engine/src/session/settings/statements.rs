@@ -171,6 +171,7 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::DropIndex(_) => "DROP INDEX",
         StatementKind::Insert(_) => "INSERT",
         StatementKind::Update(_) => "UPDATE",
+        StatementKind::LockingQuery(_) => "SELECT FOR UPDATE or FOR SHARE",
         StatementKind::Delete(_) => "DELETE",
         StatementKind::Copy { .. } => "COPY FROM",
         _ => return None,

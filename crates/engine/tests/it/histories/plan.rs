@@ -208,6 +208,15 @@ impl Drawing {
         }
     }
 
+    /// A query of a transaction that may write, and lock rows.
+    fn query_of_writer(&mut self) -> Query {
+        match self.below(6) {
+            0 => Query::LockedRow(self.table(), self.key()),
+            1 => Query::LockedAbove(self.table(), self.value()),
+            _ => self.query(),
+        }
+    }
+
     fn query(&mut self) -> Query {
         match self.below(26) {
             0..4 => Query::Row(self.table(), self.key()),
@@ -290,7 +299,7 @@ impl Drawing {
     /// Some statements that belong together.
     fn add_steps(&mut self, steps: &mut Vec<Step>) {
         match self.below(10) {
-            0..3 => steps.push(Step::Read(self.query())),
+            0..3 => steps.push(Step::Read(self.query_of_writer())),
             // A transfer.
             3 => {
                 let (from, to, by) = (self.table(), self.table(), self.small());

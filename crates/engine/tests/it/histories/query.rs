@@ -9,10 +9,14 @@ use super::model::{Bag, Keyed, Open, Tables, VARIANTS};
 pub enum Query {
     /// The value of a key.
     Row(Keyed, i64),
+    /// The same, which is locked.
+    LockedRow(Keyed, i64),
     /// The rows between two keys.
     Range(Keyed, i64, i64),
     /// The keys of values above this.
     Above(Keyed, i64),
+    /// The same, shared with others who lock them.
+    LockedAbove(Keyed, i64),
     /// How many rows there are, and their sum.
     Total(Keyed),
     /// The keys of a group.
@@ -86,6 +90,10 @@ impl Query {
                 UNION ALL SELECT 1, COALESCE(SUM(n), 0), COALESCE(SUM(s), 0) FROM sums"
                 .to_owned(),
             Query::Named(name) => format!("SELECT variant, k, s FROM c{name}"),
+            Query::LockedRow(table, k) => format!("{} FOR UPDATE", Query::Row(table, k).sql()),
+            Query::LockedAbove(table, x) => {
+                format!("{} FOR SHARE", Query::Above(table, x).sql())
+            }
         }
     }
 
@@ -102,6 +110,8 @@ impl Query {
                 .range(low..=high)
                 .map(|(k, (g, x))| format!("{k} {g} {x}"))
                 .collect(),
+            Query::LockedRow(table, k) => return Query::Row(table, k).answers(open),
+            Query::LockedAbove(table, than) => return Query::Above(table, than).answers(open),
             Query::Above(table, than) => {
                 let above = now.keyed(table).iter().filter(|(_, (_, x))| *x > than);
                 above.map(|(k, _)| k.to_string()).collect()
