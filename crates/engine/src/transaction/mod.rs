@@ -190,6 +190,11 @@ impl Transaction {
         self.order().map(|committed| committed.epoch)
     }
 
+    /// Whether it has read or written something.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.version.lock().is_some() || !self.changes.is_empty()
+    }
+
     /// A table that was created before it is complete with its rows.
     pub(crate) fn completes(&mut self, table: &str) {
         self.completes = Some(table.to_owned());

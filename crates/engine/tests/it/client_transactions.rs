@@ -220,3 +220,23 @@ fn errors_have_the_codes_of_postgres() {
     let interrupted = Error::Interrupted.sqlstate();
     assert_eq!((interrupted, interrupted.to_string().as_str()), (SqlState::CANCELED, "57014"));
 }
+
+#[test]
+fn what_a_transaction_reads_is_said_before_its_first_query() {
+    let (_engine, _, mut session) = sessions();
+    run(&mut session, "BEGIN; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT * FROM part");
+    fails(
+        &mut session,
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        SqlState::ACTIVE_TRANSACTION,
+    );
+    run(&mut session, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET TRANSACTION READ ONLY");
+    fails(&mut session, "SET TRANSACTION READ WRITE", SqlState::ACTIVE_TRANSACTION);
+    run(&mut session, "ROLLBACK; BEGIN; INSERT INTO sale VALUES (1, 'monday')");
+    fails(
+        &mut session,
+        "SET transaction_isolation = 'repeatable read'",
+        SqlState::ACTIVE_TRANSACTION,
+    );
+    run(&mut session, "COMMIT");
+}

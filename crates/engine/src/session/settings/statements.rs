@@ -7,6 +7,7 @@ use super::table::{self, SETTINGS, Setting};
 use super::value;
 use crate::error::{Error, Result, SqlState};
 use crate::session::{Outcome, Session, describe};
+use crate::transaction::Transaction;
 
 impl Session {
     /// Sets a setting of the session, as `SET` does: if a transaction is open and is rolled back, only until then. The reference
@@ -17,6 +18,7 @@ impl Session {
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let setting = find(name)?;
         let value = setting.values.check(value, setting)?;
+        self.check_not_begun(setting, Some(&value))?;
         self.put(setting, Some(value), Lasts::Session);
         Ok(())
     }
@@ -27,6 +29,22 @@ impl Session {
     /// If there is no such setting.
     pub fn setting(&self, name: &str) -> Result<String> {
         Ok(self.settings.value(find(name)?).to_owned())
+    }
+
+    /// Fails if a setting says what the open transaction reads or may do, and the transaction has read or written something.
+    fn check_not_begun(&self, setting: &'static Setting, value: Option<&str>) -> Result<()> {
+        let is_same = value.is_none_or(|value| value == self.settings.value(setting));
+        let may_change = match setting.name {
+            table::ISOLATION => is_same,
+            table::READ_ONLY => is_same || value == Some(value::ON),
+            _ => true,
+        };
+        let has_begun = || self.transaction.as_ref().is_some_and(Transaction::has_begun);
+        if may_change || !has_begun() {
+            return Ok(());
+        }
+        let message = format!("{} is set before the first query of a transaction", setting.name);
+        Err(Error::sql(message).with_sqlstate(SqlState::ACTIVE_TRANSACTION))
     }
 
     fn put(&mut self, setting: &'static Setting, value: Option<String>, lasts: Lasts) {
@@ -42,6 +60,7 @@ impl Session {
                 let setting = find(&one.name)?;
                 let value = one.value.as_deref().map(|values| flat(setting, values));
                 let value = value.map(|value| setting.values.check(&value, setting)).transpose()?;
+                self.check_not_begun(setting, value.as_deref())?;
                 Ok((setting, value))
             };
             checked.push(check().map_err(|error: Error| error.at(one.position))?);
