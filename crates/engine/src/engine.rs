@@ -311,7 +311,7 @@ impl Engine {
 
     /// The schemas that were created, by name: all but the default one and the engine's own.
     pub fn schemas(&self) -> Vec<String> {
-        self.instance.definitions.catalog.schemas()
+        self.instance.definitions.catalog.entries().schemas.iter().cloned().collect()
     }
 
     /// The sequences that were created, by name. Those of columns that are SERIAL or IDENTITY are not among them.

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use alluvium_sql::name::{self, SCHEMA};
 use alluvium_sql::planner::{SqlFunction, SqlFunctions};
 use alluvium_sql::statement::SequenceDefinition;
 
-use super::Entry;
+use super::{Entry, named_index};
+use crate::error::{Error, Result, SqlState};
 
 /// All relations by name, the sequences, and the functions that SQL defines.
 #[derive(Clone, Debug, Default)]
@@ -16,9 +18,64 @@ pub(crate) struct Entries {
     /// Those that statements have created, by name.
     pub(crate) sequences: BTreeMap<String, Arc<SequenceDefinition>>,
     pub(crate) functions: SqlFunctions,
+    /// The schemas that were created.
+    pub(crate) schemas: BTreeSet<String>,
 }
 
 impl Entries {
+    /// The relation of this name.
+    pub(crate) fn relation(&self, name: &str) -> Result<Arc<Entry>> {
+        let name = name::short(name);
+        self.get(name).cloned().ok_or_else(|| match named_index::find(self, name) {
+            None => Error::sql(format!("there is no table or view \"{name}\""))
+                .with_sqlstate(SqlState::NO_RELATION),
+            Some((entry, _)) => Error::sql(format!("\"{name}\" is an index of \"{}\"", entry.name)),
+        })
+    }
+
+    /// Whether there is a schema of this name for relations of users.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        name == SCHEMA || self.schemas.contains(name)
+    }
+
+    /// The relations that depend on `name`, directly or through others, each before those it depends on.
+    pub(crate) fn dependents(&self, name: &str) -> Vec<Arc<Entry>> {
+        fn collect<'a>(
+            entries: &'a Entries,
+            name: &str,
+            // Views that recur depend on each other.
+            seen: &mut BTreeSet<&'a str>,
+            found: &mut Vec<Arc<Entry>>,
+        ) {
+            for entry in entries.values() {
+                if entry.depends.iter().any(|other| other == name) && seen.insert(&entry.name) {
+                    collect(entries, &entry.name, seen, found);
+                    found.push(entry.clone());
+                }
+            }
+        }
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        seen.extend(self.get_key_value(name).map(|(name, _)| name.as_str()));
+        collect(self, name, &mut seen, &mut found);
+        found
+    }
+
+    /// Fails, naming them, if relations depend on `name`.
+    pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
+        let Some(users) = self.users(name) else { return Ok(()) };
+        Err(Error::sql(format!(
+            "\"{name}\" is used by {users}; drop what uses it first, or DROP … CASCADE"
+        )))
+    }
+
+    /// The relations that depend on `name` themselves, for messages; `None` if there are none.
+    pub(crate) fn users(&self, name: &str) -> Option<String> {
+        let users = self.values().filter(|entry| entry.depends.iter().any(|other| other == name));
+        let users = users.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
+        (!users.is_empty()).then(|| users.join(", "))
+    }
+
     /// Of the relations only those whose names are wanted.
     pub(crate) fn only(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
         let mut entries = self.clone();

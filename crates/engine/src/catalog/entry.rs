@@ -28,6 +28,10 @@ pub(crate) struct Entry {
     pub(crate) indexes: Vec<Arc<NamedIndex>>,
     /// Why it has failed, if it has: then it has no dataflow.
     pub(crate) failed: Option<Arc<str>>,
+    /// As of epochs before this one it was not there, or did not have its rows: it was altered.
+    pub(crate) since: Epoch,
+    /// Whether an open transaction has created it, which alone sees it: it has no dataflow yet.
+    pub(crate) is_staged: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -76,8 +80,6 @@ pub(crate) struct Table {
     pub(crate) defined: Box<TableDefinition>,
     /// How its primary key is encoded, once somebody has asked.
     pub(crate) keys: OnceLock<Arc<KeyColumns>>,
-    /// As of epochs before this one it does not have its rows: it was altered.
-    pub(crate) since: Epoch,
 }
 
 impl Table {
@@ -159,7 +161,8 @@ impl View {
         });
         let (name, depends) = (entry.name.clone(), planned.depends);
         let (indexes, failed) = Default::default();
-        Entry { name, schema: planned.schema, depends, definition, indexes, failed }
+        let (schema, since, is_staged) = (planned.schema, entry.since, entry.is_staged);
+        Entry { name, schema, depends, definition, indexes, failed, since, is_staged }
     }
 }
 
@@ -242,7 +245,6 @@ impl Entry {
             primary_key: definition.primary_key.clone(),
             promised_key: definition.promised_key.clone(),
             keys: OnceLock::new(),
-            since: 0,
             defaults: definition.all_defaults(),
             kept: definition.is_kept(),
             append_only: definition.is_append_only(),
@@ -258,6 +260,44 @@ impl Entry {
             definition: Definition::Table(table),
             indexes: Vec::new(),
             failed: None,
+            since: 0,
+            is_staged: false,
+        }
+    }
+
+    /// A view that is planned, with its dataflow and the indexes that it uses.
+    pub(crate) fn of_view(
+        definition: &ViewDefinition,
+        planned: PlannedView,
+        (id, uses): (Option<DataflowId>, Uses),
+        recursion: Option<Arc<DeclaredRecursion>>,
+    ) -> Self {
+        let view = View {
+            id,
+            kind: definition.kind,
+            logical: planned.logical,
+            extent: planned.extent,
+            emit_final: planned.emit_final,
+            lateness: planned.lateness,
+            late_by: definition.lateness.clone(),
+            plan: Arc::new(planned.plan),
+            bounds: planned.bounds,
+            recursion,
+            awaits: planned.awaits,
+            calls: planned.calls,
+            uses,
+            text: definition.text.clone(),
+            kept: OnceLock::new(),
+        };
+        Self {
+            name: definition.name.clone(),
+            schema: planned.schema,
+            depends: planned.depends,
+            definition: Definition::View(view),
+            indexes: Vec::new(),
+            failed: None,
+            since: 0,
+            is_staged: false,
         }
     }
 
@@ -319,6 +359,7 @@ impl Entry {
     /// Its dataflow, if it has one.
     pub(crate) fn dataflow(&self) -> Option<DataflowId> {
         match &self.definition {
+            _ if self.is_staged => None,
             Definition::Table(table) => Some(table.id),
             Definition::View(view) => view.id,
             Definition::Declared(_) => None,
@@ -359,17 +400,16 @@ impl Entry {
         matches!(self.definition, Definition::Table(_))
     }
 
-    /// The same table, whose rows are there as of an epoch and later ones.
+    /// The same relation, whose rows are there as of an epoch and later ones.
     pub(crate) fn since(mut self, epoch: Epoch) -> Self {
-        if let Definition::Table(table) = &mut self.definition {
-            table.since = epoch;
-        }
+        self.since = epoch;
         self
     }
 
-    /// Whether a transaction that reads as of an epoch finds the rows that it has then. Views say so themselves.
+    /// Whether a transaction that reads as of an epoch finds the rows that it has then. The dataflows of views say so themselves as
+    /// well.
     pub(crate) fn is_there_as_of(&self, epoch: Epoch) -> bool {
-        self.as_table().map_or(true, |table| table.since <= epoch)
+        self.since <= epoch
     }
 
     /// Whether a row that is inserted into a table takes the place of one with its key.
@@ -497,7 +537,10 @@ impl Entry {
                 append_only: table.append_only,
                 waterlines: table.lateness.iter().map(|late| late.column).collect(),
             },
-            Definition::View(View { kind: ViewKind::Materialized, plan, bounds, .. }) => {
+            // That of an open transaction has no rows: its query stands in its place.
+            Definition::View(View { kind: ViewKind::Materialized, plan, bounds, .. })
+                if !self.is_staged =>
+            {
                 Relation::MaterializedView {
                     schema,
                     fingerprint: plan.fingerprint(),

@@ -9,12 +9,10 @@ mod indexes;
 pub(crate) mod named_index;
 mod sequence;
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use alluvium_sql::catalog::Relation;
-use alluvium_sql::name::{self, SCHEMA};
 use alluvium_sql::planner::{SqlFunction, SqlFunctions};
 use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -28,7 +26,7 @@ pub(crate) use indexes::{Indexes, Uses};
 pub use named_index::IndexInfo;
 pub(crate) use named_index::NamedIndex;
 
-use crate::error::{Error, Result, SqlState};
+use crate::error::Result;
 use crate::query::Files;
 use crate::worker::DataflowId;
 
@@ -179,8 +177,6 @@ pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
 #[derive(Default)]
 pub(crate) struct Catalog {
     entries: RwLock<Arc<Entries>>,
-    /// The schemas that were created.
-    schemas: RwLock<BTreeSet<String>>,
     /// The number of levels of the deepest view so far.
     deepest: AtomicUsize,
     /// The number of levels of the deepest function so far.
@@ -202,13 +198,7 @@ impl Catalog {
 
     /// The relation of this name.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<Entry>> {
-        let name = name::short(name);
-        let entries = self.entries();
-        entries.get(name).cloned().ok_or_else(|| match named_index::find(&entries, name) {
-            None => Error::sql(format!("there is no table or view \"{name}\""))
-                .with_sqlstate(SqlState::NO_RELATION),
-            Some((entry, _)) => Error::sql(format!("\"{name}\" is an index of \"{}\"", entry.name)),
-        })
+        self.entries().relation(name)
     }
 
     /// The relation of a dataflow, if it has not been dropped.
@@ -221,22 +211,12 @@ impl Catalog {
         self.entries.read().contains_key(name)
     }
 
-    /// Whether there is a schema of this name for relations of users.
-    pub(crate) fn has_schema(&self, name: &str) -> bool {
-        name == SCHEMA || self.schemas.read().contains(name)
-    }
-
-    /// The schemas that were created, by name.
-    pub(crate) fn schemas(&self) -> Vec<String> {
-        self.schemas.read().iter().cloned().collect()
-    }
-
     pub(crate) fn insert_schema(&self, name: &str) {
-        self.schemas.write().insert(name.to_owned());
+        Arc::make_mut(&mut self.entries.write()).schemas.insert(name.to_owned());
     }
 
     pub(crate) fn remove_schema(&self, name: &str) {
-        self.schemas.write().remove(name);
+        Arc::make_mut(&mut self.entries.write()).schemas.remove(name);
     }
 
     pub(crate) fn insert_function(&self, function: SqlFunction) {
@@ -251,44 +231,19 @@ impl Catalog {
         Arc::make_mut(&mut entries).functions.remove(name);
     }
 
-    /// The relations that depend on `name`, directly or through others, each before those it depends on.
+    /// As [`Entries::dependents`], of the relations of this moment.
     pub(crate) fn dependents(&self, name: &str) -> Vec<Arc<Entry>> {
-        fn collect<'a>(
-            entries: &'a Entries,
-            name: &str,
-            // Views that recur depend on each other.
-            seen: &mut BTreeSet<&'a str>,
-            found: &mut Vec<Arc<Entry>>,
-        ) {
-            for entry in entries.values() {
-                if entry.depends.iter().any(|other| other == name) && seen.insert(&entry.name) {
-                    collect(entries, &entry.name, seen, found);
-                    found.push(entry.clone());
-                }
-            }
-        }
-        let (mut found, entries) = (Vec::new(), self.entries());
-        let mut seen = BTreeSet::new();
-        seen.extend(entries.get_key_value(name).map(|(name, _)| name.as_str()));
-        collect(&entries, name, &mut seen, &mut found);
-        found
+        self.entries().dependents(name)
     }
 
-    /// Fails, naming them, if relations depend on `name`.
+    /// As [`Entries::check_unused`], of the relations of this moment.
     pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
-        let Some(users) = self.users(name) else { return Ok(()) };
-        Err(Error::sql(format!(
-            "\"{name}\" is used by {users}; drop what uses it first, or DROP … CASCADE"
-        )))
+        self.entries().check_unused(name)
     }
 
-    /// The relations that depend on `name` themselves, for messages; `None` if there are none.
+    /// As [`Entries::users`], of the relations of this moment.
     pub(crate) fn users(&self, name: &str) -> Option<String> {
-        let entries = self.entries();
-        let users =
-            entries.values().filter(|entry| entry.depends.iter().any(|other| other == name));
-        let users = users.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
-        (!users.is_empty()).then(|| users.join(", "))
+        self.entries().users(name)
     }
 
     /// The number of levels of the deepest view so far, for [`stack::with_room`].
@@ -308,6 +263,15 @@ impl Catalog {
 
     /// Puts a relation in the place of the one of this name, if there is one, at once.
     pub(crate) fn replace(&self, name: &str, entry: Entry) {
+        self.note_depth(&entry);
+        let mut entries = self.entries.write();
+        let entries = Arc::make_mut(&mut entries);
+        entries.remove(name);
+        entries.insert(entry.name.clone(), Arc::new(entry));
+    }
+
+    /// A relation is there, or is planned with.
+    pub(crate) fn note_depth(&self, entry: &Entry) {
         let extent = match &entry.definition {
             Definition::View(view) => Some(view.extent),
             Definition::Declared(_) => entry.waiting().map(|waiting| waiting.planned.extent),
@@ -316,10 +280,19 @@ impl Catalog {
         if let Some(extent) = extent {
             self.deepest.fetch_max(extent.levels, Ordering::Relaxed);
         }
+    }
+
+    /// Makes an epoch, and has what `change` makes of the relations be those that there are: whoever sees one of the two sees the
+    /// other. Nothing that takes another lock of the catalog is called.
+    pub(crate) fn exchange<R>(
+        &self,
+        make: impl FnOnce() -> R,
+        change: impl FnOnce(&mut Entries),
+    ) -> R {
         let mut entries = self.entries.write();
-        let entries = Arc::make_mut(&mut entries);
-        entries.remove(name);
-        entries.insert(entry.name.clone(), Arc::new(entry));
+        let made = make();
+        change(Arc::make_mut(&mut entries));
+        made
     }
 
     /// Notes that a view has failed.

@@ -93,10 +93,12 @@ impl Catalog {
     pub(crate) fn remove_index(&self, relation: &Entry, index: &str) {
         self.insert(relation.without_index(index));
     }
+}
 
+impl Entries {
     /// Fails if an index has this name.
     pub(crate) fn check_no_index(&self, name: &str) -> Result<()> {
-        match find(&self.entries(), name) {
+        match find(self, name) {
             None => Ok(()),
             Some((entry, _)) => Err(Error::sql(format!(
                 "there is already an index \"{name}\", of \"{}\"",

@@ -52,10 +52,12 @@ impl Catalog {
         let mut entries = self.entries.write();
         Arc::make_mut(&mut entries).sequences.remove(name);
     }
+}
 
+impl Entries {
     /// Fails if a sequence has this name.
     pub(crate) fn check_no_sequence(&self, name: &str) -> Result<()> {
-        match self.entries().sequence(name) {
+        match self.sequence(name) {
             None => Ok(()),
             Some(_) => Err(Error::sql(format!("there is already a sequence \"{name}\""))
                 .with_sqlstate(SqlState::DUPLICATE_RELATION)),

@@ -193,12 +193,14 @@ impl Definitions {
         record: Option<&Recorded>,
         Parts { writer, connectors, .. }: Parts<'_>,
     ) -> Result<()> {
-        let planned = self.planner.view(definition, &Scope(&self.catalog.entries()))?;
+        let entries = self.catalog.entries();
+        let planned = self.planner.view(definition, &Scope(&entries))?;
         let start = match kept {
             Some(kept) => Start::With(kept, record),
             None => Start::Empty(record),
         };
-        let moved = self.install_view(definition, planned, None, start, writer)?;
+        let moved = self.install_view(definition, planned, None, start, &entries, writer)?;
+        drop(entries);
         // It starts with what the other one keeps, and so is full.
         match moved.dataflow().map_or(Ok(()), |id| self.progress.wait_filled(id)) {
             // As the other one would have, whose name it has from now on.

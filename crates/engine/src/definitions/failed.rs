@@ -237,13 +237,16 @@ impl Definitions {
         check_reads(&entry.name, compiled.plan.relations(), &self.catalog.entries())?;
         let key = DataflowKey::relation(&entry.name, compiled.plan.fingerprint());
         let role = Role::Resumed(key);
-        let (id, uses) = self.install_plan(&compiled, None, role, |part| Dataflow::View {
-            name: entry.name.clone(),
-            plan: part.plan.clone(),
-            reads: part.reads.clone(),
-            sink: None,
-            counts: false,
-        })?;
+        let (id, uses) =
+            self.install_plan(&compiled, &self.catalog.entries(), None, role, |part| {
+                Dataflow::View {
+                    name: entry.name.clone(),
+                    plan: part.plan.clone(),
+                    reads: part.reads.clone(),
+                    sink: None,
+                    counts: false,
+                }
+            })?;
         let view = View { id: Some(id), uses, ..view.clone() };
         let definition = Definition::View(view);
         let mut resumed = Entry { definition, failed: None, indexes: Vec::new(), ..entry.clone() };

@@ -11,6 +11,7 @@ use alluvium_sql::statement::{Drop, IfTaken, IndexDefinition};
 
 use super::Definitions;
 use super::failed::unfilled;
+use super::schemas;
 use crate::catalog::{Definition, Entry, NamedIndex, Uses, named_index};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
@@ -29,7 +30,8 @@ impl Definitions {
         let (name, at) = (&definition.name, definition.position);
         let id = {
             let _lock = self.lock();
-            self.check_schema(name).map_err(|error| error.at(definition.relation_position))?;
+            schemas::check_schema(&self.catalog.entries(), name)
+                .map_err(|error| error.at(definition.relation_position))?;
             if definition.if_not_exists
                 && named_index::find(&self.catalog.entries(), name).is_some()
             {
@@ -75,7 +77,7 @@ impl Definitions {
         let id = match is_left_out {
             true => None,
             false => {
-                self.use_index(&compiled, &mut uses)?;
+                self.use_index(&compiled, &self.catalog.entries(), &mut uses)?;
                 Some(uses.all[&compiled.fingerprint])
             }
         };
@@ -112,7 +114,7 @@ impl Definitions {
             sorted.ok_or_else(|| Error::sql(format!("\"{}\" keeps no rows", entry.name)))?;
         let compiled = compile_index(&sorted)?;
         let mut uses = Uses::default();
-        self.use_index(&compiled, &mut uses)?;
+        self.use_index(&compiled, &self.catalog.entries(), &mut uses)?;
         let id = Some(uses.all[&compiled.fingerprint]);
         Ok(NamedIndex { name, columns, id, uses, text })
     }

@@ -24,22 +24,27 @@ pub(super) struct View<'a> {
 }
 
 impl Definitions {
-    /// Installs the dataflow of a plan, which `definition` is the record of. Indexes that it shares with other dataflows are
+    /// Installs the dataflow of a plan over these relations, which `definition` is the record of. Indexes that it shares with other dataflows are
     /// installed where they are missing. The caller holds the definitions' lock.
     pub(super) fn install_plan(
         &self,
         compiled: &Compiled,
+        entries: &Entries,
         definition: Option<&Recorded>,
         role: Role,
         mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
         let mut uses = Uses::default();
-        let used = compiled.indexes.iter().try_for_each(|index| self.use_index(index, &mut uses));
+        let mut indexes = compiled.indexes.iter();
+        let used = indexes.try_for_each(|index| self.use_index(index, entries, &mut uses));
         let installed = used.and_then(|()| {
-            let (plan, reads) = (&compiled.plan, self.reads(&compiled.plan, &uses));
-            self.sequencer.install(&self.streams(plan), definition, role, |worker, id, start| {
-                dataflow(View { plan, reads: &reads, worker, id, start })
-            })
+            let (plan, reads) = (&compiled.plan, self.reads(&compiled.plan, entries, &uses));
+            self.sequencer.install(
+                &streams(plan, entries),
+                definition,
+                role,
+                |worker, id, start| dataflow(View { plan, reads: &reads, worker, id, start }),
+            )
         });
         match installed {
             Ok(id) => Ok((id, uses)),
@@ -52,12 +57,17 @@ impl Definitions {
 
     /// Adds an index to those that are used, and installs it if it is missing. The indexes it is made of are used
     /// already.
-    pub(super) fn use_index(&self, index: &CompiledIndex, uses: &mut Uses) -> Result<()> {
+    pub(super) fn use_index(
+        &self,
+        index: &CompiledIndex,
+        entries: &Entries,
+        uses: &mut Uses,
+    ) -> Result<()> {
         let id = match self.indexes.acquire(index.fingerprint) {
             Some(id) => id,
             None => {
-                let reads = self.reads(&index.plan, uses);
-                let streams = self.streams(&index.plan);
+                let reads = self.reads(&index.plan, entries, uses);
+                let streams = streams(&index.plan, entries);
                 let role = Role::Kept(DataflowKey::index(index.fingerprint));
                 let id = self.sequencer.install(&streams, None, role, |_, _, _| {
                     Dataflow::Index { plan: index.plan.clone(), reads: reads.clone() }
@@ -76,8 +86,7 @@ impl Definitions {
     }
 
     /// The dataflows that a plan over these indexes reads.
-    fn reads(&self, plan: &PhysicalPlan, uses: &Uses) -> Arc<Reads> {
-        let entries = self.catalog.entries();
+    fn reads(&self, plan: &PhysicalPlan, entries: &Entries, uses: &Uses) -> Arc<Reads> {
         let names = plan.relations().iter().chain(plan.streams());
         let relations = names.filter_map(|name| {
             let id = match &**name == CLOCK {
@@ -102,14 +111,13 @@ impl Definitions {
         let ids = names.iter().filter_map(|name| entries.get(name)?.dataflow());
         ids.into_iter().find(|id| self.progress.is_filling(*id))
     }
+}
 
-    /// The tables that a plan reads and that do not keep their rows.
-    fn streams(&self, plan: &PhysicalPlan) -> Vec<Stream> {
-        let entries = self.catalog.entries();
-        let streams = plan.streams().iter().filter_map(|name| {
-            let id = entries.get(name)?.dataflow()?;
-            Some(Stream { id, name: name.clone() })
-        });
-        streams.collect()
-    }
+/// The tables that a plan reads and that do not keep their rows.
+fn streams(plan: &PhysicalPlan, entries: &Entries) -> Vec<Stream> {
+    let streams = plan.streams().iter().filter_map(|name| {
+        let id = entries.get(name)?.dataflow()?;
+        Some(Stream { id, name: name.clone() })
+    });
+    streams.collect()
 }

@@ -4,11 +4,12 @@
 //! [`relations`] creates and drops tables and views, in [`schemas`], [`mod@sequences`] what generates their keys, [`functions`] what their queries call, [`mod@indexes`] their
 //! indexes, and [`alter`] changes them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
-//! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody; it
-//! is not part of a transaction. A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
+//! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody;
+//! those of a transaction are [`staged`], and take effect together when it commits ([`exchange`]). A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
 //! filled outside of it: who reads it waits until it is full.
 
 pub(crate) mod alter;
+mod exchange;
 pub(crate) mod failed;
 mod functions;
 mod indexes;
@@ -18,9 +19,10 @@ mod recursion;
 mod relations;
 mod schemas;
 mod sequences;
+mod staged;
 mod subscriptions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -43,8 +45,10 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
 use crate::worker::{DataflowId, Progress, Watcher};
+pub(crate) use exchange::Exchange;
 use failed::Failing;
-pub(crate) use relations::Taken;
+pub(crate) use relations::{Taken, taken};
+pub(crate) use staged::StagedDefinitions;
 use subscriptions::Subscriptions;
 
 /// The part of an engine that knows what exists.
@@ -56,6 +60,8 @@ pub(crate) struct Definitions {
     pub(crate) failing: Arc<Failing>,
     /// What is said of views that are not there yet.
     announced: Mutex<BTreeMap<String, Vec<ViewLateness>>>,
+    /// The names of relations that a transaction which commits is building.
+    claimed: Mutex<BTreeSet<String>>,
     sequencer: Arc<Sequencer>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
@@ -95,6 +101,7 @@ impl Definitions {
             subscriptions,
             failing,
             announced: Mutex::default(),
+            claimed: Mutex::default(),
             sequencer,
             progress,
             poison,

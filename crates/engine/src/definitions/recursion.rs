@@ -149,7 +149,14 @@ impl Definitions {
             let record = record.and_then(|(_, record)| record);
             let recursion = Some(recursion.clone());
             let start = Start::Empty(record);
-            let entry = self.install_view(definition, planned, recursion, start, writer)?;
+            let entry = self.install_view(
+                definition,
+                planned,
+                recursion,
+                start,
+                &self.catalog.entries(),
+                writer,
+            )?;
             filled.extend(entry.dataflow().map(|id| (entry.name.clone(), id)));
             self.catalog.insert(entry);
         }
@@ -211,7 +218,8 @@ fn declared_entry(name: &str, schema: SchemaRef, view: Option<Arc<Waiting>>) -> 
     let depends = view.as_ref().map_or_else(Vec::new, |view| view.planned.depends.clone());
     let definition = Definition::Declared(Declared { view });
     let (indexes, failed) = Default::default();
-    Entry { name: name.to_owned(), schema, depends, definition, indexes, failed }
+    let (name, since, is_staged) = (name.to_owned(), 0, false);
+    Entry { name, schema, depends, definition, indexes, failed, since, is_staged }
 }
 
 /// The declared views that are created and wait for others.

@@ -1,7 +1,7 @@
 //! CREATE and DROP.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use alluvium_sql::catalog::DeclaredRecursion;
 use alluvium_sql::physical::{self, Output, compile};
@@ -9,8 +9,8 @@ use alluvium_sql::planner::{CLOCK, PlannedView};
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 use arrow::datatypes::SchemaRef;
 
-use super::{Definitions, failed, lateness, recursion};
-use crate::catalog::{Definition, Entries, Entry, Scope, Uses, View};
+use super::{Definitions, failed, lateness, recursion, schemas};
+use crate::catalog::{Entries, Entry, Scope, Uses};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
@@ -144,7 +144,7 @@ impl Definitions {
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
         if let Taken::Free | Taken::Replace(_) = taken {
-            self.check_sequences(definition)?;
+            self.check_sequences(definition, &self.catalog.entries())?;
         }
         let removed = match taken {
             Taken::Free => Ok(()),
@@ -299,7 +299,7 @@ impl Definitions {
             Some(_) => Start::Candidate,
             None => Start::Empty(record.as_ref()),
         };
-        let entry = self.install_view(definition, planned, None, start, writer)?;
+        let entry = self.install_view(definition, planned, None, start, &entries, writer)?;
         let filled = entry.dataflow().into_iter().map(|id| (entry.name.clone(), id)).collect();
         // The catalog copies entries that somebody still reads.
         drop(entries);
@@ -406,7 +406,7 @@ impl Definitions {
         Ok(self.dismantle(before, connectors))
     }
 
-    /// Orders the dataflow of a view that is planned, which is part of a recursion if there is one. The caller holds the
+    /// Orders the dataflow of a view that is planned over these relations, which is part of a recursion if there is one. The caller holds the
     /// definitions' lock.
     pub(super) fn install_view(
         &self,
@@ -414,6 +414,7 @@ impl Definitions {
         planned: PlannedView,
         recursion: Option<Arc<DeclaredRecursion>>,
         start: Start<'_>,
+        entries: &Entries,
         writer: &Writer,
     ) -> Result<Entry> {
         let (name, kind) = (&definition.name, definition.kind);
@@ -427,12 +428,11 @@ impl Definitions {
         let mut left_out = match kind {
             ViewKind::Plain | ViewKind::Materialized if replays => {
                 let reads = planned.depends.iter().chain(&planned.reads);
-                let read = || failed::failed_read(reads, &self.catalog.entries());
+                let read = || failed::failed_read(reads, entries);
                 self.sequencer.left_out(name).map(Arc::from).or_else(read)
             }
             _ => None,
         };
-        let plan = Arc::new(planned.plan);
         let (id, uses) = match kind {
             // It is part of the views that name it.
             ViewKind::Local => {
@@ -458,13 +458,14 @@ impl Definitions {
                         )));
                     }
                 };
-                let installed = self.install_plan(&compiled, record, role, |view| Dataflow::View {
-                    name: name.clone(),
-                    plan: view.plan.clone(),
-                    reads: view.reads.clone(),
-                    sink: None,
-                    counts: false,
-                });
+                let installed =
+                    self.install_plan(&compiled, entries, record, role, |view| Dataflow::View {
+                        name: name.clone(),
+                        plan: view.plan.clone(),
+                        reads: view.reads.clone(),
+                        sink: None,
+                        counts: false,
+                    });
                 match installed {
                     Ok((id, uses)) => (Some(id), uses),
                     // It reads rows that are not kept, and the checkpoint does not have it: it failed or was filled just then.
@@ -479,30 +480,8 @@ impl Definitions {
                 }
             }
         };
-        Ok(Entry {
-            name: name.clone(),
-            schema: planned.schema,
-            depends: planned.depends,
-            indexes: Vec::new(),
-            failed: left_out,
-            definition: Definition::View(View {
-                id,
-                kind,
-                logical: planned.logical,
-                extent: planned.extent,
-                emit_final: planned.emit_final,
-                lateness: planned.lateness,
-                late_by: definition.lateness.clone(),
-                plan,
-                bounds: planned.bounds,
-                recursion,
-                awaits: planned.awaits,
-                calls: planned.calls,
-                uses,
-                text: definition.text.clone(),
-                kept: OnceLock::new(),
-            }),
-        })
+        let entry = Entry::of_view(definition, planned, (id, uses), recursion);
+        Ok(Entry { failed: left_out, ..entry })
     }
 
     /// Drops a table. Nothing is committed meanwhile.
@@ -571,7 +550,7 @@ impl Definitions {
     }
 
     /// As [`Definitions::remove`], of a relation that is no longer in the catalog.
-    fn dismantle(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
+    pub(super) fn dismantle(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.cut_all(&entry.name);
         // Outputs write what is complete, which waits for the disk.
         let durable = self.sequencer.sync(self.sequencer.last());
@@ -583,7 +562,10 @@ impl Definitions {
             self.release(&view.uses);
         }
         if let Ok(table) = entry.as_table() {
-            for (_, sequence, _) in table.defined.sequences() {
+            let entries = self.catalog.entries();
+            let sequences = table.defined.sequences().map(|(_, sequence, _)| sequence);
+            // That of a table which takes the place of another one goes on.
+            for sequence in sequences.filter(|name| entries.sequence(name).is_none()) {
                 self.sequencer.hold_sequences().forget(&sequence);
             }
         }
@@ -598,19 +580,30 @@ impl Definitions {
         if_taken: IfTaken,
         is_same_kind: impl Fn(&Entry) -> bool,
     ) -> Result<Taken> {
-        self.check_schema(name)?;
-        self.catalog.check_no_index(name)?;
-        self.catalog.check_no_sequence(name)?;
-        let Ok(entry) = self.catalog.get(name) else { return Ok(Taken::Free) };
-        match if_taken {
-            IfTaken::Keep if is_same_kind(&entry) => Ok(Taken::Keep),
-            IfTaken::Replace if is_same_kind(&entry) => {
-                self.catalog.check_unused(name)?;
-                Ok(Taken::Replace(entry))
-            }
-            _ => Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun()))
-                .with_sqlstate(SqlState::DUPLICATE_RELATION)),
+        self.check_unclaimed(name)?;
+        taken(&self.catalog.entries(), name, if_taken, is_same_kind)
+    }
+}
+
+/// What happens to the name of a new relation among others; fails if it cannot have the name.
+pub(crate) fn taken(
+    entries: &Entries,
+    name: &str,
+    if_taken: IfTaken,
+    is_same_kind: impl Fn(&Entry) -> bool,
+) -> Result<Taken> {
+    schemas::check_schema(entries, name)?;
+    entries.check_no_index(name)?;
+    entries.check_no_sequence(name)?;
+    let Some(entry) = entries.get(name) else { return Ok(Taken::Free) };
+    match if_taken {
+        IfTaken::Keep if is_same_kind(entry) => Ok(Taken::Keep),
+        IfTaken::Replace if is_same_kind(entry) => {
+            entries.check_unused(name)?;
+            Ok(Taken::Replace(entry.clone()))
         }
+        _ => Err(Error::sql(format!("there is already a {} \"{name}\"", entry.kind().noun()))
+            .with_sqlstate(SqlState::DUPLICATE_RELATION)),
     }
 }
 

@@ -6,7 +6,7 @@ use alluvium_sql::name::{self, OWN_SCHEMAS, SCHEMA};
 use alluvium_sql::statement::{Drop, SchemaDefinition};
 
 use super::Definitions;
-use crate::catalog::Entry;
+use crate::catalog::{Entries, Entry};
 use crate::connectors::Connectors;
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result, SqlState};
@@ -19,7 +19,7 @@ impl Definitions {
         let lock = self.lock();
         let name = &schema.name;
         check_free(name)?;
-        if self.catalog.has_schema(name) {
+        if self.catalog.entries().has_schema(name) {
             return match schema.if_not_exists {
                 true => Ok(()),
                 false => Err(Error::sql(format!("there is already a schema \"{name}\""))
@@ -47,7 +47,7 @@ impl Definitions {
         if *name == SCHEMA {
             return Err(Error::sql(format!("\"{SCHEMA}\" is the default schema, and stays")));
         }
-        if !self.catalog.has_schema(name) {
+        if !self.catalog.entries().has_schema(name) {
             return match schema.if_exists {
                 true => Ok(()),
                 false => Err(no_schema(name)),
@@ -88,15 +88,15 @@ impl Definitions {
         }
         gone
     }
+}
 
-    /// Fails if no relation can be created in the schema of this one.
-    pub(super) fn check_schema(&self, relation: &str) -> Result<()> {
-        let (schema, _) = name::split(relation);
-        check_free(&schema)?;
-        match self.catalog.has_schema(&schema) {
-            true => Ok(()),
-            false => Err(no_schema(&schema)),
-        }
+/// Fails if no relation can be created in the schema of this one.
+pub(super) fn check_schema(entries: &Entries, relation: &str) -> Result<()> {
+    let (schema, _) = name::split(relation);
+    check_free(&schema)?;
+    match entries.has_schema(&schema) {
+        true => Ok(()),
+        false => Err(no_schema(&schema)),
     }
 }
 

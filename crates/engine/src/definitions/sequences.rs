@@ -6,7 +6,8 @@ use alluvium_sql::statement::{
     Drop, IfTaken, SequenceDefinition, SequenceRestart, TableDefinition,
 };
 
-use super::Definitions;
+use super::{Definitions, taken};
+use crate::catalog::Entries;
 use crate::durable::record::{Record, Recorded, SequenceValue};
 use crate::error::{Error, Result, SqlState};
 use crate::sequencer::HeldSequences;
@@ -81,14 +82,14 @@ impl Definitions {
         self.sequencer.durable().sync(record)
     }
 
-    /// Fails if a table cannot have the sequences of its columns, or a DEFAULT names one that is not there. A table that it
+    /// Fails if a table among others cannot have the sequences of its columns, or a DEFAULT names one that is not there. A table that it
     /// takes the place of has the same name.
-    pub(super) fn check_sequences(&self, table: &TableDefinition) -> Result<()> {
-        let entries = self.catalog.entries();
+    pub(super) fn check_sequences(&self, table: &TableDefinition, entries: &Entries) -> Result<()> {
         for (_, sequence, _) in table.sequences() {
             let of = entries.generated(&sequence).map(|(entry, _)| &*entry.name);
             if of != Some(&*table.name) {
-                self.taken(&sequence, IfTaken::Fail, |_| false)?;
+                self.check_unclaimed(&sequence)?;
+                taken(entries, &sequence, IfTaken::Fail, |_| false)?;
             }
         }
         // Rows that are read again would have other values.

@@ -264,14 +264,22 @@ impl Definitions {
         };
         let feed = self.feed(self.sequencer.workers(), kind);
         let subscriber = feed.enter(options);
-        let (id, uses) = self.install_plan(&compiled, None, role, |view| Dataflow::View {
-            name: format!("subscription {} to {name}", view.id.0),
-            plan: view.plan.clone(),
-            reads: view.reads.clone(),
-            // A checkpoint says how much an output has written.
-            counts: is_output,
-            sink: Some(Box::new(FeedSink::new(feed.clone(), view.id, view.worker, view.start))),
-        })?;
+        let (id, uses) =
+            self.install_plan(&compiled, &self.catalog.entries(), None, role, |view| {
+                Dataflow::View {
+                    name: format!("subscription {} to {name}", view.id.0),
+                    plan: view.plan.clone(),
+                    reads: view.reads.clone(),
+                    // A checkpoint says how much an output has written.
+                    counts: is_output,
+                    sink: Some(Box::new(FeedSink::new(
+                        feed.clone(),
+                        view.id,
+                        view.worker,
+                        view.start,
+                    ))),
+                }
+            })?;
         let installed = Installed { relation: name.clone(), uses, feed: feed.clone() };
         self.subscriptions.lock().insert(id, installed, kind);
         Ok(Entered { feed, subscriber, id })

@@ -1,6 +1,6 @@
 //! What the journal is searched for before anything of it is replayed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use alluvium_sql::planner::Planner;
 use alluvium_storage::{Journal, Position};
@@ -16,6 +16,8 @@ pub(super) struct Found {
     pub(super) failing: Vec<(String, String)>,
     /// The numbers of the transactions with parts that have an epoch.
     pub(super) committed: HashSet<u64>,
+    /// Those of them that have definitions.
+    pub(super) defining: HashMap<u64, Option<Position>>,
 }
 
 impl Found {
@@ -26,6 +28,13 @@ impl Found {
                 Ok(())
             }
             Record::Completing { epoch, .. } => self.note_parts(&Record::decode(epoch)?),
+            Record::Transaction { epoch: Some(epoch), .. } => {
+                let epoch = Record::decode(epoch)?;
+                if let Record::Epoch { transaction, parts: 1.., .. } = &epoch {
+                    self.defining.insert(*transaction, None);
+                }
+                self.note_parts(&epoch)
+            }
             _ => Ok(()),
         }
     }

@@ -25,7 +25,15 @@ impl<'a> MissingFunctions<'a> {
 
     /// Fails if a definition calls one. It may define a function by SQL.
     pub(super) fn check(&mut self, definition: &Record) -> Result<()> {
-        let Record::Definition { sql, .. } = definition else { return Ok(()) };
+        let sql = match definition {
+            Record::Definition { sql, .. } => sql,
+            Record::Transaction { definitions, .. } => {
+                let definitions = definitions.iter().map(|bytes| Record::decode(bytes));
+                // What cannot be read is reported when it is replayed.
+                return definitions.flatten().try_for_each(|definition| self.check(&definition));
+            }
+            _ => return Ok(()),
+        };
         for statement in statement::parse(sql).map_while(std::result::Result::ok) {
             let caller = match &statement.kind {
                 StatementKind::CreateView(view) => format!("the view \"{}\"", view.name),

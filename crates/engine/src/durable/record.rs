@@ -138,6 +138,13 @@ pub(crate) enum Record {
         /// Its last value.
         value: SequenceValue,
     },
+    /// A transaction that defines relations: all of it, or none.
+    Transaction {
+        /// The records of its definitions, which come before its epoch, in their order.
+        definitions: Vec<Vec<u8>>,
+        /// The record of its epoch, if it makes one.
+        epoch: Option<Vec<u8>>,
+    },
 }
 
 /// Where a sequence is.
@@ -258,6 +265,13 @@ impl Record {
         Ok(Self::Output { relation, path, format, options, changes: mode == OutputMode::Changes })
     }
 
+    /// A table of these columns.
+    pub(crate) fn table(name: &str, columns: &Schema) -> Result<Self> {
+        let mut table = Self::incomplete(name, columns)?;
+        table.complete();
+        Ok(table)
+    }
+
     /// A table of these columns, whose first rows come later.
     pub(crate) fn incomplete(name: &str, columns: &Schema) -> Result<Self> {
         let stream = StreamWriter::try_new(Vec::new(), columns)?;
@@ -276,11 +290,20 @@ impl Record {
         Ok(Self::Completing { table: table.to_owned(), epoch: self.encode()?.to_vec() })
     }
 
+    /// Definitions, with the epoch of their transaction if it makes one.
+    pub(crate) fn transaction(definitions: &[Self], epoch: Option<&Self>) -> Result<Self> {
+        let bytes = |record: &Self| record.encode().map(|bytes| bytes.to_vec());
+        let definitions = definitions.iter().map(bytes).collect::<Result<_>>()?;
+        Ok(Self::Transaction { definitions, epoch: epoch.map(bytes).transpose()? })
+    }
+
     /// The number of the epoch that it is, if it is one and has its number.
     pub(crate) fn epoch(&self) -> std::result::Result<Option<u64>, String> {
         match self {
             Self::Epoch { number, .. } | Self::Read { number, .. } => Ok(Some(*number)),
-            Self::Completing { epoch, .. } => Self::decode(epoch)?.epoch(),
+            Self::Completing { epoch, .. } | Self::Transaction { epoch: Some(epoch), .. } => {
+                Self::decode(epoch)?.epoch()
+            }
             _ => Ok(None),
         }
     }
@@ -396,6 +419,7 @@ mod tests {
                 name: "s".to_owned(),
                 value: SequenceValue { last: -5, is_called: true },
             },
+            Record::Transaction { definitions: vec![vec![4; 3], vec![5]], epoch: Some(vec![6; 2]) },
         ];
         let mut all = Vec::new();
         for record in records {
@@ -403,6 +427,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 8_702_444_179_381_154_580);
+        assert_eq!(xxh3_64(&all), 13_153_689_628_675_292_371);
     }
 }

@@ -1,6 +1,7 @@
 //! Going on after a checkpoint, and replaying the journal.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ pub(crate) fn resume(
     let mut replay = Replay {
         engine,
         committed: found.committed,
+        defining: found.defining,
         parts: HashMap::new(),
         readers: HashMap::new(),
         incomplete: Vec::new(),
@@ -84,7 +86,19 @@ pub(crate) fn resume(
             }
             _ => continue,
         }
-        replay.apply(record).map_err(|error| failed(&format_args!("{place}: {error}")))?;
+        let applied = match record {
+            Record::Transaction { definitions, epoch } => {
+                replay.transact(&definitions, epoch.as_deref(), (journal, position))
+            }
+            // What they are changes of may be defined behind them.
+            Record::Part { transaction, .. } if replay.defining.contains_key(&transaction) => {
+                let first = replay.defining.entry(transaction).or_default();
+                first.get_or_insert(position);
+                Ok(())
+            }
+            record => replay.apply(record),
+        };
+        applied.map_err(|error| failed(&format_args!("{place}: {error}")))?;
     }
     engine.instance.connectors.outputs.check_missing()?;
     replay.check_unread()?;
@@ -114,6 +128,8 @@ struct Replay<'a> {
     engine: &'a Engine,
     /// The numbers of the transactions with parts that have an epoch.
     committed: HashSet<u64>,
+    /// The numbers of those that have definitions as well, which come behind their parts; and where the first part is, once it has come.
+    defining: HashMap<u64, Option<Position>>,
     /// Those whose parts come, by their numbers, and how many have come.
     parts: HashMap<u64, (Transaction, u32)>,
     /// What reads inputs again, in portions of so many rows.
@@ -177,6 +193,9 @@ impl Replay<'_> {
                 stage(&mut begun, changes)?;
                 self.parts.insert(transaction, (begun, number + 1));
                 Ok(())
+            }
+            Record::Transaction { .. } => {
+                Err(Error::data("a transaction is not part of another one"))
             }
             Record::Epoch { number, time, transaction, parts, changes, key, refused } => {
                 let begun = if parts == 0 { None } else { self.parts.remove(&transaction) };
@@ -268,6 +287,47 @@ impl Replay<'_> {
             read_again(&mut reader, input, recorded).map_err(|error| named(input, error))?;
         self.readers.insert(input.id(), (input.clone(), recorded.len(), reader));
         Ok(portion)
+    }
+
+    /// Does a transaction with definitions again, whose record is at `end`.
+    fn transact(
+        &mut self,
+        definitions: &[Vec<u8>],
+        epoch: Option<&[u8]>,
+        (journal, end): (&dyn Journal, Position),
+    ) -> Result<()> {
+        for definition in definitions {
+            self.apply(Record::decode(definition).map_err(Error::data)?)?;
+        }
+        let Some(epoch) = epoch else { return Ok(()) };
+        let epoch = Record::decode(epoch).map_err(Error::data)?;
+        if let Record::Epoch { transaction, .. } = &epoch
+            && let Some(Some(first)) = self.defining.remove(transaction)
+        {
+            self.stage_parts(*transaction, journal, first..end)?;
+        }
+        self.apply(epoch)
+    }
+
+    /// Stages the parts of a transaction, which are in this range.
+    fn stage_parts(
+        &mut self,
+        of: u64,
+        journal: &dyn Journal,
+        range: Range<Position>,
+    ) -> Result<()> {
+        let damaged = |error| Error::data(damage::of_storage(&error).to_string());
+        for record in journal.replay(range.start).map_err(damaged)? {
+            let (position, bytes) = record.map_err(damaged)?;
+            if position >= range.end {
+                break;
+            }
+            let record = Record::decode(&bytes).map_err(Error::data)?;
+            if matches!(record, Record::Part { transaction, .. } if transaction == of) {
+                self.apply(record)?;
+            }
+        }
+        Ok(())
     }
 
     /// The transaction of which so many parts come before this record.

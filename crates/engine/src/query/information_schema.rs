@@ -1,5 +1,6 @@
 //! `information_schema.tables`, `columns` and `schemata`, as other systems have them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_sql::name::{DATABASE, OWN_SCHEMAS, SCHEMA, split};
@@ -9,7 +10,7 @@ use datafusion::datasource::{MemTable, TableProvider};
 
 use super::providers::Providers;
 use crate::catalog::{
-    Catalog, Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
+    Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
     INFORMATION_SCHEMATA, INFORMATION_SCHEMATA_SCHEMA, INFORMATION_TABLES,
     INFORMATION_TABLES_SCHEMA,
 };
@@ -17,17 +18,12 @@ use crate::error::Result;
 use crate::session::written;
 
 /// Adds those of them that are among the names.
-pub(super) fn add(
-    names: &[String],
-    entries: &Entries,
-    catalog: &Catalog,
-    providers: &mut Providers,
-) -> Result<()> {
+pub(super) fn add(names: &[String], entries: &Entries, providers: &mut Providers) -> Result<()> {
     for name in names {
         let table = match name.as_str() {
             INFORMATION_TABLES => tables(entries)?,
             INFORMATION_COLUMNS => columns(entries)?,
-            INFORMATION_SCHEMATA => schemata(catalog.schemas())?,
+            INFORMATION_SCHEMATA => schemata(&entries.schemas)?,
             _ => continue,
         };
         providers.insert(name.clone(), table);
@@ -36,10 +32,10 @@ pub(super) fn add(
 }
 
 /// A row for each schema.
-fn schemata(created: Vec<String>) -> Result<Arc<dyn TableProvider>> {
+fn schemata(created: &BTreeSet<String>) -> Result<Arc<dyn TableProvider>> {
     let mut names: Vec<String> =
         [SCHEMA].iter().chain(&OWN_SCHEMAS).map(|&name| name.into()).collect();
-    names.extend(created);
+    names.extend(created.iter().cloned());
     names.sort();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(vec![DATABASE; names.len()])),

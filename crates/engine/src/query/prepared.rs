@@ -209,6 +209,10 @@ impl Reader {
             own.keep(values, reading.entries, kept);
             return Some((prepared?, values.to_vec()));
         }
+        // Others do not see what a transaction has defined.
+        if reading.transaction.is_some_and(|open| open.definitions().is_some()) {
+            return None;
+        }
         let shape = shape_of(&statement.text)?;
         let keep = |is_open: &[bool], kept| {
             self.plans.keep(&shape, is_open, values, reading.entries, kept);

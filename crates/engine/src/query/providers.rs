@@ -34,7 +34,8 @@ impl Reader {
             true => None,
             false => reading.entries.get(name).map(|entry| &**entry),
         };
-        let kept: Vec<&Entry> = names.iter().filter_map(entry).collect();
+        let (created, kept): (Vec<&Entry>, Vec<&Entry>) =
+            names.iter().filter_map(entry).partition(|entry| entry.is_staged);
         // Relations of which system relations tell.
         let shown = match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
             None => reading.entries.clone(),
@@ -69,7 +70,9 @@ impl Reader {
         others.extend(reporters.iter().map(|(_, id)| *id));
         others.extend(counted.iter().filter_map(|entry| entry.dataflow()));
         // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
-        let is_of_files = names.iter().all(|name| reading.files.contains_key(name));
+        let is_of_files = kept.is_empty()
+            && others.is_empty()
+            && !names.iter().any(|name| is_system(name) || name == CLOCK);
         let pinned = match reading.transaction {
             Some(_) if is_of_files => Some((0, Vec::new())),
             Some(open) => open.pin(self, (&kept, &others), reading.durable)?,
@@ -117,6 +120,19 @@ impl Reader {
                 table::RelationTable::new(entry.schema.clone(), epoch, paths, overlay).noted(noted);
             providers.insert(entry.name.clone(), Arc::new(table));
         }
+        // What the transaction has created has the rows that it has written.
+        for entry in created {
+            let overlay = reading.transaction.map(|transaction| transaction.overlay(entry));
+            let path = AccessPath { index: None, snapshots: Arc::default() };
+            let schema = entry.schema.clone();
+            let table = table::RelationTable::new(
+                schema,
+                epoch,
+                vec![path],
+                overlay.transpose()?.flatten(),
+            );
+            providers.insert(entry.name.clone(), Arc::new(table));
+        }
         if names.iter().any(|name| name == ERRORS) {
             let views: Vec<&Entry> = reporters.iter().map(|(view, _)| *view).collect();
             let mut refused = self.refusals.rows(epoch)?;
@@ -141,7 +157,7 @@ impl Reader {
         if names.iter().any(|name| name == RELATIONS) {
             providers.insert(RELATIONS.to_owned(), relations::table(&self.progress, &shown)?);
         }
-        information_schema::add(names, &shown, &self.catalog, &mut providers)?;
+        information_schema::add(names, &shown, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

@@ -91,7 +91,8 @@ impl<'a> Subject<'a> {
             (None, Definition::Declared(_)) => (DECLARED, None),
             (None, _) => (RUNNING, None),
         };
-        let keeps_rows = entry.keeps_rows();
+        // Nothing is kept of what an open transaction has created.
+        let keeps_rows = entry.keeps_rows() && !entry.is_staged;
         Self { name: &entry.name, kind, dataflow, uses, keeps_rows, without }
     }
 

@@ -17,6 +17,8 @@ use crate::worker::Published;
 /// The tables of a catalog, and the views with lateness.
 pub(super) fn shown(entries: &Entries) -> Vec<&Entry> {
     let is_shown = |entry: &&Entry| match &entry.definition {
+        // Nothing is known of what an open transaction has created.
+        _ if entry.is_staged => false,
         Definition::Table(_) => true,
         Definition::Declared(_) => false,
         Definition::View(view) => view.id.is_some() && !view.lateness.is_empty(),

@@ -27,6 +27,8 @@ pub(crate) enum Role {
     Moved(DataflowKey, Box<RestoredDataflow>),
     /// As `Kept`, and it replaces a relation of the same name once it is full. Until then it is not part of checkpoints.
     Candidate(DataflowKey),
+    /// As `Candidate`, with a number that was [reserved](Sequencer::reserve) for it.
+    Reserved(DataflowId, DataflowKey),
     /// Its changes are for subscribers: of what it reads only those behind the epoch that it is built as of, if it is for
     /// `later` ones.
     Subscription { later: bool },
@@ -140,7 +142,7 @@ impl Sequencer {
             Role::Kept(key) => (state.saved(&key), Role::Kept(key)),
             Role::Resumed(key) => (None, Role::Kept(key)),
             Role::Moved(key, before) => (Some(*before), Role::Kept(key)),
-            Role::Candidate(_) | Role::Subscription { .. } => (None, role),
+            Role::Candidate(_) | Role::Reserved(..) | Role::Subscription { .. } => (None, role),
         };
         if saved.is_none()
             && let Some(Stream { name, .. }) =
@@ -153,8 +155,10 @@ impl Sequencer {
         }
         self.poison.check()?;
         let last = self.last();
-        let id = DataflowId(state.next_dataflow);
-        state.next_dataflow += 1;
+        let id = match &role {
+            Role::Reserved(id, _) => *id,
+            _ => state.next_id(),
+        };
         let later = matches!(role, Role::Subscription { later: true });
         let start = Start { as_of: last, later };
         let is_subscription = matches!(role, Role::Subscription { .. });
@@ -167,7 +171,7 @@ impl Sequencer {
                 state.kept.insert(id, Kept { key, since, built_for });
                 resumed
             }
-            Role::Candidate(key) => {
+            Role::Candidate(key) | Role::Reserved(_, key) => {
                 let since = state.since.max(last + 1);
                 state.candidates.insert(id, Kept { key, since, built_for: None });
                 None
@@ -192,6 +196,11 @@ impl Sequencer {
         Ok(id)
     }
 
+    /// A number that no other dataflow has.
+    pub(crate) fn reserve(&self) -> DataflowId {
+        self.state.lock().next_id()
+    }
+
     /// A candidate takes the place of the relation that it was built to replace, whose dataflow is gone; this is recorded.
     pub(crate) fn promote(&self, id: DataflowId, definition: Option<&Recorded>) -> Result<()> {
         let mut state = self.state.lock();
@@ -199,8 +208,7 @@ impl Sequencer {
             self.durable.append(&recorded.definition)?;
             state.define(recorded);
         }
-        let candidate = state.candidates.remove(&id);
-        state.kept.extend(candidate.map(|kept| (id, kept)));
+        state.promote(id);
         Ok(())
     }
 

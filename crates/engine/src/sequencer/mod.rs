@@ -4,6 +4,7 @@
 //! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
 //! the one before it.
 
+mod defined;
 mod facts;
 mod failed;
 mod install;
@@ -44,6 +45,7 @@ use parts::OpenParts;
 use sequences::LiveSequences;
 use state::State;
 
+pub(crate) use defined::Defined;
 pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
 pub(crate) use install::{Role, Start};
 pub(crate) use parts::RecordedChanges;
@@ -111,6 +113,8 @@ pub(crate) struct Commit<'a> {
     pub(crate) completes: Option<String>,
     /// The rows that sources refused to bring in, if they are recorded.
     pub(crate) refused: Vec<RefusedRows>,
+    /// What it defines.
+    pub(crate) definitions: Option<Defined<'a>>,
 }
 
 /// The changes of one table.
@@ -227,7 +231,8 @@ impl Sequencer {
         commit: Commit<'_>,
         ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
-        let Commit { mut changes, mut recorded, time, read, key, completes, refused } = commit;
+        let Commit { mut changes, mut recorded, time, read, key, completes, refused, definitions } =
+            commit;
         let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
@@ -259,9 +264,10 @@ impl Sequencer {
                 let key = key.clone();
                 let epoch =
                     Record::Epoch { number, time, transaction, parts, changes, key, refused };
-                match &completes {
-                    None => self.durable.append(&epoch)?,
-                    Some(table) => self.durable.append(&epoch.completing(table)?)?,
+                match (&completes, &definitions) {
+                    (None, None) => self.durable.append(&epoch)?,
+                    (Some(table), _) => self.durable.append(&epoch.completing(table)?)?,
+                    (None, Some(defined)) => self.durable.append(&defined.record(Some(&epoch))?)?,
                 }
             }
             (None, Some(portion)) => {
@@ -299,7 +305,12 @@ impl Sequencer {
         }
         tables.extend(effects.risen);
         self.raise(number + 1, effects.raised);
-        let epoch = self.make_epoch(&mut state, &tables, shares, time);
+        let epoch = match definitions {
+            None => self.make_epoch(&mut state, &tables, shares, time),
+            Some(defined) => defined.take_place(&mut state, number, |state| {
+                self.make_epoch(state, &tables, shares, time)
+            }),
+        };
         ordered(epoch, &late)?;
         Ok(Committed { epoch, record })
     }

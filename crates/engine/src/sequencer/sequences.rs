@@ -133,6 +133,11 @@ impl Sequencer {
         self.state.lock().recorded_sequences.set(name, Some(value));
     }
 
+    /// The value of a sequence that is recorded.
+    pub(crate) fn recorded_sequence(&self, name: &str) -> Option<SequenceValue> {
+        self.state.lock().recorded_sequences.get(name)
+    }
+
     /// Keeps sequences as they are, while the names of some change.
     pub(crate) fn hold_sequences(&self) -> HeldSequences<'_> {
         HeldSequences { sequencer: self, live: self.sequences.lock() }

@@ -105,6 +105,19 @@ impl State {
         Ok(effects)
     }
 
+    /// A number for a dataflow.
+    pub(super) fn next_id(&mut self) -> DataflowId {
+        let id = DataflowId(self.next_dataflow);
+        self.next_dataflow += 1;
+        id
+    }
+
+    /// A candidate is part of checkpoints from now on.
+    pub(super) fn promote(&mut self, id: DataflowId) {
+        let candidate = self.candidates.remove(&id);
+        self.kept.extend(candidate.map(|kept| (id, kept)));
+    }
+
     /// Notes what a statement has defined.
     pub(super) fn define(&mut self, recorded: &Recorded) {
         self.definitions.define(recorded);

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast;
 use super::{Outcome, Session};
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
+use crate::definitions::taken;
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::Purpose;
 use crate::interrupt;
@@ -38,7 +39,7 @@ impl Session {
         path: &str,
         options: &[Setting],
     ) -> Result<Outcome> {
-        let entry = self.instance().definitions.catalog.entries().get(table).cloned();
+        let entry = self.catalog_entries().get(table).cloned();
         let entry = entry.ok_or_else(|| {
             Error::sql(format!("there is no table \"{table}\""))
                 .with_sqlstate(SqlState::NO_RELATION)
@@ -62,7 +63,7 @@ impl Session {
         if let Some(epoch) = self.is_committed()? {
             return Ok(Read::default().outcome(Some(epoch)));
         }
-        let free = self.instance().definitions.taken(name, IfTaken::Fail, Entry::is_table);
+        let free = taken(&self.catalog_entries(), name, IfTaken::Fail, Entry::is_table);
         free.map_err(|error| error.at(position))?;
         let mut origin = self.origin(path, options)?;
         let Origin { path, source, options } = &origin;

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast;
 
 use super::{Outcome, Session};
 use crate::catalog::{Entry, FileScope};
-use crate::definitions::Taken;
+use crate::definitions::{Taken, taken};
 use crate::error::Result;
 use crate::instance::Instance;
 use crate::query::relations;
@@ -32,12 +32,12 @@ impl Session {
         if let Some(epoch) = self.is_committed()? {
             return Ok(Outcome::Changed { rows: 0, epoch: Some(epoch) });
         }
-        let taken = self.instance().definitions.taken(name, if_taken, Entry::is_table);
+        let taken = taken(&self.catalog_entries(), name, if_taken, Entry::is_table);
         match taken.map_err(|error| error.at(position))? {
             Taken::Free => {}
             Taken::Keep | Taken::Replace(_) => return Ok(Outcome::Done),
         }
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
         let plan = bind(self.instance().definitions.planner.query(query, &scope)?, parameters)?;
@@ -69,6 +69,9 @@ impl Session {
         definition: &TableDefinition,
         mut insert: impl FnMut(&mut Self, &Entry) -> Result<R>,
     ) -> Result<(R, Option<Epoch>)> {
+        if self.transaction.is_some() {
+            return self.stage_with_rows(definition, insert).map(|inserted| (inserted, None));
+        }
         let Instance { definitions, writer, connectors, .. } = self.instance();
         definitions.create_table(definition, &self.base, writer, connectors)?;
         let created = definitions.catalog.get(&definition.name)?;

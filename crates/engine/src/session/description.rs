@@ -11,7 +11,6 @@ use datafusion::logical_expr::LogicalPlan;
 
 use super::{Outcome, Session, depth, describe, located_by};
 use crate::catalog::{Entries, FileScope, Scope};
-use crate::definitions::Definitions;
 use crate::error::{Error, Result};
 use crate::query::{Files, allow_nulls};
 
@@ -58,7 +57,7 @@ impl Session {
         &mut self,
         statement: Statement,
     ) -> Result<(Statement, Option<Qualified>, Description)> {
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         let Some(qualified) = self.qualified(&statement)? else {
             self.authorize(&statement).map_err(|error| error.at(statement.position))?;
             let description = self.describe_statement(&statement, &entries)?;
@@ -98,7 +97,7 @@ impl Session {
         count: usize,
         entries: &Arc<Entries>,
     ) -> Result<Description> {
-        let Definitions { catalog, planner, .. } = &self.instance().definitions;
+        let planner = &self.instance().definitions.planner;
         let without_parameters =
             |columns| Ok(Description { parameters: Vec::new(), columns: Some(columns) });
         match &statement.kind {
@@ -157,17 +156,17 @@ impl Session {
                 without_parameters(schema_of(self.show(name.as_deref(), *position)?))
             }
             StatementKind::Describe { name, position } => {
-                let entry = catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 without_parameters(schema_of(describe::describe(&entry)?))
             }
             StatementKind::Subscribe { name, position } => {
-                let entry = catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 entry.changes().map_err(|error| error.at(*position))?;
                 without_parameters(entry.schema.clone())
             }
             StatementKind::ExplainView { name, position }
             | StatementKind::ExplainState { name, position } => {
-                let entry = catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 entry.as_view().map_err(|error| error.at(*position))?;
                 without_parameters(text(PLAN))
             }

@@ -22,6 +22,7 @@ mod prepared;
 mod rights;
 mod settings;
 mod several;
+mod staged;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub use outcome::Outcome;
 pub use prepared::Prepared;
 pub(crate) use rights::Rights;
 
-use crate::catalog::{Catalog, Entries, FileScope};
+use crate::catalog::{Catalog, Entries, Entry, FileScope};
 use crate::definitions::Definitions;
 use crate::definitions::alter::Parts;
 use crate::engine::Engine;
@@ -271,7 +272,11 @@ impl Session {
         parameters: &[ScalarValue],
         statement: impl FnOnce() -> Option<Statement>,
     ) -> Result<Option<Outcome>> {
-        let entries = self.instance().definitions.catalog.entries();
+        // Plans are kept over the relations that everybody sees.
+        if self.transaction.as_ref().is_some_and(|open| open.definitions().is_some()) {
+            return Ok(None);
+        }
+        let entries = self.catalog_entries();
         let kept = self.instance().reader.plans.get(shape, parameters, &entries);
         let Some((kept, values)) = kept else { return Ok(None) };
         if kept.target().is_some() {
@@ -364,6 +369,11 @@ impl Session {
 
     fn dispatch(&mut self, execution: Execution<'_>) -> Result<Outcome> {
         let Execution { statement, values: parameters, .. } = execution;
+        if self.transaction.is_some()
+            && let Some(outcome) = self.stage_definition(&statement.kind)?
+        {
+            return Ok(outcome);
+        }
         let engine = self.engine.clone();
         let Instance { definitions, writer, connectors, .. } = &*engine.instance;
         match &statement.kind {
@@ -454,8 +464,7 @@ impl Session {
             }
             StatementKind::Refresh { name, position } => {
                 // It is always up to date.
-                let refreshed =
-                    definitions.catalog.get(name).and_then(|entry| entry.check_materialized());
+                let refreshed = self.relation(name).and_then(|entry| entry.check_materialized());
                 refreshed.map(|()| Outcome::Done).map_err(|error| error.at(*position))
             }
             StatementKind::CreateIndex(index) => {
@@ -484,12 +493,10 @@ impl Session {
                 self.delete(execution, delete)
             }
             StatementKind::CreateTableFrom { name, position, path, options } => {
-                self.outside("CREATE TABLE")?;
                 let created = self.create_table_from(name, *position, path, options);
                 created.map_err(|error| error.at(*position))
             }
             StatementKind::CreateTableAs { name, position, if_taken, query } => {
-                self.outside("CREATE TABLE")?;
                 self.create_table_as(name, *position, *if_taken, query, parameters)
             }
             StatementKind::Copy { table, position, columns, path, options } => {
@@ -528,14 +535,14 @@ impl Session {
                 self.lock(execution, query)
             }
             StatementKind::ShowTables => {
-                describe::show_tables(&definitions.catalog.entries(), self.rights.as_deref())
+                describe::show_tables(&self.catalog_entries(), self.rights.as_deref())
             }
             StatementKind::Set(set) => self.set_all(set),
             StatementKind::Show { name, position } => self.show(name.as_deref(), *position),
             StatementKind::Reset { name, position } => self.reset(name.as_deref(), *position),
             StatementKind::DiscardAll => self.discard_all(),
             StatementKind::Describe { name, position } => {
-                let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = self.relation(name).map_err(|error| error.at(*position))?;
                 describe::describe(&entry)
             }
             StatementKind::Subscribe { name, position } => {
@@ -548,15 +555,15 @@ impl Session {
                 Ok(Outcome::Text(self.explain(query, parameters)?))
             }
             StatementKind::ExplainView { name, position } => {
-                let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = self.relation(name).map_err(|error| error.at(*position))?;
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
                 let there = |index| view.uses.all.contains_key(&index);
                 Ok(Outcome::Text(definitions.planner.explain(&view.plan, &there)?))
             }
             StatementKind::ExplainState { name, position } => {
-                let entry = definitions.catalog.get(name).map_err(|error| error.at(*position))?;
+                let entry = self.relation(name).map_err(|error| error.at(*position))?;
                 entry.as_view().map_err(|error| error.at(*position))?;
-                let entries = definitions.catalog.entries();
+                let entries = self.catalog_entries();
                 Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
             }
         }
@@ -577,7 +584,7 @@ impl Session {
         Ok(transaction)
     }
 
-    /// Definitions take effect at once, for everybody.
+    /// Some definitions take effect at once, for everybody.
     fn outside(&self, statement: &str) -> Result<()> {
         match self.transaction {
             None => Ok(()),
@@ -590,8 +597,8 @@ impl Session {
 
     /// The physical plan of a query, as text.
     fn explain(&self, query: &ast::Query, parameters: &[ScalarValue]) -> Result<String> {
-        let Definitions { catalog, planner, .. } = &self.instance().definitions;
-        let entries = catalog.entries();
+        let planner = &self.instance().definitions.planner;
+        let entries = self.catalog_entries();
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
         let plan = bind(planner.query(query, &scope)?, parameters)?;
@@ -752,6 +759,19 @@ impl Session {
         Reading { entries, files, at_least, transaction, durable, counts, rights, taker }
     }
 
+    /// The relations that there are for the next statement.
+    fn catalog_entries(&self) -> Arc<Entries> {
+        match &self.transaction {
+            Some(transaction) => transaction.entries(),
+            None => self.instance().definitions.catalog.entries(),
+        }
+    }
+
+    /// The relation of this name.
+    fn relation(&self, name: &str) -> Result<Arc<Entry>> {
+        self.catalog_entries().relation(name)
+    }
+
     fn instance(&self) -> &Instance {
         &self.engine.instance
     }
@@ -802,7 +822,10 @@ fn located(
     if !has_no_place(&error) {
         return error;
     }
-    let entries = instance.definitions.catalog.entries();
+    let entries = match transaction {
+        Some(transaction) => transaction.entries(),
+        None => instance.definitions.catalog.entries(),
+    };
     let files = match &statement.kind {
         StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
             paths.files(instance, query)

@@ -66,7 +66,7 @@ impl Session {
     /// ```
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
         // If there are others meanwhile, it is described again when it runs.
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         let (statement, qualified, description) = self.described_text(sql)?;
         let plan = OwnPlan::new(description.columns.clone(), &entries);
         Ok(Prepared { statement, qualified, description, plan })
@@ -74,7 +74,7 @@ impl Session {
 
     /// As [`Session::prepare`], of a statement whose names are complete.
     pub(super) fn prepare_statement(&mut self, statement: &Statement) -> Result<Prepared> {
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         self.authorize(statement)?;
         let description = self.describe_statement(statement, &entries)?;
         let plan = OwnPlan::new(description.columns.clone(), &entries);
@@ -117,7 +117,7 @@ impl Session {
 
     /// The relations of this moment, for a statement. Fails if it was prepared, and returns other columns over these.
     pub(super) fn entries(&self, execution: Execution<'_>) -> Result<Arc<Entries>> {
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         let Execution { statement, own, .. } = execution;
         if let Some(own) = own
             && !own.is_described_for(&entries)

@@ -83,7 +83,7 @@ impl Session {
         if self.rights.is_none() || self.is_redoing {
             return Ok(());
         }
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         let uses = self.uses(statement, &entries);
         let Some(rights) = &self.rights else { return Ok(()) };
         for Use { relation, how, columns } in uses.iter() {

@@ -162,7 +162,7 @@ impl Session {
         let key = self.key.clone();
         let mut is_kept = true;
         let changed = self.in_one_transaction(|session| {
-            let entries = session.instance().definitions.catalog.entries();
+            let entries = session.catalog_entries();
             let kept = session.instance().reader.plans.get(shape, parameters, &entries);
             let target = kept.as_ref().and_then(|(kept, _)| kept.target());
             let (Some((kept, values)), Some((table, change))) = (&kept, target) else {

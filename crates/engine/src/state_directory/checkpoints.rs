@@ -202,7 +202,8 @@ fn statement(record: Record) -> String {
         | Record::Read { .. }
         | Record::Failed { .. }
         | Record::Resumed { .. }
-        | Record::Sequence { .. } => String::new(),
+        | Record::Sequence { .. }
+        | Record::Transaction { .. } => String::new(),
     }
 }
 

@@ -24,6 +24,7 @@ mod write;
 mod written;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -44,9 +45,11 @@ pub(crate) use written::WrittenKeys;
 use self::change::TableChange;
 use self::reads::Reads;
 use self::validation::Validation;
-use self::version::{Parts, ReadVersion, too_new};
-use crate::catalog::Entry;
+use self::version::{Parts as PinnedParts, ReadVersion, too_new};
+use crate::catalog::{Entries, Entry};
 use crate::clock::Moment;
+use crate::definitions::alter::Parts;
+use crate::definitions::{Exchange, StagedDefinitions};
 use crate::durable::portion::ReadPortion;
 use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
@@ -98,6 +101,8 @@ pub struct Transaction {
     lock: Option<WriteGuard>,
     /// The rows that it keeps others from writing.
     locks: HeldLocks,
+    /// What it defines.
+    definitions: Option<Box<StagedDefinitions>>,
 }
 
 impl Transaction {
@@ -119,6 +124,7 @@ impl Transaction {
             reads: Arc::default(),
             lock: None,
             locks: instance.writer.row_locks.begin(),
+            definitions: None,
         })
     }
 
@@ -217,6 +223,7 @@ impl Transaction {
             reads,
             lock,
             locks,
+            definitions,
         } = self;
         // They share rows with the changes.
         drop(overlays);
@@ -233,12 +240,17 @@ impl Transaction {
         };
         // What is refused is recorded with the epoch.
         let is_recorded = instance.definitions.is_durable();
+        // What is no longer there by its end is written to nobody.
+        let changes: BTreeMap<_, _> = match &definitions {
+            None => changes,
+            Some(staged) => changes.into_iter().filter(|(id, _)| !staged.drops(*id)).collect(),
+        };
         let makes_epoch = changes.values().any(|(_, staged)| !staged.changes().is_empty())
             || is_time_given
             || read.is_some()
             || key.is_some()
             || (is_recorded && (completes.is_some() || !refused.is_empty()));
-        if !makes_epoch {
+        if !makes_epoch && definitions.is_none() {
             let epoch = version.into_inner().map_or_else(|| writer.last(), |read| read.epoch());
             refuse(epoch, &[])?;
             return Ok(Committed { epoch, record: None });
@@ -250,11 +262,19 @@ impl Transaction {
         if let Some(epoch) = committed(&key)? {
             return Ok(Committed { epoch, record: None });
         }
+        let mut candidates = match definitions {
+            Some(staged) => Some(instance.definitions.build(*staged, writer)?),
+            None => None,
+        };
         let budget = writer.context.budget();
         let in_time: Vec<_> = changes.values().map(|(_, staged)| staged.in_time()).collect();
         let changes = changes.into_iter().map(|(table, (name, staged))| {
-            let entry = validation::check_there(&instance.reader, table, &name)?;
-            let has_key = entry.key_columns()?.is_some();
+            let created = candidates.as_ref().and_then(|candidates| candidates.table(table));
+            let entry = match created {
+                Some(created) => created.clone(),
+                None => validation::check_there(&instance.reader, table, &name)?,
+            };
+            let (name, has_key) = (entry.name.clone(), entry.key_columns()?.is_some());
             Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
         });
         let changes: Vec<Changed> = changes.collect::<Result<_>>()?;
@@ -275,7 +295,9 @@ impl Transaction {
             return Ok(Committed { epoch, record: None });
         }
         for (Changed { table, name, changes, .. }, in_time) in changes.iter().zip(in_time) {
-            validation::check_there(&instance.reader, *table, name)?;
+            if candidates.as_ref().is_none_or(|candidates| candidates.table(*table).is_none()) {
+                validation::check_there(&instance.reader, *table, name)?;
+            }
             if let Some(before) = in_time {
                 validation::check_in_time(name, changes, before, writer.bounds(*table))?;
             }
@@ -291,10 +313,44 @@ impl Transaction {
             (false, None) => writer.not_before_last(time),
             (false, Some(_)) => writer.time_of_epoch(None)?,
         };
-        let commit = Commit { changes, recorded, time, read, key, completes, refused: rows };
-        let committed = writer.commit(commit, refuse)?;
-        drop((lock, locks, version));
-        Ok(committed)
+        let commit = |mut changes: Vec<Changed>, definitions: Option<Exchange<'_>>| {
+            if let Some(exchange) = &definitions {
+                changes.iter_mut().for_each(|changed| exchange.hand_on(changed));
+            }
+            let definitions = definitions.map(|exchange| exchange.defined);
+            match (makes_epoch, definitions) {
+                (false, Some(defined)) => {
+                    let committed = writer.define(defined)?;
+                    refuse(committed.epoch, &[]).map(|()| committed)
+                }
+                (_, definitions) => {
+                    let refused = rows;
+                    let commit = Commit {
+                        changes,
+                        recorded,
+                        time,
+                        read,
+                        key,
+                        completes,
+                        refused,
+                        definitions,
+                    };
+                    writer.commit(commit, refuse)
+                }
+            }
+        };
+        let Some(candidates) = &mut candidates else {
+            let committed = commit(changes, None)?;
+            drop((lock, locks, version));
+            return Ok(committed);
+        };
+        let parts = Parts {
+            writer,
+            reader: &instance.reader,
+            connectors: &instance.connectors,
+            base: Path::new(""),
+        };
+        candidates.take_places(parts, lock, |exchange| commit(changes, Some(exchange)))
     }
 
     /// Pins relations, and those of the dataflows `others` that can be read, as of the version that it reads. If one of the first is
@@ -304,7 +360,7 @@ impl Transaction {
         reader: &Reader,
         (relations, others): (&[&Entry], &[DataflowId]),
         durable: Durable,
-    ) -> Result<Option<(Epoch, Parts)>> {
+    ) -> Result<Option<(Epoch, PinnedParts)>> {
         let ids: Vec<DataflowId> = relations.iter().filter_map(|entry| entry.dataflow()).collect();
         let ids = &*ids;
         let mut version = self.version.lock();
@@ -399,7 +455,9 @@ impl Transaction {
 
     fn staged(&mut self, table: &Entry) -> Result<&mut Staged> {
         let id = table.as_table()?.id;
-        validation::check_there(&self.instance.reader, id, &table.name)?;
+        if !table.is_staged {
+            validation::check_there(&self.instance.reader, id, &table.name)?;
+        }
         let context = &self.instance.writer.context;
         let staged = || (table.name.clone(), Staged::new(context));
         Ok(&mut self.changes.entry(id).or_insert_with(staged).1)
@@ -427,6 +485,24 @@ impl Transaction {
             overlays.insert(table.id, overlay.clone());
         }
         Ok(Some(overlay))
+    }
+
+    /// The relations as it sees them.
+    pub(crate) fn entries(&self) -> Arc<Entries> {
+        match &self.definitions {
+            None => self.instance.definitions.catalog.entries(),
+            Some(staged) => staged.entries().clone(),
+        }
+    }
+
+    /// What it defines, if it does.
+    pub(crate) fn definitions(&self) -> Option<&StagedDefinitions> {
+        self.definitions.as_deref()
+    }
+
+    /// From now on it defines this.
+    pub(crate) fn set_definitions(&mut self, definitions: StagedDefinitions) {
+        self.definitions = Some(Box::new(definitions));
     }
 
     /// What its rows are counted in.

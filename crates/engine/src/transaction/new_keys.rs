@@ -126,6 +126,9 @@ impl Transaction {
 
     /// The rows of a table as of the version that the transaction reads, as far as they are computed.
     fn rows_to_check(&self, table: &Entry) -> Result<Rows> {
+        if table.is_staged {
+            return Ok(Rows { snapshots: Vec::new(), epoch: 0, later: Vec::new() });
+        }
         let id = table.as_table()?.id;
         let reader = &self.instance.reader;
         let mut version = self.version.lock();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Transaction;
+use crate::definitions::StagedDefinitions;
 use crate::worker::DataflowId;
 
 /// What a transaction had staged at some moment.
@@ -11,13 +12,16 @@ pub(crate) struct Mark {
     rows: BTreeMap<DataflowId, u64>,
     /// The number of portions that sources refused.
     refused: usize,
+    /// What it had defined.
+    definitions: Option<Box<StagedDefinitions>>,
 }
 
 impl Transaction {
     /// What it has staged by now. Changes are only ever added at the end, so their number is enough.
     pub(crate) fn mark(&self) -> Mark {
         let rows = self.changes.iter().map(|(table, (_, staged))| (*table, staged.rows()));
-        Mark { rows: rows.collect(), refused: self.refused.len() }
+        let (rows, definitions) = (rows.collect(), self.definitions.clone());
+        Mark { rows, refused: self.refused.len(), definitions }
     }
 
     /// Forgets what was staged behind a mark of its own.
@@ -33,5 +37,6 @@ impl Transaction {
             rows > 0
         });
         self.refused.truncate(mark.refused);
+        self.definitions.clone_from(&mark.definitions);
     }
 }

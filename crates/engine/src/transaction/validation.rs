@@ -204,8 +204,7 @@ pub(super) fn check_in_time(
 
 /// The entry of a relation whose dataflow this is. Fails if it has been dropped or altered.
 pub(super) fn check_there(reader: &Reader, id: DataflowId, name: &str) -> Result<Arc<Entry>> {
-    match reader.catalog.get(name) {
-        Ok(entry) if entry.dataflow() == Some(id) => Ok(entry),
-        _ => Err(Error::replaced(name)),
-    }
+    // A transaction that has renamed it may know it by that name.
+    let entry = reader.catalog.get(name).ok().filter(|entry| entry.dataflow() == Some(id));
+    entry.or_else(|| reader.catalog.of_dataflow(id)).ok_or_else(|| Error::replaced(name))
 }

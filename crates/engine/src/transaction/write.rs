@@ -98,7 +98,9 @@ impl Transaction {
     /// Whether the rows of a table that have these keys are as the transaction has read them.
     pub(crate) fn are_current(&self, table: &Entry, keys: &WrittenKeys) -> Result<bool> {
         let version = self.version.lock();
-        let Some(version) = &*version else { return Ok(true) };
+        let Some(version) = version.as_ref().filter(|_| !table.is_staged) else {
+            return Ok(true);
+        };
         if !table.is_there_as_of(version.epoch()) {
             return Ok(false);
         }

@@ -23,7 +23,7 @@ use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::query::QueryEngine;
-use crate::sequencer::{Changed, Commit, Committed, LateRows, RecordedChanges, Sequencer};
+use crate::sequencer::{Changed, Commit, Committed, Defined, LateRows, RecordedChanges, Sequencer};
 use crate::source::SourcePosition;
 use crate::transaction::late::Bounds;
 use crate::worker::DataflowId;
@@ -123,6 +123,11 @@ impl Writer {
         ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
         self.sequencer.commit(commit, ordered)
+    }
+
+    /// Has definitions take effect without an epoch, as [`Sequencer::define`] does. The caller holds the write lock.
+    pub(crate) fn define(&self, defined: Defined<'_>) -> Result<Committed> {
+        self.sequencer.define(defined)
     }
 
     /// The epoch of the transaction that was committed with a key, which is durable then.

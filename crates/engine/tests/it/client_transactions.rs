@@ -5,6 +5,7 @@ use alluvium::{Engine, Error, Outcome, Session, SqlState};
 use crate::support::{engine_with, lines};
 
 mod cursors;
+mod definitions;
 mod prepared;
 mod recorded;
 mod savepoints;

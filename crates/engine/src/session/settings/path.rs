@@ -15,7 +15,7 @@ impl Session {
     /// it means the same without.
     pub(in crate::session) fn qualified(&self, statement: &Statement) -> Result<Option<Qualified>> {
         let Some(path) = &self.settings.effects.search_path else { return Ok(None) };
-        let entries = self.instance().definitions.catalog.entries();
+        let entries = self.catalog_entries();
         let mut schemas: Vec<(Unqualified, String)> = Vec::new();
         for name in unqualified(statement) {
             let schema = match name.kind {
@@ -68,8 +68,8 @@ impl Session {
 
     /// The first schema of the path that exists.
     fn schema_for_new(&self, name: &Unqualified, path: &[String]) -> Result<String> {
-        let catalog = &self.instance().definitions.catalog;
-        path.iter().find(|schema| catalog.has_schema(schema)).cloned().ok_or_else(|| {
+        let entries = self.catalog_entries();
+        path.iter().find(|schema| entries.has_schema(schema)).cloned().ok_or_else(|| {
             let message =
                 format!("no schema of the search path exists, in which \"{}\" could be", name.name);
             Error::sql(message).at(name.position)

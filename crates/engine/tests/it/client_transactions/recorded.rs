@@ -56,15 +56,8 @@ fn sqlalchemy_and_pandas() {
             "COMMIT",
         ],
     );
-    assert_eq!(
-        refused,
-        [
-            "\nCREATE TABLE pd (\n\ta BIGINT\n)\n\n: 25001",
-            "INSERT INTO pd (a) VALUES (1::BIGINT): 25P02",
-            "INSERT INTO pd (a) VALUES (2::BIGINT): 25P02",
-            "COMMIT: rolled back",
-        ]
-    );
+    assert!(refused.is_empty(), "{refused:?}");
+    assert_eq!(rows(&mut session, "SELECT * FROM pd"), ["1", "2"]);
 }
 
 /// Its database is that of its profile.
@@ -87,7 +80,7 @@ fn dbt() {
         ],
     );
     let refused: Vec<_> = refused.iter().map(|text| text.rsplit_once(": ").unwrap().1).collect();
-    assert_eq!(refused, ["25001", "25P02", "rolled back"]);
+    assert_eq!(refused, ["25001", "rolled back"]);
 }
 
 #[test]

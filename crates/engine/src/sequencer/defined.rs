@@ -1,0 +1,61 @@
+//! What a transaction defines, and its place among the epochs.
+
+use alluvium_trace::Epoch;
+
+use super::state::State;
+use super::{Committed, Sequencer};
+use crate::catalog::{Catalog, Entries};
+use crate::durable::record::{Record, Recorded};
+use crate::error::Result;
+use crate::worker::DataflowId;
+
+/// What becomes of the relations that there are, from an epoch on.
+type Exchanged<'a> = Box<dyn FnOnce(&mut Entries, Epoch) + 'a>;
+
+/// Definitions that take effect together.
+pub(crate) struct Defined<'a> {
+    /// The statements, in an order in which they can be executed; none without a journal.
+    pub(crate) statements: Vec<Record>,
+    /// The names of relations, indexes and schemas that are no more.
+    pub(crate) forgotten: Vec<String>,
+    /// What is said of those that are there from now on; nothing without a journal.
+    pub(crate) recorded: Vec<Recorded>,
+    /// The dataflows of these that were candidates.
+    pub(crate) candidates: Vec<DataflowId>,
+    pub(crate) catalog: &'a Catalog,
+    /// Makes of the relations that there are those that there are from an epoch on.
+    pub(crate) change: Exchanged<'a>,
+}
+
+impl Defined<'_> {
+    /// The one record of all, with that of an epoch.
+    pub(super) fn record(&self, epoch: Option<&Record>) -> Result<Record> {
+        Record::transaction(&self.statements, epoch)
+    }
+
+    /// Takes effect with an epoch of this number, which `make` makes.
+    pub(super) fn take_place<R>(
+        self,
+        state: &mut State,
+        epoch: Epoch,
+        make: impl FnOnce(&mut State) -> R,
+    ) -> R {
+        let Self { forgotten, recorded, candidates, catalog, change, .. } = self;
+        forgotten.iter().for_each(|name| state.forget(name));
+        recorded.iter().for_each(|recorded| state.define(recorded));
+        candidates.into_iter().for_each(|id| state.promote(id));
+        catalog.exchange(|| make(state), |entries| change(entries, epoch))
+    }
+}
+
+impl Sequencer {
+    /// Has definitions take effect behind the last epoch. The caller holds the write lock and the definitions' lock.
+    pub(crate) fn define(&self, defined: Defined<'_>) -> Result<Committed> {
+        self.poison.check()?;
+        let mut state = self.state.lock();
+        let record = self.durable.append(&defined.record(None)?)?;
+        let epoch = self.last();
+        defined.take_place(&mut state, epoch, |_| ());
+        Ok(Committed { epoch, record })
+    }
+}
