@@ -241,11 +241,6 @@ impl Catalog {
         self.entries().check_unused(name)
     }
 
-    /// As [`Entries::users`], of the relations of this moment.
-    pub(crate) fn users(&self, name: &str) -> Option<String> {
-        self.entries().users(name)
-    }
-
     /// The number of levels of the deepest view so far, for [`stack::with_room`].
     pub(crate) fn deepest(&self) -> usize {
         self.deepest.load(Ordering::Relaxed)

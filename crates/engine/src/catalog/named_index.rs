@@ -47,14 +47,14 @@ impl NamedIndex {
 
 impl Entry {
     /// Its indexes with one more.
-    fn with_index(&self, index: NamedIndex) -> Self {
+    pub(crate) fn with_index(&self, index: NamedIndex) -> Self {
         let mut entry = self.clone();
         entry.indexes.push(Arc::new(index));
         entry
     }
 
     /// Its indexes without the one of this name.
-    fn without_index(&self, name: &str) -> Self {
+    pub(crate) fn without_index(&self, name: &str) -> Self {
         let mut entry = self.clone();
         entry.indexes.retain(|index| index.name != name);
         entry

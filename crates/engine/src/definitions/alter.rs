@@ -19,7 +19,7 @@ use arrow::compute::take;
 
 use super::relations::Start;
 use super::{Definitions, lateness, relations, sequences};
-use crate::catalog::{Entry, RelationKind, Scope, View};
+use crate::catalog::{Entries, Entry, RelationKind, Scope, View};
 use crate::clock::Moment;
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
@@ -72,7 +72,7 @@ impl Definitions {
             return Ok(());
         }
         let entry = self.catalog.get(&alter.name)?;
-        check_kind(&entry, alter.kind)?;
+        check_kind(&entry, alter)?;
         if !replays {
             entry.check_runs()?;
         }
@@ -156,18 +156,7 @@ impl Definitions {
             return Err(Error::sql("a view can only be renamed"));
         };
         self.check_free_to_change(entry, &alter.change, parts.connectors)?;
-        if view.recursion.is_some() {
-            return Err(Error::sql(format!(
-                "\"{}\" recurs, and goes by its name there: create another view and DROP this one",
-                entry.name
-            )));
-        }
-        if !view.late_by.is_empty() {
-            return Err(Error::sql(format!(
-                "\"{}\" has LATENESS, which goes by its name: create another view and DROP this one",
-                entry.name
-            )));
-        }
+        check_only_text(entry, view)?;
         let definition = lateness::defined(view)?.renamed(to)?;
         let now = parts.writer.now()?;
         let record = self.altered(entry, to, alter, &definition.text, parts, now)?;
@@ -223,12 +212,7 @@ impl Definitions {
         if let Change::Rename { to, position } = change {
             self.taken(to, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(*position))?;
         }
-        entry.check_without_indexes("ALTER")?;
-        if let Some(users) = self.catalog.users(name) {
-            return Err(Error::sql(format!(
-                "\"{name}\" is used by {users}: DROP what uses it, ALTER, and create that again"
-            )));
-        }
+        check_unread(entry, &self.catalog.entries())?;
         match connectors.outputs.read(name) {
             true => Err(Error::sql(format!(
                 "\"{name}\" is written to a file, whose columns and name stay: create another relation and DROP this one"
@@ -253,6 +237,35 @@ impl Definitions {
         })?;
         let before = Some(entry.name.clone());
         Ok(recorded.map(|recorded| Recorded { before, ..recorded }))
+    }
+}
+
+/// Fails if something among relations reads one that is to change, and goes by its name or columns.
+pub(super) fn check_unread(entry: &Entry, entries: &Entries) -> Result<()> {
+    entry.check_without_indexes("ALTER")?;
+    match entries.users(&entry.name) {
+        None => Ok(()),
+        Some(users) => Err(Error::sql(format!(
+            "\"{}\" is used by {users}: DROP what uses it, ALTER, and create that again",
+            entry.name
+        ))),
+    }
+}
+
+/// Fails if a view is more than its text says, which goes by its name.
+pub(super) fn check_only_text(entry: &Entry, view: &View) -> Result<()> {
+    if view.recursion.is_some() {
+        return Err(Error::sql(format!(
+            "\"{}\" recurs, and goes by its name there: create another view and DROP this one",
+            entry.name
+        )));
+    }
+    match view.late_by.is_empty() {
+        true => Ok(()),
+        false => Err(Error::sql(format!(
+            "\"{}\" has LATENESS, which goes by its name: create another view and DROP this one",
+            entry.name
+        ))),
     }
 }
 
@@ -298,9 +311,10 @@ fn default<'a>(added: &'a Defaults<'_>, table: &str) -> Result<&'a ArrayRef> {
     Ok(value.column(0))
 }
 
-/// Fails if a relation is of another kind than a statement says.
-pub(super) fn check_kind(entry: &Entry, kind: AlteredKind) -> Result<()> {
-    let what = match (kind, entry.kind()) {
+/// Fails if a relation is of another kind than a statement says. As in Postgres, `ALTER TABLE` renames views as well.
+pub(super) fn check_kind(entry: &Entry, alter: &Alter) -> Result<()> {
+    let what = match (alter.kind, entry.kind()) {
+        (AlteredKind::Table, _) if matches!(alter.change, Change::Rename { .. }) => return Ok(()),
         (AlteredKind::Table, RelationKind::Table) => return Ok(()),
         (AlteredKind::View, view) if view != RelationKind::Table => return Ok(()),
         (AlteredKind::MaterializedView, RelationKind::MaterializedView) => return Ok(()),

@@ -12,9 +12,10 @@ use parking_lot::MutexGuard;
 
 use super::alter::Parts;
 use super::relations::{self, Start};
-use super::staged::{Created, StagedDefinitions};
+use super::staged::{Altered, Created, Moved, StagedDefinitions};
 use super::{Definitions, failed};
-use crate::catalog::{Entries, Entry, Scope};
+use crate::catalog::{Entries, Entry, NamedIndex, Scope, named_index};
+use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::error::Result;
@@ -29,6 +30,8 @@ pub(crate) struct Candidates<'a> {
     staged: StagedDefinitions,
     /// The relations, in the order in which they were built.
     built: Vec<Arc<Entry>>,
+    /// The relations that take the places of others, each with that one.
+    moved: Vec<(Arc<Entry>, Arc<Entry>)>,
     /// The names that nobody else may give to relations meanwhile.
     claimed: BTreeSet<String>,
 }
@@ -37,7 +40,7 @@ pub(crate) struct Candidates<'a> {
 pub(crate) struct Exchange<'a> {
     pub(crate) defined: Defined<'a>,
     /// The tables that take the places of others, by the dataflows of these.
-    moved: BTreeMap<DataflowId, Entry>,
+    moved: BTreeMap<DataflowId, Arc<Entry>>,
 }
 
 impl Exchange<'_> {
@@ -59,10 +62,11 @@ impl Definitions {
         staged: StagedDefinitions,
         writer: &Writer,
     ) -> Result<Candidates<'_>> {
-        let names: BTreeSet<String> =
-            staged.created.iter().map(|created| created.name().to_owned()).collect();
-        let mut candidates =
-            Candidates { definitions: self, staged, built: Vec::new(), claimed: BTreeSet::new() };
+        let moved = staged.moved.iter().map(|moved| moved.after.name());
+        let names = staged.created.iter().map(|created| created.name()).chain(moved);
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        let (built, moved, claimed) = Default::default();
+        let mut candidates = Candidates { definitions: self, staged, built, moved, claimed };
         {
             let lock = self.lock();
             self.failing.settle_locked(&lock);
@@ -79,6 +83,45 @@ impl Definitions {
             filled.map_err(|error| failed::unfilled(&entry.name, error))?;
         }
         Ok(candidates)
+    }
+}
+
+impl Definitions {
+    /// Removes relations whose places others have taken.
+    fn finish_moved(
+        &self,
+        moved: &[(Arc<Entry>, Arc<Entry>)],
+        connectors: &Connectors,
+    ) -> Result<()> {
+        for (before, _) in moved {
+            if let Some(id) = before.dataflow() {
+                self.sequencer.remove(id);
+            }
+            if let Ok(view) = before.as_view() {
+                self.release(&view.uses);
+            }
+        }
+        let renamed = moved.iter().filter(|(before, after)| before.name != after.name);
+        // Two may have each other's names.
+        let renamed: Vec<_> = renamed.enumerate().collect();
+        let between = |number: &usize| format!("{number} of those that are renamed");
+        for (number, (before, _)) in &renamed {
+            connectors.refusals.rename(&before.name, &between(number))?;
+        }
+        for (number, (_, after)) in &renamed {
+            connectors.refusals.rename(&between(number), &after.name)?;
+        }
+        Ok(())
+    }
+
+    /// Fills an index that is there by its name. Without it, whoever could use it finds the same rows in another order. The caller
+    /// holds the definitions' lock.
+    fn fill_index(&self, relation: &str, name: &str) {
+        let Ok(entry) = self.catalog.get(relation) else { return };
+        let Some(index) = entry.indexes.iter().find(|index| index.name == name) else { return };
+        if let Ok(index) = self.indexed_again(&entry, index) {
+            self.catalog.insert(entry.without_index(name).with_index(index));
+        }
     }
 }
 
@@ -101,6 +144,8 @@ impl Candidates<'_> {
 
     fn build(&mut self, created: &Created, writer: &Writer) -> Result<()> {
         let entry = match created {
+            // It has the rows of its relation in another order, and is filled behind that.
+            Created::Index { .. } => return Ok(()),
             Created::Table { definition, id, .. } => {
                 let (_lock, _) = self.over()?;
                 let table = Arc::new(relations::table_of(definition)?);
@@ -131,6 +176,46 @@ impl Candidates<'_> {
         Ok(())
     }
 
+    /// The name that a table of this dataflow has when the transaction is committed, if it gives it another one.
+    pub(crate) fn name_of(&self, table: DataflowId) -> Option<&str> {
+        let mut moved = self.staged.moved.iter();
+        let moved = moved.find(|moved| moved.before.dataflow() == Some(table))?;
+        Some(moved.after.name())
+    }
+
+    /// Has relations of other names begin with what those keep whose places they take. Nothing is committed meanwhile.
+    fn move_all(&mut self, parts: Parts<'_>) -> Result<()> {
+        let definitions = self.definitions;
+        let entries = self.staged.over(&definitions.catalog.entries())?;
+        for Moved { before, after, .. } in &self.staged.moved {
+            let kept = before.dataflow().map(|id| definitions.sequencer.kept(id)).transpose()?;
+            let moved = match (after, kept) {
+                (Altered::Table(definition), kept) => {
+                    let table = Arc::new(relations::table_of(definition)?);
+                    let fingerprint = table.fingerprint();
+                    let kept = kept.map(|kept| kept.of_plan(&fingerprint.to_string()));
+                    let role = Role::of(DataflowKey::relation(&definition.name, fingerprint), kept);
+                    let (name, is_kept) = (&definition.name, definition.is_kept());
+                    let id = definitions.install_table(name, &table, is_kept, None, role)?;
+                    Entry::of_table(definition, id)
+                }
+                (Altered::View(definition), kept) => {
+                    let planned = definitions.planner.view(definition, &Scope(&entries))?;
+                    let start = kept.map_or(Start::Empty(None), |kept| Start::With(kept, None));
+                    let writer = parts.writer;
+                    definitions.install_view(definition, planned, None, start, &entries, writer)?
+                }
+            };
+            let moved = Arc::new(moved);
+            self.moved.push((before.clone(), moved.clone()));
+            // It starts with what the other one keeps, and so is full.
+            if let Some(id) = moved.dataflow() {
+                definitions.progress.wait_filled(id)?;
+            }
+        }
+        Ok(())
+    }
+
     fn ids(&self) -> Vec<DataflowId> {
         self.built.iter().filter_map(|entry| entry.dataflow()).collect()
     }
@@ -149,19 +234,38 @@ impl Candidates<'_> {
             definitions.failing.settle_locked(&lock);
             self.staged.over(&definitions.catalog.entries())?;
             definitions.progress.failures().check(self.ids().iter())?;
+            self.move_all(parts)?;
             let committed = commit(self.exchange(parts)?)?;
             self.built.clear();
+            let moved = std::mem::take(&mut self.moved);
             drop(writing);
-            let dropped = std::mem::take(&mut self.staged.dropped);
-            let gone = dropped.iter().map(|entry| definitions.dismantle(entry, parts.connectors));
-            gone.fold(Ok(()), Result::and).map(|()| committed)
+            let dropped = self.staged.dropped.iter();
+            let gone = dropped.map(|entry| definitions.take_down(entry, parts.connectors));
+            let gone = gone.fold(Ok(()), Result::and);
+            let renamed = definitions.finish_moved(&moved, parts.connectors);
+            for (_, index) in &self.staged.dropped_indexes {
+                definitions.release(&index.uses);
+            }
+            for created in &self.staged.created {
+                if let Created::Index { definition, .. } = created {
+                    definitions.fill_index(&definition.relation, &definition.name);
+                }
+            }
+            gone.and(renamed).map(|()| committed)
         })
     }
 
     fn exchange(&self, parts: Parts<'_>) -> Result<Exchange<'_>> {
         let definitions = self.definitions;
-        for entry in &self.staged.dropped {
-            definitions.cut_all(&entry.name);
+        let moved = self.moved.iter().map(|(before, _)| before);
+        let before: Vec<&Arc<Entry>> = self.staged.dropped.iter().chain(moved).collect();
+        before.iter().for_each(|entry| definitions.cut_all(&entry.name));
+        for (before, after) in &self.moved {
+            if let (Ok(_), Some(from), Some(to)) =
+                (after.as_table(), before.dataflow(), after.dataflow())
+            {
+                definitions.sequencer.hand_on(from, to, &after.name);
+            }
         }
         for entry in &self.built {
             definitions.sequencer.declare(entry);
@@ -170,10 +274,26 @@ impl Candidates<'_> {
             true => self.recorded(parts.writer)?,
             false => (Vec::new(), Vec::new()),
         };
-        let dropped: Vec<String> =
-            self.staged.dropped.iter().map(|entry| entry.name.clone()).collect();
-        let (forgotten, built) = (dropped.clone(), self.built.clone());
-        built.iter().for_each(|entry| definitions.catalog.note_depth(entry));
+        let gone: Vec<String> = before.iter().map(|entry| entry.name.clone()).collect();
+        let mut forgotten = gone.clone();
+        let indexes = before.iter().flat_map(|entry| &entry.indexes);
+        let dropped_indexes = self.staged.dropped_indexes.clone();
+        let indexes = indexes.chain(dropped_indexes.iter().map(|(_, index)| index));
+        forgotten.extend(indexes.map(|index| index.name.clone()));
+        let moved = self.moved.iter().map(|(_, after)| after);
+        let made: Vec<Arc<Entry>> = self.built.iter().chain(moved).cloned().collect();
+        made.iter().for_each(|entry| definitions.catalog.note_depth(entry));
+        let schemas = self.staged.schemas.clone();
+        let staged = self.staged.entries().clone();
+        let created = self.staged.created.iter();
+        let created_indexes = created.filter_map(|created| match created {
+            Created::Index { definition, .. } => {
+                let (entry, index) = named_index::find(&staged, &definition.name)?;
+                Some((entry.name.clone(), NamedIndex::clone(index)))
+            }
+            _ => None,
+        });
+        let created_indexes: Vec<(String, NamedIndex)> = created_indexes.collect();
         let defined = Defined {
             statements,
             forgotten,
@@ -181,15 +301,30 @@ impl Candidates<'_> {
             candidates: self.ids(),
             catalog: &definitions.catalog,
             change: Box::new(move |entries, epoch| {
-                for name in &dropped {
+                for name in &gone {
                     entries.remove(name);
                 }
-                for entry in built {
+                for entry in made {
                     entries.insert(entry.name.clone(), Arc::new(Entry::clone(&entry).since(epoch)));
+                }
+                entries.schemas.extend(schemas);
+                for (relation, index) in dropped_indexes {
+                    if let Some(entry) = entries.get_mut(&relation) {
+                        *entry = Arc::new(entry.without_index(&index.name));
+                    }
+                }
+                for (relation, index) in created_indexes {
+                    if let Some(entry) = entries.get_mut(&relation) {
+                        *entry = Arc::new(entry.with_index(index));
+                    }
                 }
             }),
         };
-        Ok(Exchange { defined, moved: BTreeMap::new() })
+        let moved = self.moved.iter().filter_map(|(before, after)| {
+            after.as_table().ok()?;
+            Some((before.dataflow()?, after.clone()))
+        });
+        Ok(Exchange { defined, moved: moved.collect() })
     }
 
     /// The statements of the record, and what they leave to be said of relations.
@@ -197,6 +332,15 @@ impl Candidates<'_> {
         let now = writer.now()?;
         let mut statements = self.staged.statements.clone();
         let mut recorded = Vec::with_capacity(self.staged.created.len());
+        for schema in &self.staged.schemas {
+            let name = Record::name_of_schema(schema);
+            recorded.push(Recorded::new(name, Record::schema(schema)));
+        }
+        // The statements that have altered them are recorded; this is what they leave.
+        for Moved { after, base, .. } in &self.staged.moved {
+            let whole = Record::definition(after.text(), base, now)?;
+            recorded.push(Recorded::new(after.name().to_owned(), whole));
+        }
         for created in &self.staged.created {
             let record = match created {
                 Created::Table { definition, base, .. } => match &*definition.text {
@@ -204,6 +348,9 @@ impl Candidates<'_> {
                     sql => Record::definition(sql, base, now)?,
                 },
                 Created::View { definition, base } => {
+                    Record::definition(&definition.text, base, now)?
+                }
+                Created::Index { definition, base } => {
                     Record::definition(&definition.text, base, now)?
                 }
             };
@@ -225,7 +372,8 @@ impl Candidates<'_> {
 impl Drop for Candidates<'_> {
     fn drop(&mut self) {
         let lock = self.definitions.lock();
-        for entry in self.built.iter().rev() {
+        let moved = self.moved.iter().map(|(_, after)| after);
+        for entry in self.built.iter().chain(moved).rev() {
             if let Some(id) = entry.dataflow() {
                 self.definitions.sequencer.remove(id);
             }

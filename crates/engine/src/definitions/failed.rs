@@ -138,7 +138,7 @@ impl Definitions {
                 return Ok(None);
             }
             let entry = self.catalog.get(&alter.name)?;
-            alter::check_kind(&entry, alter.kind)?;
+            alter::check_kind(&entry, alter)?;
             Ok(Some(entry))
         };
         if let Some(id) = self.begin_again(find, connectors)? {

@@ -144,16 +144,10 @@ impl Definitions {
         self.release(&index.uses);
         Ok(())
     }
-
-    /// Removes the indexes of a relation that goes.
-    pub(super) fn remove_indexes(&self, entry: &Entry) {
-        self.sequencer.forget(entry.indexes.iter().map(|index| &*index.name));
-        entry.indexes.iter().for_each(|index| self.release(&index.uses));
-    }
 }
 
 /// Refuses an index of rows that are not kept.
-fn check_kept(entry: &Entry) -> Result<()> {
+pub(super) fn check_kept(entry: &Entry) -> Result<()> {
     if entry.keeps_rows() {
         return Ok(());
     }

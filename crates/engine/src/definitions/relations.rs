@@ -551,6 +551,12 @@ impl Definitions {
 
     /// As [`Definitions::remove`], of a relation that is no longer in the catalog.
     pub(super) fn dismantle(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
+        self.sequencer.forget(entry.indexes.iter().map(|index| &*index.name));
+        self.take_down(entry, connectors)
+    }
+
+    /// As [`Definitions::dismantle`], of a relation of which nothing is said any more.
+    pub(super) fn take_down(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.cut_all(&entry.name);
         // Outputs write what is complete, which waits for the disk.
         let durable = self.sequencer.sync(self.sequencer.last());
@@ -569,7 +575,7 @@ impl Definitions {
                 self.sequencer.hold_sequences().forget(&sequence);
             }
         }
-        self.remove_indexes(entry);
+        entry.indexes.iter().for_each(|index| self.release(&index.uses));
         durable.and(written)
     }
 

@@ -22,8 +22,7 @@ impl Definitions {
         if self.catalog.entries().has_schema(name) {
             return match schema.if_not_exists {
                 true => Ok(()),
-                false => Err(Error::sql(format!("there is already a schema \"{name}\""))
-                    .with_sqlstate(SqlState::DUPLICATE_SCHEMA)),
+                false => Err(there_is(name)),
             };
         }
         let known = Record::name_of_schema(name);
@@ -101,13 +100,18 @@ pub(super) fn check_schema(entries: &Entries, relation: &str) -> Result<()> {
 }
 
 /// Fails if a schema is one of the engine's own.
-fn check_free(schema: &str) -> Result<()> {
+pub(super) fn check_free(schema: &str) -> Result<()> {
     match OWN_SCHEMAS.contains(&schema) {
         false => Ok(()),
         true => Err(Error::sql(format!(
             "the schema \"{schema}\" is the engine's own: create what is yours in another one"
         ))),
     }
+}
+
+pub(super) fn there_is(name: &str) -> Error {
+    Error::sql(format!("there is already a schema \"{name}\""))
+        .with_sqlstate(SqlState::DUPLICATE_SCHEMA)
 }
 
 fn no_schema(name: &str) -> Error {

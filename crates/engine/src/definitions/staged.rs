@@ -9,16 +9,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_sql::name;
-use alluvium_sql::physical::compile;
+use alluvium_sql::physical::{compile, compile_index};
+use alluvium_sql::plan::Index;
 use alluvium_sql::planner::named_sequences;
-use alluvium_sql::statement::{Drop, TableDefinition, ViewDefinition, ViewKind};
+use alluvium_sql::statement::{
+    Alter, Change, Drop, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition,
+    ViewDefinition, ViewKind,
+};
 
+use super::alter::{Parts, check_kind, check_only_text, check_unread};
 use super::relations::{self, Taken, output_of};
-use super::{Definitions, failed};
-use crate::catalog::{Entries, Entry, Scope, Uses};
+use super::{Definitions, failed, indexes, lateness, schemas};
+use crate::catalog::{Definition, Entries, Entry, NamedIndex, Scope, Uses, View, named_index};
 use crate::durable::record::Record;
 use crate::error::{Conflict, Error, Result, SqlState};
 use crate::worker::DataflowId;
+
+/// Why a transaction cannot alter a relation in some way.
+const ALTER_OUTSIDE: &str = "inside a transaction ALTER only renames a relation that was there before, or a column of a table; COMMIT first";
 
 /// What a transaction has defined so far.
 #[derive(Clone)]
@@ -31,6 +39,12 @@ pub(crate) struct StagedDefinitions {
     named: BTreeSet<String>,
     /// The relations of `base` that it drops.
     pub(super) dropped: Vec<Arc<Entry>>,
+    /// The relations of `base` whose places others take.
+    pub(super) moved: Vec<Moved>,
+    /// The indexes that it drops, with the names of their relations, which stay.
+    pub(super) dropped_indexes: Vec<(String, Arc<NamedIndex>)>,
+    /// The schemas that it creates.
+    pub(super) schemas: Vec<String>,
     /// The tables that it has created, and that are no more.
     forgotten: BTreeSet<DataflowId>,
     /// The statements about relations of `base`, in their order.
@@ -44,6 +58,40 @@ pub(crate) struct StagedDefinitions {
 pub(super) enum Created {
     Table { definition: Arc<TableDefinition>, base: PathBuf, id: DataflowId },
     View { definition: Arc<ViewDefinition>, base: PathBuf },
+    Index { definition: Arc<IndexDefinition>, base: PathBuf },
+}
+
+/// A relation that has another name, or columns of other names.
+#[derive(Clone)]
+pub(super) struct Moved {
+    /// As it was.
+    pub(super) before: Arc<Entry>,
+    /// As it is then.
+    pub(super) after: Altered,
+    pub(super) base: PathBuf,
+}
+
+#[derive(Clone)]
+pub(super) enum Altered {
+    Table(Arc<TableDefinition>),
+    View(Arc<ViewDefinition>),
+}
+
+impl Altered {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Table(table) => &table.name,
+            Self::View(view) => &view.name,
+        }
+    }
+
+    /// The statement that creates it.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Table(table) => &table.text,
+            Self::View(view) => &view.text,
+        }
+    }
 }
 
 impl Created {
@@ -51,6 +99,15 @@ impl Created {
         match self {
             Self::Table { definition, .. } => &definition.name,
             Self::View { definition, .. } => &definition.name,
+            Self::Index { definition, .. } => &definition.name,
+        }
+    }
+
+    /// The relation that it is, or is an index of.
+    fn relation(&self) -> &str {
+        match self {
+            Self::Index { definition, .. } => &definition.relation,
+            _ => self.name(),
         }
     }
 }
@@ -63,6 +120,9 @@ impl StagedDefinitions {
             base,
             named: BTreeSet::new(),
             dropped: Vec::new(),
+            moved: Vec::new(),
+            dropped_indexes: Vec::new(),
+            schemas: Vec::new(),
             forgotten: BTreeSet::new(),
             statements: Vec::new(),
             created: Vec::new(),
@@ -100,11 +160,17 @@ impl StagedDefinitions {
         for gone in gone {
             self.named.insert(gone.name.clone());
             Arc::make_mut(&mut self.entries).remove(&gone.name);
+            self.created.retain(|created| created.relation() != gone.name);
+            self.dropped_indexes.retain(|(relation, _)| *relation != gone.name);
             if !gone.is_staged {
-                self.dropped.push(gone);
+                let moved = self.moved.iter().position(|moved| moved.after.name() == gone.name);
+                let before = match moved {
+                    Some(moved) => self.moved.remove(moved).before,
+                    None => self.base.get(&gone.name).cloned().unwrap_or(gone),
+                };
+                self.dropped.push(before);
                 continue;
             }
-            self.created.retain(|created| created.name() != gone.name);
             self.forgotten.extend(gone.as_table().map(|table| table.id));
         }
         Ok(())
@@ -116,9 +182,12 @@ impl StagedDefinitions {
         reader: &str,
         reads: impl IntoIterator<Item = &'a String>,
     ) -> Result<()> {
-        let is_staged = |read: &&String| self.entries.get(*read).is_some_and(|read| read.is_staged);
-        let mut replaced = reads.into_iter().filter(is_staged);
-        match replaced.find(|read| self.base.contains_key(*read)) {
+        let is_replaced = |read: &&String| {
+            let is_moved = self.moved.iter().any(|moved| moved.after.name() == **read);
+            let is_staged = self.entries.get(*read).is_some_and(|read| read.is_staged);
+            is_moved || (is_staged && self.base.contains_key(*read))
+        };
+        match reads.into_iter().find(is_replaced) {
             None => Ok(()),
             Some(read) => Err(outside(format!(
                 "\"{reader}\" reads \"{read}\", which this transaction puts into the place of another one: COMMIT first"
@@ -135,25 +204,40 @@ impl StagedDefinitions {
             }
         }
         let mut entries = current.clone();
-        for entry in &self.dropped {
+        let before = || self.dropped.iter().chain(self.moved.iter().map(|moved| &moved.before));
+        for entry in before() {
             entries.remove(&entry.name);
         }
-        for entry in &self.dropped {
+        for entry in before() {
             if let Some(users) = entries.users(&entry.name) {
                 return Err(Error::conflict(
                     Conflict::Serialization,
                     format!(
-                        "\"{}\", which the transaction drops, is used by {users} since then; run the transaction again",
+                        "\"{}\", which the transaction drops or alters, is used by {users} since then; run the transaction again",
                         entry.name
                     ),
                 ));
             }
         }
-        for created in &self.created {
-            let name = created.name();
-            super::schemas::check_schema(&entries, name)?;
-            entries.check_no_index(name)?;
+        for schema in &self.schemas {
+            if !entries.schemas.insert(schema.clone()) {
+                return Err(changed(schema));
+            }
+        }
+        for moved in &self.moved {
+            let name = moved.after.name();
+            entries.extend(self.entries.get(name).map(|entry| (name.to_owned(), entry.clone())));
+        }
+        let moved = self.moved.iter().map(|moved| moved.after.name());
+        for name in moved.chain(self.created.iter().map(Created::name)) {
+            schemas::check_schema(&entries, name)?;
+            let is_dropped = |(_, index): &(_, Arc<NamedIndex>)| index.name == name;
+            if !self.dropped_indexes.iter().any(is_dropped) {
+                entries.check_no_index(name)?;
+            }
             entries.check_no_sequence(name)?;
+        }
+        for created in &self.created {
             if let Created::Table { definition, .. } = created {
                 let mut sequences = definition.sequences().map(|(_, sequence, _)| sequence);
                 if let Some(taken) = sequences.find(|name| entries.sequence(name).is_some()) {
@@ -297,6 +381,197 @@ impl Definitions {
             false => entry.check_view()?,
         }
         staged.drop(&entry, dropped.cascade)
+    }
+
+    /// Has a transaction alter a relation, of which it may have `written` rows.
+    pub(crate) fn stage_alter(
+        &self,
+        staged: &mut StagedDefinitions,
+        alter: &Alter,
+        base: &Path,
+        has_written: impl Fn(&Entry) -> bool,
+        Parts { writer, connectors, .. }: Parts<'_>,
+    ) -> Result<()> {
+        if alter.if_exists && !staged.entries.contains_key(name::short(&alter.name)) {
+            staged.named.insert(alter.name.clone());
+            return Ok(());
+        }
+        let entry = staged.entries.relation(&alter.name)?;
+        check_kind(&entry, alter)?;
+        entry.check_runs()?;
+        let after = match (&alter.change, entry.as_view()) {
+            (Change::Rename { to, .. }, Ok(view)) => {
+                check_only_text(&entry, view)?;
+                Altered::View(Arc::new(lateness::defined(view)?.renamed(to)?))
+            }
+            (_, Ok(_)) => return Err(outside(ALTER_OUTSIDE.to_owned())),
+            (change, Err(_)) => {
+                let is_name = matches!(change, Change::Rename { .. });
+                if !is_name && has_written(&entry) {
+                    return Err(outside(format!(
+                        "the transaction has written rows of \"{}\", whose columns stay until it is committed: COMMIT first",
+                        entry.name
+                    )));
+                }
+                if !entry.is_staged && !is_name && !matches!(change, Change::RenameColumn { .. }) {
+                    return Err(outside(ALTER_OUTSIDE.to_owned()));
+                }
+                let table = entry.as_table()?;
+                let has_sequences = table.defined.sequences().next().is_some();
+                if !table.defined.connectors.is_empty()
+                    || !table.lateness.is_empty()
+                    || has_sequences
+                {
+                    return Err(outside(format!(
+                        "\"{}\" has connectors, LATENESS or generated columns: ALTER it outside of BEGIN and COMMIT",
+                        entry.name
+                    )));
+                }
+                match table.defined.altered(change)? {
+                    Some(definition) => Altered::Table(Arc::new(definition)),
+                    None => return Ok(()),
+                }
+            }
+        };
+        if let Change::Rename { to, position } = &alter.change {
+            let taken = relations::taken(&staged.entries, to, IfTaken::Fail, Entry::is_table);
+            taken.map_err(|error| error.at(*position))?;
+            self.check_nothing_said(to)?;
+        }
+        check_unread(&entry, &staged.entries)?;
+        if connectors.outputs.read(&entry.name) && !entry.is_staged {
+            return Err(outside(format!(
+                "\"{}\" is written to a file, whose columns and name stay: create another relation and DROP this one",
+                entry.name
+            )));
+        }
+        let name = after.name().to_owned();
+        let altered = match (&after, &entry.definition) {
+            (Altered::Table(definition), Definition::Table(table)) => {
+                Entry::of_table(definition, table.id)
+            }
+            (Altered::View(definition), Definition::View(view)) => {
+                let text = definition.text.clone();
+                let definition = Definition::View(View { text, ..view.clone() });
+                Entry { name: name.clone(), definition, ..Entry::clone(&entry) }
+            }
+            _ => return Err(outside(ALTER_OUTSIDE.to_owned())),
+        };
+        let (since, is_staged) = (entry.since, entry.is_staged);
+        let altered = Entry { since, is_staged, ..altered };
+        if is_staged {
+            let created = staged.created.iter_mut().find(|created| created.name() == entry.name);
+            match (created, after) {
+                (Some(Created::Table { definition, .. }), Altered::Table(after)) => {
+                    *definition = after;
+                }
+                (Some(Created::View { definition, .. }), Altered::View(after)) => {
+                    *definition = after;
+                }
+                _ => {}
+            }
+        } else {
+            let statement = Record::definition(&alter.text, base, writer.now()?)?;
+            staged.statements.push(statement);
+            let is_it = |moved: &&mut Moved| moved.after.name() == entry.name;
+            match staged.moved.iter_mut().find(is_it) {
+                Some(moved) => moved.after = after,
+                None => {
+                    let (before, base) = (entry.clone(), base.to_owned());
+                    staged.moved.push(Moved { before, after, base });
+                }
+            }
+        }
+        staged.named.extend([entry.name.clone(), name.clone()]);
+        let entries = Arc::make_mut(&mut staged.entries);
+        entries.remove(&entry.name);
+        entries.insert(name, Arc::new(altered));
+        Ok(())
+    }
+
+    /// Has a transaction create an index.
+    pub(crate) fn stage_index(
+        &self,
+        staged: &mut StagedDefinitions,
+        definition: &IndexDefinition,
+        base: &Path,
+    ) -> Result<()> {
+        let name = &definition.name;
+        let of_relation = |error: Error| error.at(definition.relation_position);
+        schemas::check_schema(&staged.entries, name).map_err(of_relation)?;
+        if definition.if_not_exists && named_index::find(&staged.entries, name).is_some() {
+            return Ok(());
+        }
+        let taken = relations::taken(&staged.entries, name, IfTaken::Fail, Entry::is_table);
+        taken.map_err(|error| error.at(definition.position))?;
+        let entry = staged.entries.relation(&definition.relation).map_err(of_relation)?;
+        indexes::check_kept(&entry).map_err(of_relation)?;
+        entry.check_runs().map_err(of_relation)?;
+        let columns = definition.places(&entry.schema)?;
+        // It is one of the rows that are kept later.
+        let relation = Entry { is_staged: false, ..Entry::clone(&entry) }.relation();
+        let index = Index::of_relation(&entry.name, &relation, columns.clone())?;
+        let index = index.ok_or_else(|| Error::sql(format!("\"{}\" keeps no rows", entry.name)))?;
+        compile_index(&index)?;
+        let text = definition.text.clone();
+        let (id, uses) = (None, Uses::default());
+        let index = NamedIndex { name: name.clone(), columns, id, uses, text };
+        staged.named.extend([name.clone(), entry.name.clone()]);
+        let indexed = Arc::new(entry.with_index(index));
+        Arc::make_mut(&mut staged.entries).insert(entry.name.clone(), indexed);
+        let (definition, base) = (Arc::new(definition.clone()), base.to_owned());
+        staged.created.push(Created::Index { definition, base });
+        Ok(())
+    }
+
+    /// Has a transaction drop an index.
+    pub(crate) fn stage_drop_index(
+        &self,
+        staged: &mut StagedDefinitions,
+        dropped: &Drop,
+    ) -> Result<()> {
+        let name = &dropped.name;
+        let Some((entry, index)) = named_index::find(&staged.entries, name) else {
+            return match staged.entries.get(name) {
+                Some(entry) => {
+                    let kind = entry.kind().noun();
+                    Err(Error::sql(format!("\"{name}\" is a {kind}, not an index")))
+                }
+                None if dropped.if_exists => Ok(()),
+                None => Err(Error::sql(format!("there is no index \"{name}\""))),
+            };
+        };
+        let (relation, index) = (entry.name.clone(), index.clone());
+        let without = Arc::new(entry.without_index(name));
+        let created = staged.created.len();
+        staged.created.retain(|created| created.name() != name);
+        if staged.created.len() == created {
+            staged.statements.push(Record::dropped_index(name));
+            staged.dropped_indexes.push((relation.clone(), index));
+        }
+        staged.named.insert(relation.clone());
+        Arc::make_mut(&mut staged.entries).insert(relation, without);
+        Ok(())
+    }
+
+    /// Has a transaction create a schema. Does nothing if it may be there and is.
+    pub(crate) fn stage_schema(
+        &self,
+        staged: &mut StagedDefinitions,
+        schema: &SchemaDefinition,
+    ) -> Result<()> {
+        let name = &schema.name;
+        schemas::check_free(name)?;
+        if staged.entries.has_schema(name) {
+            return match schema.if_not_exists {
+                true => Ok(()),
+                false => Err(schemas::there_is(name)),
+            };
+        }
+        staged.statements.push(Record::schema(name));
+        staged.schemas.push(name.clone());
+        Arc::make_mut(&mut staged.entries).schemas.insert(name.clone());
+        Ok(())
     }
 
     /// Refuses to create in a transaction what something has been said of, which goes with its name.

@@ -5,7 +5,7 @@
 //! and INSERT, UPDATE and DELETE are in
 //! [`write`](mod@write), with [`conflicts`]. [`locking`] is SELECT … FOR UPDATE. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
 //! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
-//! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations. [`cursor`] fetches the rows of a query one after the other.
+//! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations, and [`staged`] definitions within transactions. [`cursor`] fetches the rows of a query one after the other.
 
 mod block;
 mod conflicts;
@@ -455,8 +455,8 @@ impl Session {
                 dropped.map(|()| Outcome::Done).map_err(|error| error.at(view.position))
             }
             StatementKind::DropSeveral(drops) => {
-                self.outside("DROP")?;
-                self.drop_several(drops)
+                self.in_one_transaction(|session| session.drop_several(drops))?;
+                Ok(Outcome::Done)
             }
             StatementKind::Truncate(deletes) => {
                 self.before_reading(true)?;

@@ -30,8 +30,8 @@ impl Session {
         Ok(Outcome::Changed { rows, epoch })
     }
 
-    /// Drops several tables or views, those first that others of them are read by.
-    pub(super) fn drop_several(&mut self, drops: &[Statement]) -> Result<Outcome> {
+    /// Drops several tables or views within the open transaction, those first that others of them are read by.
+    pub(super) fn drop_several(&mut self, drops: &[Statement]) -> Result<()> {
         let mut left: Vec<(&Statement, &Drop)> = Vec::new();
         for statement in drops {
             if let Some(drop) = self.checked_drop(statement)?
@@ -40,9 +40,9 @@ impl Session {
                 left.push((statement, drop));
             }
         }
-        let catalog = self.instance().definitions.catalog.clone();
+        let entries = self.catalog_entries();
         let dependents = |name: &str| -> BTreeSet<String> {
-            catalog.dependents(name).iter().map(|entry| entry.name.clone()).collect()
+            entries.dependents(name).iter().map(|entry| entry.name.clone()).collect()
         };
         let names: BTreeSet<&str> = left.iter().map(|(_, drop)| &*drop.name).collect();
         for (_, drop) in left.iter().filter(|(_, drop)| !drop.cascade) {
@@ -60,22 +60,22 @@ impl Session {
         for (statement, _) in left {
             self.perform(Execution { statement, values: &[], own: None }, false)?;
         }
-        Ok(Outcome::Done)
+        Ok(())
     }
 
     /// What a statement drops; `None` if it is not there and may be missing. Fails if it is of another kind.
     fn checked_drop<'a>(&self, statement: &'a Statement) -> Result<Option<&'a Drop>> {
-        let catalog = &self.instance().definitions.catalog;
+        let entries = self.catalog_entries();
         let (drop, is_table) = match &statement.kind {
             StatementKind::DropTable(drop) => (drop, true),
             StatementKind::DropView(drop) => (drop, false),
             _ => return Ok(None),
         };
-        if drop.if_exists && !catalog.contains(&drop.name) {
+        if drop.if_exists && !entries.contains_key(&drop.name) {
             return Ok(None);
         }
         let check = || {
-            let entry = catalog.get(&drop.name)?;
+            let entry = entries.relation(&drop.name)?;
             match is_table {
                 true => entry.as_table().map(|_| ()),
                 false => entry.check_view(),

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use alluvium_sql::statement::{StatementKind, TableDefinition};
+use alluvium_sql::statement::{Change, StatementKind, TableDefinition};
 
 use super::{Outcome, Session};
 use crate::catalog::Entry;
+use crate::definitions::alter::Parts;
 use crate::definitions::{Definitions, StagedDefinitions};
 use crate::error::{Error, Result};
 use crate::file_access::Purpose;
+use crate::instance::Instance;
 
 impl Session {
     /// Makes a definition part of the open transaction; `None` if the statement is none that can be.
@@ -35,6 +37,41 @@ impl Session {
                     definitions.stage_drop(staged, drop, is_table)
                 });
                 dropped.map_err(|error| error.at(drop.position))?;
+            }
+            StatementKind::Alter(alter) if !matches!(alter.change, Change::Resume) => {
+                let instance = self.engine.instance.clone();
+                let Instance { writer, reader, connectors, .. } = &*instance;
+                let transaction = self.transaction.as_ref();
+                let written: Vec<String> = match transaction {
+                    Some(open) => {
+                        let entries = open.entries();
+                        let written = entries.values().filter(|entry| open.has_written(entry));
+                        written.map(|entry| entry.name.clone()).collect()
+                    }
+                    None => Vec::new(),
+                };
+                let altered = self.stage_in(|definitions, staged, base| {
+                    let has_written = |entry: &Entry| written.contains(&entry.name);
+                    let parts = Parts { writer, reader, connectors, base };
+                    definitions.stage_alter(staged, alter, base, has_written, parts)
+                });
+                altered.map_err(|error| error.at(alter.position))?;
+            }
+            StatementKind::CreateIndex(index) => {
+                let created = self.stage_in(|definitions, staged, base| {
+                    definitions.stage_index(staged, index, base)
+                });
+                created.map_err(|error| error.at(index.position))?;
+            }
+            StatementKind::DropIndex(index) => {
+                let dropped = self
+                    .stage_in(|definitions, staged, _| definitions.stage_drop_index(staged, index));
+                dropped.map_err(|error| error.at(index.position))?;
+            }
+            StatementKind::CreateSchema(schema) => {
+                let created = self
+                    .stage_in(|definitions, staged, _| definitions.stage_schema(staged, schema));
+                created.map_err(|error| error.at(schema.position))?;
             }
             _ => return Ok(None),
         }

@@ -274,7 +274,9 @@ impl Transaction {
                 Some(created) => created.clone(),
                 None => validation::check_there(&instance.reader, table, &name)?,
             };
-            let (name, has_key) = (entry.name.clone(), entry.key_columns()?.is_some());
+            let renamed = candidates.as_ref().and_then(|candidates| candidates.name_of(table));
+            let name = renamed.unwrap_or(&entry.name).to_owned();
+            let has_key = entry.key_columns()?.is_some();
             Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
         });
         let changes: Vec<Changed> = changes.collect::<Result<_>>()?;
@@ -503,6 +505,12 @@ impl Transaction {
     /// From now on it defines this.
     pub(crate) fn set_definitions(&mut self, definitions: StagedDefinitions) {
         self.definitions = Some(Box::new(definitions));
+    }
+
+    /// Whether it has changed rows of a table.
+    pub(crate) fn has_written(&self, table: &Entry) -> bool {
+        let Ok(table) = table.as_table() else { return false };
+        self.changes.get(&table.id).is_some_and(|(_, staged)| !staged.changes().is_empty())
     }
 
     /// What its rows are counted in.

@@ -346,6 +346,113 @@ fn generated_keys_go_on_after_a_restart() {
 }
 
 #[test]
+fn relations_change_names_together() {
+    let disk = SimulatedDisk::new(7);
+    let engine = on_with(&disk, 2).unwrap();
+    let (mut one, mut other) = (engine.session(), engine.session());
+    run(&mut one, "CREATE TABLE a (n BIGINT PRIMARY KEY); INSERT INTO a VALUES (1)");
+    run(&mut one, "CREATE TABLE b (n BIGINT, m BIGINT); INSERT INTO b VALUES (2, 3)");
+    run(&mut one, "CREATE MATERIALIZED VIEW counted AS SELECT 7 AS c");
+    run(&mut one, "BEGIN; INSERT INTO a VALUES (4); ALTER TABLE a RENAME TO c");
+    run(
+        &mut one,
+        "ALTER TABLE b RENAME TO a; ALTER TABLE c RENAME TO b; DELETE FROM b WHERE n = 1",
+    );
+    run(&mut one, "ALTER TABLE a RENAME COLUMN m TO x; ALTER VIEW counted RENAME TO counts");
+    fails(&mut one, "SELECT * FROM c", SqlState::NO_RELATION);
+    fails(&mut one, "SELECT m FROM a", SqlState::NO_COLUMN);
+    assert_eq!(rows(&mut one, "SELECT a.n, a.x, b.n, c FROM a, b, counts"), ["2 3 4 7"]);
+    assert_eq!(rows(&mut other, "SELECT a.n, b.m, c FROM a, b, counted"), ["1 3 7"]);
+    fails(&mut one, "ALTER TABLE a ADD COLUMN y BIGINT", SqlState::ACTIVE_TRANSACTION);
+    run(&mut one, "COMMIT");
+    let all = "SELECT a.n, a.x, b.n, c FROM a, b, counts";
+    assert_eq!(rows(&mut other, all), ["2 3 4 7"]);
+    run(
+        &mut other,
+        "INSERT INTO b VALUES (5); CREATE MATERIALIZED VIEW over AS SELECT SUM(n) AS s FROM b",
+    );
+    fails(&mut other, "INSERT INTO b VALUES (4)", SqlState::UNIQUE);
+    drop((one, other, engine));
+    for restart in 0..2 {
+        let engine = on_with(&disk, 2).unwrap();
+        assert_eq!(query(&engine, "SELECT a.n, a.x, s, c FROM a, over, counts"), ["2 3 9 7"]);
+        assert_eq!(query(&engine, "SELECT * FROM b"), ["4", "5"]);
+        if restart == 0 {
+            engine.execute("CHECKPOINT").unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_created_can_be_altered_inside() {
+    let (engine, mut one, _) = two();
+    run(
+        &mut one,
+        "BEGIN; CREATE TABLE made (n BIGINT); ALTER TABLE made ADD COLUMN v VARCHAR DEFAULT 'x'",
+    );
+    run(&mut one, "INSERT INTO made (n) VALUES (1); ALTER TABLE made RENAME TO renamed");
+    fails(&mut one, "ALTER TABLE renamed DROP COLUMN v", SqlState::ACTIVE_TRANSACTION);
+    run(
+        &mut one,
+        "CREATE MATERIALIZED VIEW tmp AS SELECT * FROM renamed; ALTER VIEW tmp RENAME TO v",
+    );
+    fails(&mut one, "ALTER TABLE renamed RENAME TO again", SqlState::WRONG);
+    run(&mut one, "COMMIT");
+    assert_eq!(query(&engine, "SELECT * FROM v, renamed"), ["1 x 1 x"]);
+    assert_eq!(names(&engine), ["counted", "renamed", "t", "v"]);
+}
+
+#[test]
+fn schemas_and_indexes_are_part_of_a_transaction() {
+    let disk = SimulatedDisk::new(8);
+    let engine = on_with(&disk, 2).unwrap();
+    let (mut one, mut other) = (engine.session(), engine.session());
+    run(
+        &mut one,
+        "CREATE TABLE t (n BIGINT, m BIGINT); CREATE INDEX by_m ON t (m); INSERT INTO t VALUES (1, 2)",
+    );
+    run(&mut one, "BEGIN; CREATE SCHEMA s; CREATE TABLE s.made (n BIGINT, m BIGINT)");
+    run(&mut one, "CREATE INDEX i ON s.made (m); INSERT INTO s.made VALUES (1, 5), (2, 6)");
+    run(&mut one, "DROP INDEX by_m; CREATE INDEX by_m ON t (n); CREATE SCHEMA IF NOT EXISTS s");
+    assert_eq!(rows(&mut one, "SELECT n FROM s.made WHERE m = 6"), ["2"]);
+    fails(&mut one, "CREATE INDEX i ON s.made (n)", SqlState::WRONG);
+    fails(&mut other, "CREATE TABLE s.x (n BIGINT)", SqlState::NO_SCHEMA);
+    run(&mut one, "COMMIT");
+    let indexes = "SELECT name, state FROM alluvium.relations WHERE kind = 'index'";
+    assert_eq!(rows(&mut other, indexes).len(), 2);
+    assert_eq!(rows(&mut other, "SELECT n FROM s.made WHERE m = 6"), ["2"]);
+    run(&mut one, "BEGIN; DROP TABLE t; CREATE TABLE t (m BIGINT); CREATE INDEX by_m ON t (m)");
+    run(&mut one, "INSERT INTO t VALUES (9); COMMIT");
+    drop((one, other, engine));
+    for restart in 0..2 {
+        let engine = on_with(&disk, 2).unwrap();
+        assert_eq!(
+            query(&engine, "SELECT name FROM alluvium.relations WHERE kind = 'index'").len(),
+            2
+        );
+        assert_eq!(
+            query(&engine, "SELECT t.m, n FROM t, s.made x WHERE x.m = 5 AND t.m = 9"),
+            ["9 1"]
+        );
+        if restart == 0 {
+            engine.execute("CHECKPOINT").unwrap();
+        }
+    }
+}
+
+#[test]
+fn several_are_dropped_together() {
+    let (engine, mut one, _) = two();
+    run(&mut one, "CREATE TABLE a (n BIGINT); CREATE TABLE b (n BIGINT)");
+    run(&mut one, "CREATE MATERIALIZED VIEW v AS SELECT a.n FROM a, b");
+    fails(&mut one, "DROP TABLE a, b", SqlState::WRONG);
+    run(&mut one, "BEGIN; DROP TABLE a, b CASCADE; DROP TABLE IF EXISTS a, b; ROLLBACK");
+    assert_eq!(names(&engine).len(), 5);
+    run(&mut one, "DROP TABLE a, t, b CASCADE");
+    assert!(names(&engine).is_empty());
+}
+
+#[test]
 fn what_cannot_be_in_a_transaction_is_refused() {
     let (_engine, mut one, _) = two();
     run(&mut one, "BEGIN");
