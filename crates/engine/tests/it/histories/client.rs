@@ -171,6 +171,12 @@ impl Client {
     /// What a statement of a plan says.
     fn say(&mut self, plan: &Plan, step: usize, said: &[Said]) -> Said {
         let mut sql = plan.sql(step, said);
+        if let Step::Save | Step::Return = &plan.steps[step] {
+            if let Err(error) = self.session.execute(&sql) {
+                self.shared.watch.fail(format!("{sql}: {error:?}"));
+            }
+            return Said::Changed(0);
+        }
         if let Step::Write(write, true) = &plan.steps[step] {
             sql += write.returning();
         }

@@ -119,6 +119,8 @@ impl Plan {
         match &self.steps[step] {
             Step::Read(query) => query.sql(),
             Step::Write(write, _) => write.sql(self.derived(step, said)),
+            Step::Save => "SAVEPOINT s".to_owned(),
+            Step::Return => "ROLLBACK TO s".to_owned(),
         }
     }
 
@@ -129,7 +131,17 @@ impl Plan {
 
     /// Whether it changes something, if this is what its statements said. What is not known may be.
     fn changes(&self, said: &[Said]) -> bool {
-        let writes = (0..).zip(&self.steps).filter(|(_, step)| matches!(step, Step::Write(..)));
+        let mut is_undone = false;
+        let stays = |step: &Step| {
+            is_undone = match step {
+                Step::Save => true,
+                Step::Return => false,
+                _ => is_undone,
+            };
+            matches!(step, Step::Write(..)) && !is_undone
+        };
+        let stays: Vec<bool> = self.steps.iter().map(stays).collect();
+        let writes = stays.into_iter().enumerate().filter(|(_, stays)| *stays);
         let mut said = writes.map(|(at, _)| said.get(at));
         said.any(|said| match said {
             Some(Said::Changed(rows)) => *rows > 0,
@@ -164,11 +176,21 @@ fn replay(
 ) -> (Tables, Option<(usize, String)>) {
     let mut open = Open::new(before);
     open.dropped_below = late.dropped;
-    let mut problem = None;
+    let (mut problem, mut saved) = (None, None);
     for (at, step) in plan.steps.iter().enumerate() {
         let differs = match (step, said.get(at)) {
             // It had no effect.
             (_, Some(Said::Failed(Failure::GivenUp | Failure::Conflict))) => None,
+            (Step::Save, _) => {
+                saved = Some(open.clone());
+                None
+            }
+            (Step::Return, _) => {
+                if let Some(saved) = saved.take() {
+                    open = saved;
+                }
+                None
+            }
             (Step::Read(_), None) => None,
             (Step::Read(query), Some(Said::Rows(rows))) => {
                 let answers = query.answers(&open);

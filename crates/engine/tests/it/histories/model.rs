@@ -87,6 +87,7 @@ pub fn add(bag: &mut Bag, row: (i64, i64), copies: i64) {
 }
 
 /// A transaction on the way from one epoch to the next.
+#[derive(Clone)]
 pub struct Open {
     /// The tables when it began: what materialized views show of them.
     pub before: Tables,

@@ -62,6 +62,10 @@ pub enum Step {
     Read(Query),
     /// A change, and whether it returns the rows that it changed.
     Write(Write, bool),
+    /// `SAVEPOINT`.
+    Save,
+    /// `ROLLBACK TO` it.
+    Return,
 }
 
 /// Makes plans.
@@ -298,7 +302,17 @@ impl Drawing {
 
     /// Some statements that belong together.
     fn add_steps(&mut self, steps: &mut Vec<Step>) {
-        match self.below(10) {
+        match self.below(11) {
+            // What is written there is gone.
+            10 => {
+                steps.push(Step::Save);
+                for _ in 0..=self.below(2) {
+                    let write = self.write();
+                    steps.push(Step::Write(write, self.below(4) == 0));
+                }
+                steps.push(Step::Read(self.query_of_writer()));
+                steps.push(Step::Return);
+            }
             0..3 => steps.push(Step::Read(self.query_of_writer())),
             // A transfer.
             3 => {
