@@ -284,3 +284,48 @@ fn names_follow_the_search_path() {
         ],
     );
 }
+
+#[test]
+fn tables_that_generate_keys_are_created_within_transactions() {
+    let journal = Arc::new(MemoryJournal::default());
+    let engine = open(&journal);
+    let mut session = engine.session();
+    all(
+        &mut session,
+        &[
+            ("BEGIN; CREATE TABLE t (id SERIAL PRIMARY KEY, n INT)", "done"),
+            ("INSERT INTO t (n) VALUES (10), (20) RETURNING id", "1, 2"),
+            ("SELECT currval('t_id_seq')", "2"),
+            ("COMMIT", "done"),
+            ("INSERT INTO t (n) VALUES (30) RETURNING id", "3"),
+            ("BEGIN; ALTER TABLE t RENAME TO r", "25001"),
+            ("ROLLBACK; ALTER TABLE t RENAME TO r", "done"),
+            ("INSERT INTO r (n) VALUES (40) RETURNING id", "4"),
+            ("INSERT INTO r (n) VALUES (50) RETURNING id", "5"),
+            (
+                "BEGIN; CREATE TABLE gone (id SERIAL, n INT); INSERT INTO gone (n) VALUES (1); ROLLBACK",
+                "done",
+            ),
+            (
+                "CREATE TABLE gone (id SERIAL, n INT); INSERT INTO gone (n) VALUES (1) RETURNING id",
+                "1",
+            ),
+            ("BEGIN; DROP TABLE r; CREATE TABLE r (id SERIAL, n INT)", "done"),
+            // The name is that of the sequence of the table that is dropped, until the transaction commits.
+            ("INSERT INTO r (n) VALUES (1) RETURNING id", "6"),
+            ("COMMIT", "done"),
+            ("INSERT INTO r (n) VALUES (2) RETURNING id", "7"),
+        ],
+    );
+    drop((session, engine));
+    let engine = open(&journal);
+    let mut session = engine.session();
+    all(
+        &mut session,
+        &[
+            ("SELECT id, n FROM r ORDER BY id", "6 1, 7 2"),
+            ("INSERT INTO r (n) VALUES (3) RETURNING id", "8"),
+            ("INSERT INTO gone (n) VALUES (2) RETURNING id", "2"),
+        ],
+    );
+}
