@@ -50,7 +50,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("REFRESH", "write REFRESH MATERIALIZED VIEW v, which does nothing: views are always up to date"),
     ("RELEASE", "RELEASE takes the name of a savepoint"),
     ("RENAME", ""),
-    ("REPLACE", "write INSERT: it replaces the row with the same primary key"),
+    ("REPLACE", "write INSERT OR REPLACE"),
     ("RESET", "RESET takes the name of a setting, or ALL"),
     ("REVOKE", ""),
     ("SAVEPOINT", "SAVEPOINT takes a name"),
