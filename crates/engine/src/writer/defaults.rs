@@ -105,7 +105,13 @@ impl Defaults<'_> {
     fn run(&self, input: LogicalPlanBuilder, values: Vec<Expr>) -> Result<RecordBatch> {
         let Writer { catalog, sequencer, query, .. } = self.writer;
         let bind = || -> Arc<dyn Sequences> {
-            Arc::new(BoundSequences::of_tables(catalog.entries(), sequencer.clone()))
+            let mut entries = catalog.entries();
+            // Others do not see it yet.
+            if self.table.is_staged {
+                let table = Arc::new(self.table.clone());
+                Arc::make_mut(&mut entries).insert(table.name.clone(), table);
+            }
+            Arc::new(BoundSequences::of_tables(entries, sequencer.clone()))
         };
         let plan = at(input.project(values)?.build()?, self.time, Some(&bind))?;
         let answer = query.run_all(plan.into())?;

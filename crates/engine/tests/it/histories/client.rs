@@ -305,6 +305,9 @@ impl Client {
     ) -> std::result::Result<&'static str, Failure> {
         (self.shared.log)(attempt);
         let done = self.call(sql, |session| session.execute(sql).map(drop));
+        if done.is_err() && self.session.in_transaction() {
+            self.session.execute("ROLLBACK").expect("a transaction is open");
+        }
         let what: Vec<&str> = sql.split(' ').take(2).collect();
         let what = what.join(" ");
         self.count(&if done.is_ok() { what } else { format!("{what}, in vain") });

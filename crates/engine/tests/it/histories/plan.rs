@@ -203,7 +203,13 @@ impl Drawing {
         let name = self.below(NAMES);
         let variant = VARIANTS[self.below(VARIANTS.len() as u64) as usize];
         let column = ["y", "z"][self.below(2) as usize];
-        match self.below(6) {
+        match self.below(8) {
+            6 => format!(
+                "BEGIN; DROP VIEW IF EXISTS c{name}; CREATE MATERIALIZED VIEW c{name} AS {variant}; COMMIT"
+            ),
+            7 => format!(
+                "BEGIN; CREATE MATERIALIZED VIEW c_new AS {variant}; DROP VIEW IF EXISTS c{name}; ALTER VIEW c_new RENAME TO c{name}; COMMIT"
+            ),
             0 => format!("CREATE MATERIALIZED VIEW c{name} AS {variant}"),
             1 => format!("CREATE OR REPLACE MATERIALIZED VIEW c{name} AS {variant}"),
             2 | 3 => format!("DROP VIEW c{name}"),
