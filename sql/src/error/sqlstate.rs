@@ -31,6 +31,8 @@ impl SqlState {
     pub const UNIQUE: Self = Self("23505");
     /// A CHECK that does not hold.
     pub const CHECK: Self = Self("23514");
+    /// A constraint whose name another one has.
+    pub const DUPLICATE_OBJECT: Self = Self("42710");
     /// Two rows of one statement that change the same row.
     pub const CHANGED_TWICE: Self = Self("21000");
     /// `BEGIN` inside of a transaction, and what cannot be there.

@@ -231,7 +231,7 @@ pub(crate) fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
 }
 
 /// An empty catalog: a table's definition can refer to nothing.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Catalog for Nothing {
     fn relation(&self, _name: &str) -> Option<Relation> {

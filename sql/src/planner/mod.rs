@@ -122,12 +122,14 @@ pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::types::type_of;
 pub use self::uses::{How, Use};
 pub use self::view::PlannedView;
-pub use self::write::{OnConflict, PlannedWrite, Returning};
+pub use self::write::{Checks, OnConflict, PlannedWrite, Returning, Violation};
 use crate::catalog::{Catalog, DeclaredRecursion};
 use crate::error::{Position, Result};
 use crate::physical::{Output, compile};
 use crate::plan::{Fingerprint, IncrementalPlan, KeptBy};
-use crate::statement::{FunctionDefinition, LockingQuery, StatementKind, ViewDefinition};
+use crate::statement::{
+    FunctionDefinition, LockingQuery, StatementKind, TableDefinition, ViewDefinition,
+};
 
 /// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
 pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<DataType>>> {
@@ -263,6 +265,14 @@ impl Planner {
                 culprit::located(error, insert, &plan).at(Position::of(&insert.table))
             })
         })
+    }
+
+    /// The conditions that the rows of a table have to meet.
+    ///
+    /// # Errors
+    /// If a condition is wrong, or depends on more than the columns of a row.
+    pub fn checks(&self, table: &TableDefinition) -> Result<Checks> {
+        write::checks(&self.optimizer, table)
     }
 
     /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they

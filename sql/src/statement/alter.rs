@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 
+use super::check::Check;
 use super::kind::{fold, relation_name};
 use super::source::Source;
 use super::statements::parse;
@@ -295,7 +296,10 @@ impl TableDefinition {
                 let number = self.column(column).map_err(|error| error.at(*position))?;
                 self.check_free(to).map_err(|error| error.at(*to_position))?;
                 fields[number] = fields[number].clone().with_name(to);
-                source.with_renamed_column(column, &name::spelled(to))
+                let to = name::spelled(to);
+                let checks = expected.checks.into_iter();
+                expected.checks = checks.map(|check| check.with_renamed(column, &to)).collect();
+                source.with_renamed_column(column, &to)
             }
             Change::AddColumn { column, if_not_exists, position } => {
                 let field = column.schema.field(0);
@@ -306,6 +310,14 @@ impl TableDefinition {
                 fields.push(field.clone());
                 expected.defaults.extend(column.defaults.iter().cloned());
                 expected.generated.extend(column.generated.iter().copied());
+                let number = fields.len() - 1;
+                let checks = column.checks.iter().cloned();
+                let checks =
+                    checks.map(|check| Check { column: check.column.map(|_| number), ..check });
+                // Those of columns come before those of the table.
+                let of_table = expected.checks.iter().position(|check| check.column.is_none());
+                let at = of_table.unwrap_or(expected.checks.len());
+                expected.checks.splice(at..at, checks);
                 source.with_column(&column.text)
             }
             Change::DropColumn { column, if_exists, position } => {
@@ -317,6 +329,9 @@ impl TableDefinition {
                 fields.remove(number);
                 expected.defaults.remove(number);
                 expected.generated.remove(number);
+                let of_checks =
+                    expected.checks.iter_mut().filter_map(|check| check.column.as_mut());
+                of_checks.filter(|column| **column > number).for_each(|column| *column -= 1);
                 let columns = expected.primary_key.iter_mut().chain(&mut expected.promised_key);
                 columns.filter(|column| **column > number).for_each(|column| *column -= 1);
                 source.without_column(column)
@@ -366,7 +381,8 @@ impl TableDefinition {
         let parts = |of: &TableDefinition| {
             let keys = (of.primary_key.clone(), of.promised_key.clone());
             let rest = (of.options.clone(), of.connectors.len(), of.lateness.clone());
-            let values = (of.defaults.clone(), of.generated.clone());
+            let checks: Vec<_> = of.checks.iter().map(Check::says).collect();
+            let values = (of.defaults.clone(), of.generated.clone(), checks);
             (of.name.clone(), of.schema.clone(), keys, values, rest)
         };
         parts(self) == parts(other)
@@ -395,6 +411,9 @@ impl TableDefinition {
         let is_key = self.primary_key.contains(&number) || self.promised_key.contains(&number);
         let message = if is_key {
             format!("column \"{column}\" is part of the PRIMARY KEY of \"{table}\" and stays")
+        } else if let Some(check) = self.checks.iter().find(|check| check.reads(column)) {
+            let condition = &check.condition;
+            format!("column \"{column}\" is part of a CHECK of \"{table}\" and stays: {condition}")
         } else if self.schema.fields().len() == 1 {
             format!("column \"{column}\" is the only one of \"{table}\": DROP the table")
         } else {

@@ -47,6 +47,7 @@ pub(super) fn read(
         schema,
         primary_key,
         promised_key,
+        checks,
         defaults,
         generated,
         lateness,
@@ -59,6 +60,7 @@ pub(super) fn read(
     };
     let is_plain = primary_key.is_empty()
         && promised_key.is_empty()
+        && checks.is_empty()
         && defaults.iter().all(Option::is_none)
         && generated.iter().all(Option::is_none)
         && lateness.is_empty()

@@ -17,6 +17,7 @@
 //! - `shape` is a text without its literals, before it is parsed.
 mod alter;
 mod asof;
+mod check;
 mod connector;
 mod copy;
 mod declared;
@@ -47,6 +48,7 @@ mod view;
 use sqlparser::ast;
 
 pub use self::alter::{Alter, AlteredKind, Change};
+pub use self::check::{Check, check_names};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::declared::ViewDeclaration;
 pub(crate) use self::dialect::{Alluvium, CLAUSES};

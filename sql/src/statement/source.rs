@@ -99,17 +99,50 @@ impl<'a> Source<'a> {
     pub(super) fn with_renamed_column(&self, column: &str, name: &str) -> Option<String> {
         let mut edits = Vec::new();
         for part in self.parts()? {
-            let named = match part.is_constraint {
-                true => part.tokens.clone(),
-                false if self.declares(&part, column) => part.tokens.start..part.tokens.start + 1,
-                false => continue,
-            };
-            let named = self.tokens.get(named)?.iter();
-            let named = named
-                .filter(|(token, ..)| matches!(token, Token::Word(word) if folded(word) == column));
-            edits.extend(named.map(|(_, bytes, _)| (bytes.clone(), name.to_owned())));
+            let mut named = Vec::new();
+            if part.is_constraint {
+                named.push(part.tokens.clone());
+            } else {
+                if self.declares(&part, column) {
+                    named.push(part.tokens.start..part.tokens.start + 1);
+                }
+                named.extend(self.checks(&part));
+            }
+            for named in named {
+                let named = self.tokens.get(named)?.iter();
+                let named = named.filter(
+                    |(token, ..)| matches!(token, Token::Word(word) if folded(word) == column),
+                );
+                edits.extend(named.map(|(_, bytes, _)| (bytes.clone(), name.to_owned())));
+            }
         }
         Some(self.with(edits))
+    }
+
+    /// The tokens of the conditions of CHECKs of a column.
+    fn checks(&self, part: &Part) -> Vec<Range<usize>> {
+        let mut checks = Vec::new();
+        let mut at = part.tokens.start;
+        while at < part.tokens.end {
+            at += 1;
+            if !self.is(at - 1, Keyword::CHECK) {
+                continue;
+            }
+            let (start, mut depth) = (at, 0_usize);
+            while at < part.tokens.end {
+                match &self.tokens[at].0 {
+                    Token::LParen => depth += 1,
+                    Token::RParen => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                at += 1;
+                if depth == 0 {
+                    break;
+                }
+            }
+            checks.push(start..at);
+        }
+        checks
     }
 
     /// The tokens of the name of what the statement creates.
@@ -133,14 +166,18 @@ impl<'a> Source<'a> {
             return None;
         }
         let (mut parts, mut start, mut depth) = (Vec::new(), open + 1, 1_usize);
+        // Those of types: any other `>` compares.
+        let mut angles = 0_usize;
         for at in open + 1..self.tokens.len() {
             let is_outer = depth == 1;
             match &self.tokens[at].0 {
                 Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
-                Token::Lt if self.begins_type(at) => depth += 1,
+                Token::Lt if self.begins_type(at) => (depth, angles) = (depth + 1, angles + 1),
                 Token::RParen | Token::RBracket | Token::RBrace => depth = depth.checked_sub(1)?,
-                Token::Gt if depth > 1 => depth -= 1,
-                Token::ShiftRight if depth > 2 => depth -= 2,
+                Token::Gt if angles > 0 => (depth, angles) = (depth.checked_sub(1)?, angles - 1),
+                Token::ShiftRight if angles > 1 => {
+                    (depth, angles) = (depth.checked_sub(2)?, angles - 2)
+                }
                 _ => {}
             }
             let is_comma = self.tokens[at].0 == Token::Comma;

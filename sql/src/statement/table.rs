@@ -10,6 +10,7 @@ use sqlparser::ast::{
 };
 
 use super::IfTaken;
+use super::check::Check;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
@@ -35,6 +36,8 @@ pub struct TableDefinition {
     pub primary_key: Vec<usize>,
     /// The columns of a primary key that is declared NOT ENFORCED; empty without one.
     pub promised_key: Vec<usize>,
+    /// The conditions that its rows have to meet.
+    pub checks: Vec<Check>,
     /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
     /// How each column is generated, if it is: it then has no other default.
@@ -142,6 +145,7 @@ impl TableDefinition {
             schema: Arc::new(Schema::new(columns.fields)),
             primary_key: columns.primary_key,
             promised_key: columns.promised_key,
+            checks: columns.checks,
             defaults: columns.defaults,
             generated: columns.generated,
             lateness,
@@ -216,6 +220,7 @@ struct Columns {
     generated: Vec<Option<Generated>>,
     primary_key: Vec<usize>,
     promised_key: Vec<usize>,
+    checks: Vec<Check>,
 }
 
 /// A primary key.
@@ -240,6 +245,7 @@ impl Columns {
         let mut defaults = Vec::with_capacity(create.columns.len());
         let mut generated = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Key> = None;
+        let mut checks = Vec::new();
         for (number, column) in create.columns.iter().enumerate() {
             let at = Position::of_span(column.name.span);
             let column_name = fold(&column.name);
@@ -285,6 +291,9 @@ impl Columns {
                     ColumnOption::PrimaryKey(key) => {
                         primary_key = Some(Key::new(vec![number], key))
                     }
+                    ColumnOption::Check(check) => {
+                        checks.push(Check::read(check, option.name.as_ref(), Some(number), at)?);
+                    }
                     other => return Err(Error::not_supported(option_name(other), at)),
                 }
             }
@@ -302,6 +311,10 @@ impl Columns {
             if primary_key.is_some() && matches!(constraint, TableConstraint::PrimaryKey(_)) {
                 return Err(second_key(Position::of(constraint).or(Some(position))));
             }
+            if let TableConstraint::Check(check) = constraint {
+                checks.push(Check::read(check, None, None, Position::of(constraint))?);
+                continue;
+            }
             if let Some(key) = table_constraint(constraint, &fields, position)? {
                 primary_key = Some(key);
             }
@@ -314,7 +327,7 @@ impl Columns {
             Some(Key { columns, promised: false }) => (columns, Vec::new()),
             Some(Key { columns, promised: true }) => (Vec::new(), columns),
         };
-        Ok(Columns { fields, defaults, generated, primary_key, promised_key })
+        Ok(Columns { fields, defaults, generated, primary_key, promised_key, checks })
     }
 }
 
@@ -362,6 +375,7 @@ impl TableDefinition {
             position,
             primary_key: Vec::new(),
             promised_key: Vec::new(),
+            checks: Vec::new(),
             defaults: vec![None; schema.fields().len()],
             generated: vec![None; schema.fields().len()],
             schema,

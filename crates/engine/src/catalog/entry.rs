@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use alluvium_sql::catalog::{DeclaredRecursion, KEEPING, Relation};
 use alluvium_sql::name;
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
-use alluvium_sql::planner::{Extent, PlannedView, type_name};
+use alluvium_sql::planner::{Checks, Extent, PlannedView, Planner, type_name};
 use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness};
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
@@ -80,6 +80,8 @@ pub(crate) struct Table {
     pub(crate) defined: Box<TableDefinition>,
     /// How its primary key is encoded, once somebody has asked.
     pub(crate) keys: OnceLock<Arc<KeyColumns>>,
+    /// The conditions that its rows have to meet, once somebody has asked.
+    pub(crate) checks: OnceLock<Arc<Checks>>,
 }
 
 impl Table {
@@ -245,6 +247,7 @@ impl Entry {
             primary_key: definition.primary_key.clone(),
             promised_key: definition.promised_key.clone(),
             keys: OnceLock::new(),
+            checks: OnceLock::new(),
             defaults: definition.all_defaults(),
             kept: definition.is_kept(),
             append_only: definition.is_append_only(),
@@ -428,6 +431,19 @@ impl Entry {
         }
         let keys = Arc::new(KeyColumns::new(&self.schema, &table.primary_key)?);
         Ok(Some(table.keys.get_or_init(|| keys)))
+    }
+
+    /// The conditions that the rows of a table have to meet; `None` if there are none.
+    pub(crate) fn checks(&self, planner: &Planner) -> Result<Option<&Arc<Checks>>> {
+        let Ok(table) = self.as_table() else { return Ok(None) };
+        if table.defined.checks.is_empty() {
+            return Ok(None);
+        }
+        if let Some(checks) = table.checks.get() {
+            return Ok(Some(checks));
+        }
+        let checks = Arc::new(planner.checks(&table.defined)?);
+        Ok(Some(table.checks.get_or_init(|| checks)))
     }
 
     pub(crate) fn as_table(&self) -> Result<&Table> {

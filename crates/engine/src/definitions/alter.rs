@@ -101,9 +101,9 @@ impl Definitions {
             Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
             _ if !table.kept => Contents::Same,
             Change::AddColumn { ref column, .. } => {
-                Contents::Rows(rewritten(entry, &definition, Some(column), now, parts)?)
+                Contents::Rows(self.rewritten(entry, &definition, Some(column), now, parts)?)
             }
-            _ => Contents::Rows(rewritten(entry, &definition, None, now, parts)?),
+            _ => Contents::Rows(self.rewritten(entry, &definition, None, now, parts)?),
         };
         self.check_moved_sequences(&table.defined, &definition)?;
         let record = self.altered(entry, &definition.name, alter, &definition.text, parts, now)?;
@@ -221,6 +221,38 @@ impl Definitions {
         }
     }
 
+    /// The rows of a table as another definition has them, with the DEFAULT of the column that is `added`. Those that take
+    /// much memory are in files.
+    fn rewritten(
+        &self,
+        entry: &Entry,
+        definition: &TableDefinition,
+        added: Option<&TableDefinition>,
+        now: Moment,
+        Parts { writer, reader, .. }: Parts<'_>,
+    ) -> Result<Vec<TableChange>> {
+        let id = entry.as_table()?.id;
+        let altered = Entry::of_table(definition, id);
+        let added = added.map(|column| Entry::of_table(column, id));
+        let defaults = added.as_ref().map(|column| writer.defaults(column, now));
+        let checks = altered.checks(&self.planner)?.cloned();
+        let mut staging = Staging::of_new(&altered, checks, &writer.context);
+        let mut before = reader.contents(&entry.name)?;
+        while let Some(rows) = before.pull()? {
+            interrupt::check()?;
+            let mut columns: Vec<ArrayRef> = Vec::with_capacity(altered.schema.fields().len());
+            for field in altered.schema.fields() {
+                columns.extend(rows.column_by_name(field.name()).cloned());
+            }
+            if let Some(defaults) = &defaults {
+                let first = UInt32Array::from(vec![0; rows.num_rows()]);
+                columns.push(take(default(defaults, &entry.name)?, &first, None)?);
+            }
+            staging.insert(&columns)?;
+        }
+        staging.into_insertions(writer.context.budget())
+    }
+
     /// The record of an ALTER, which leaves a relation as the text `whole` defines it; `None` without a journal.
     fn altered(
         &self,
@@ -267,36 +299,6 @@ pub(super) fn check_only_text(entry: &Entry, view: &View) -> Result<()> {
             entry.name
         ))),
     }
-}
-
-/// The rows of a table as another definition has them, with the DEFAULT of the column that is `added`. Those that take
-/// much memory are in files.
-fn rewritten(
-    entry: &Entry,
-    definition: &TableDefinition,
-    added: Option<&TableDefinition>,
-    now: Moment,
-    Parts { writer, reader, .. }: Parts<'_>,
-) -> Result<Vec<TableChange>> {
-    let id = entry.as_table()?.id;
-    let altered = Entry::of_table(definition, id);
-    let added = added.map(|column| Entry::of_table(column, id));
-    let defaults = added.as_ref().map(|column| writer.defaults(column, now));
-    let mut staging = Staging::of_new(&altered, &writer.context);
-    let mut before = reader.contents(&entry.name)?;
-    while let Some(rows) = before.pull()? {
-        interrupt::check()?;
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(altered.schema.fields().len());
-        for field in altered.schema.fields() {
-            columns.extend(rows.column_by_name(field.name()).cloned());
-        }
-        if let Some(defaults) = &defaults {
-            let first = UInt32Array::from(vec![0; rows.num_rows()]);
-            columns.push(take(default(defaults, &entry.name)?, &first, None)?);
-        }
-        staging.insert(&columns)?;
-    }
-    staging.into_insertions(writer.context.budget())
 }
 
 /// The value that a column which is added has in rows that are there.

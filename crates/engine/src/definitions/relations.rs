@@ -132,6 +132,7 @@ impl Definitions {
         record: Option<&Recorded>,
         connectors: &Connectors,
     ) -> Result<Option<DataflowId>> {
+        self.planner.checks(definition)?;
         let _lock = self.lock();
         let kept = definition.is_kept();
         let table = Arc::new(table_of(definition)?);

@@ -308,6 +308,7 @@ impl Definitions {
             )));
         }
         relations::table_of(definition)?;
+        self.planner.checks(definition)?;
         self.check_sequences(definition, &staged.entries)?;
         let sequences = definition.sequences().map(|(_, sequence, _)| sequence);
         // A sequence that has the name goes on.

@@ -140,7 +140,7 @@ impl Session {
             start: None,
         };
         let Some(transaction) = transaction else { return Ok(Read::default()) };
-        let mut staging = transaction.begin_staging(entry);
+        let mut staging = transaction.begin_staging(entry)?;
         let mut refusing = Refusing::new(instance.context.budget());
         let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
         while let Some(portion) = reader.next()? {

@@ -49,7 +49,7 @@ impl Session {
         let definition = TableDefinition::with_columns(name, position, &nullable(&selected))?;
         let (rows, epoch) = self.create_with_rows(&definition, |session, created| {
             let Some(transaction) = &session.transaction else { return Ok(0) };
-            let mut staging = transaction.begin_staging(created);
+            let mut staging = transaction.begin_staging(created)?;
             let reading = session.reading(&entries, &files);
             session.instance().reader.evaluate_each(plan.clone().into(), reading, &mut |rows| {
                 let columns = rows.columns().iter().zip(created.schema.fields());

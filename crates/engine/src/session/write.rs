@@ -216,7 +216,7 @@ impl Session {
     ) -> Result<(Staging<'a>, Changed)> {
         let Write { change, plan, on_conflict, returning, files, .. } = write;
         let reader = &self.instance().reader;
-        let mut staging = transaction.begin_staging(table);
+        let mut staging = transaction.begin_staging(table)?;
         if *change == Change::Replace {
             staging.replace();
         }

@@ -2,9 +2,9 @@
 
 use arrow::array::{ArrayRef, RecordBatch};
 
-use super::Transaction;
 use super::change::TableChange;
 use super::check::check;
+use super::{Transaction, conditions};
 use crate::catalog::Entry;
 use crate::error::Result;
 use crate::source::Portion;
@@ -15,7 +15,7 @@ impl Transaction {
     /// checked when the transaction commits. A table `WITH ('on_conflict' = 'replace')` takes them as [`Transaction::upsert`] does.
     ///
     /// The columns are taken in the table's order, whatever their names are; their types must be the
-    /// table's. On an error nothing of the rows is inserted, and the transaction stays open.
+    /// table's, and each row has to meet its `CHECK`s. On an error nothing of the rows is inserted, and the transaction stays open.
     ///
     /// # Errors of the commit
     ///
@@ -68,17 +68,18 @@ impl Transaction {
         self.stage_upserts(&entry, &columns)
     }
 
-    /// Inserts or replaces rows of a source, with the columns it has.
+    /// Inserts or replaces rows of a source, with the columns it has. They need not meet the conditions of the table.
     pub(crate) fn insert_portion(&mut self, table: &str, portion: &Portion) -> Result<()> {
         let entry = self.writer().table(table)?;
         let Portion { rows, absent, .. } = portion;
         let defaults = self.writer().defaults(&entry, self.time);
         let columns = defaults.complete(&column_names(rows), rows, absent)?;
-        self.stage_upserts(&entry, &columns)
+        let rows = check(&entry, &columns)?;
+        self.stage(&entry, TableChange::insertions(rows))
     }
 
     fn stage_insertions(&mut self, table: &Entry, columns: &[ArrayRef]) -> Result<()> {
-        let mut change = TableChange::insertions(check(table, columns)?);
+        let mut change = TableChange::insertions(self.meeting(table, columns)?);
         if table.key_columns()?.is_some() && !table.replaces() {
             change = change.of_new_keys();
         }
@@ -86,6 +87,15 @@ impl Transaction {
     }
 
     fn stage_upserts(&mut self, table: &Entry, columns: &[ArrayRef]) -> Result<()> {
-        self.stage(table, TableChange::insertions(check(table, columns)?))
+        self.stage(table, TableChange::insertions(self.meeting(table, columns)?))
+    }
+
+    /// The rows of these columns, which meet the conditions of the table.
+    fn meeting(&self, table: &Entry, columns: &[ArrayRef]) -> Result<RecordBatch> {
+        let rows = check(table, columns)?;
+        if let Some(checks) = table.checks(&self.instance.definitions.planner)? {
+            conditions::meet(checks, &table.name, &rows)?;
+        }
+        Ok(rows)
     }
 }

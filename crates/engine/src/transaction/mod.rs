@@ -7,6 +7,7 @@
 
 pub(crate) mod change;
 mod check;
+mod conditions;
 mod counted;
 mod insert;
 mod isolation;
@@ -419,9 +420,10 @@ impl Transaction {
     }
 
     /// Begins to stage the changes of a statement to a table.
-    pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Staging<'a> {
+    pub(crate) fn begin_staging<'a>(&self, table: &'a Entry) -> Result<Staging<'a>> {
         let bounds = table.dataflow().and_then(|id| self.writer().bounds(id));
-        Staging::new(table, bounds, &self.writer().context)
+        let checks = table.checks(&self.instance.definitions.planner)?;
+        Ok(Staging::new(table, bounds, checks.cloned(), &self.writer().context))
     }
 
     /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted.

@@ -1,10 +1,14 @@
 //! Changes to one table that wait for their transaction to commit.
 
+use std::sync::Arc;
+
+use alluvium_sql::planner::Checks;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use arrow::array::{ArrayRef, RecordBatch};
 
 use super::change::TableChange;
 use super::check::check;
+use super::conditions;
 use super::late::Bounds;
 use super::rows::Rows;
 use super::written::WrittenKeys;
@@ -145,14 +149,20 @@ pub(crate) struct Staging<'a> {
     pub(super) bounds: Option<Bounds>,
     /// The keys of all of these rows.
     pub(super) keys: WrittenKeys,
+    /// The conditions that inserted rows must meet, if there are any.
+    checks: Option<Arc<Checks>>,
     /// Whether the keys of inserted rows must not be taken; else rows replace those that have their keys.
     pub(super) keys_are_new: bool,
 }
 
 impl<'a> Staging<'a> {
     /// Of all rows of a new table, which no transaction makes.
-    pub(crate) fn of_new(table: &'a Entry, context: &StateContext) -> Self {
-        Self::new(table, None, context)
+    pub(crate) fn of_new(
+        table: &'a Entry,
+        checks: Option<Arc<Checks>>,
+        context: &StateContext,
+    ) -> Self {
+        Self::new(table, None, checks, context)
     }
 
     /// The insertions as they are committed.
@@ -160,7 +170,12 @@ impl<'a> Staging<'a> {
         self.insertions.into_changes(budget)
     }
 
-    pub(super) fn new(table: &'a Entry, bounds: Option<Bounds>, context: &StateContext) -> Self {
+    pub(super) fn new(
+        table: &'a Entry,
+        bounds: Option<Bounds>,
+        checks: Option<Arc<Checks>>,
+        context: &StateContext,
+    ) -> Self {
         let (deletions, insertions) = (Staged::new(context), Staged::new(context));
         Self {
             table,
@@ -168,6 +183,7 @@ impl<'a> Staging<'a> {
             insertions,
             bounds,
             keys: WrittenKeys::default(),
+            checks,
             keys_are_new: !table.replaces(),
         }
     }
@@ -210,6 +226,9 @@ impl<'a> Staging<'a> {
     /// Inserts rows. Returns them as the table takes them.
     pub(crate) fn insert(&mut self, columns: &[ArrayRef]) -> Result<RecordBatch> {
         let rows = check(self.table, columns)?;
+        if let Some(checks) = &self.checks {
+            conditions::meet(checks, &self.table.name, &rows)?;
+        }
         // Rows without a key stand in nobody's way.
         if let Some(key) = self.table.key_columns()? {
             self.keys.add(Some(key), rows.columns(), |writes| writes.inserts += 1)?;

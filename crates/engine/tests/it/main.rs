@@ -5,6 +5,7 @@ mod armed;
 mod authorizer;
 mod bank;
 mod checkpoints;
+mod checks;
 mod client_transactions;
 mod copy;
 mod create_as;

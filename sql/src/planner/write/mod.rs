@@ -2,11 +2,13 @@
 //!
 //! - `target` is the table, `insert` plans INSERT, and `change` UPDATE and DELETE, as queries of the rows they change;
 //! - `assignments` reads SET, `defaults` has DEFAULT as a value;
+//! - `checks` compiles the conditions of CHECK;
 //! - `conflict` is ON CONFLICT, and `returning` RETURNING: both are plans over `statement_rows`, which are known only while the
 //!   statement runs;
 //! - `query` makes the syntax of queries.
 mod assignments;
 mod change;
+mod checks;
 mod conflict;
 pub(super) mod defaults;
 mod insert;
@@ -21,6 +23,8 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::LogicalPlan;
 
 pub(super) use self::change::{delete, update};
+pub(super) use self::checks::checks;
+pub use self::checks::{Checks, Violation};
 pub use self::conflict::OnConflict;
 pub(super) use self::insert::insert;
 use super::parameter_types::parameter_types;

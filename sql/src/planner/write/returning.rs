@@ -31,7 +31,7 @@ pub(super) fn plan(
 }
 
 /// Whether a query only computes columns of the rows.
-fn is_row_by_row(plan: &LogicalPlan) -> bool {
+pub(super) fn is_row_by_row(plan: &LogicalPlan) -> bool {
     let mut has_subquery = false;
     let walked = plan.apply_subqueries(|_| {
         has_subquery = true;

@@ -11,7 +11,7 @@ use crate::name;
 use crate::planner::context::{Context, Scope, no_relation};
 use crate::planner::extent::Extent;
 use crate::planner::{constant, relation, selected_names, set_operation, subquery};
-use crate::statement::{fold, relation_name};
+use crate::statement::{TableDefinition, fold, relation_name};
 
 /// The table that a statement changes.
 pub(super) struct Target {
@@ -63,6 +63,25 @@ impl Target {
             )
             .with_sqlstate(SqlState::WRONG_KIND)),
             None => Err(no_relation(&name, scope.catalog).at(Some(position))),
+        }
+    }
+
+    /// A table that is being defined.
+    pub(super) fn of_definition(table: &TableDefinition) -> Target {
+        let columns: Vec<String> =
+            table.schema.fields().iter().map(|field| field.name().clone()).collect();
+        let (_, own_name) = name::split(&table.name);
+        Target {
+            name: table.name.clone(),
+            own_name,
+            position: table.position,
+            defaults: vec![None; columns.len()],
+            always_generated: Vec::new(),
+            columns,
+            schema: table.schema.clone(),
+            key: table.primary_key.clone(),
+            kept: table.is_kept(),
+            append_only: table.is_append_only(),
         }
     }
 
