@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::{DataType, SchemaRef};
 use alluvium::{Outcome, Session};
-use alluvium_sql::statement::{StatementKind, parse};
+use alluvium_sql::statement::{Statement, StatementKind, parse};
 use sqllogictest::{ColumnType, DB, DBOutput};
 
-use super::trial::Trial;
+use super::trial::{Skips, Trial};
 use crate::answers::row::rows;
 
 /// The type of a column, as one letter.
@@ -81,12 +81,60 @@ pub(crate) struct Client {
     session: Session,
     /// The number of the engine that it is a session of.
     engine: usize,
+    /// What the open transaction has done from its first definition on, and who skips it: the others do it when that is committed.
+    staged: Vec<(Statement, Skips)>,
+    /// The savepoints of the open transaction, and how much was staged then.
+    savepoints: Vec<(String, usize)>,
 }
 
 impl Client {
     pub(crate) fn new(trial: &Arc<Mutex<Trial>>) -> Self {
         let (session, engine) = session(trial);
-        Self { trial: trial.clone(), session, engine }
+        let (staged, savepoints) = Default::default();
+        Self { trial: trial.clone(), session, engine, staged, savepoints }
+    }
+
+    /// Has the other databases do what a statement has done.
+    fn follow(&mut self, statement: Statement) {
+        let mut trial = locked(&self.trial);
+        match &statement.kind {
+            StatementKind::Savepoint(savepoint) => {
+                self.savepoints.push((savepoint.name.clone(), self.staged.len()));
+            }
+            StatementKind::RollbackTo(savepoint) => {
+                let names = |(name, _): &(String, usize)| *name == savepoint.name;
+                if let Some(place) = self.savepoints.iter().rposition(names) {
+                    self.staged.truncate(self.savepoints[place].1);
+                    self.savepoints.truncate(place + 1);
+                }
+            }
+            StatementKind::Release(_) | StatementKind::Begin(_) => {}
+            StatementKind::Commit { .. } => {
+                let skips = trial.skips;
+                for (staged, skips) in self.staged.drain(..) {
+                    trial.skips = skips;
+                    trial.follow(&staged);
+                }
+                trial.skips = skips;
+                self.savepoints.clear();
+            }
+            StatementKind::Rollback { .. } => {
+                self.staged.clear();
+                self.savepoints.clear();
+            }
+            kind => {
+                let is_definition = !matches!(
+                    kind,
+                    StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
+                );
+                if self.session.in_transaction() && (is_definition || !self.staged.is_empty()) {
+                    let skips = trial.skips;
+                    self.staged.push((statement, skips));
+                    return;
+                }
+            }
+        }
+        trial.follow(&statement);
     }
 }
 
@@ -119,9 +167,8 @@ impl DB for Client {
                 StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
             );
             if changes || !matches!(outcome, Outcome::Rows { .. } | Outcome::Text(_)) {
-                let mut trial = locked(&self.trial);
-                trial.follow(&statement);
-                trial.judge();
+                self.follow(statement);
+                locked(&self.trial).judge();
             }
             output = rendered(outcome)?;
         }
