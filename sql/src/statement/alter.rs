@@ -3,7 +3,7 @@
 use arrow::datatypes::{Field, Schema};
 use sqlparser::ast::{
     self, AlterTable, AlterTableOperation, CreateTable, DropBehavior, Ident, ObjectName,
-    RenameTableNameKind,
+    RenameTableNameKind, TableConstraint,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -86,6 +86,15 @@ pub enum Change {
         /// Whether it may be missing.
         if_exists: bool,
         /// Where it is named.
+        position: Option<Position>,
+    },
+    /// `ADD [CONSTRAINT name] PRIMARY KEY (…)` or `CHECK (…)`
+    AddConstraint {
+        /// As a part of CREATE TABLE.
+        text: String,
+        /// Whether it is a primary key.
+        is_key: bool,
+        /// Where it stands.
         position: Option<Position>,
     },
 }
@@ -212,6 +221,15 @@ fn table(
             let position = Position::of_span(column.span);
             Change::DropColumn { column: fold(column), if_exists: *if_exists, position }
         }
+        AlterTableOperation::AddConstraint { constraint, not_valid: false }
+            if matches!(constraint, TableConstraint::PrimaryKey(_) | TableConstraint::Check(_)) =>
+        {
+            Change::AddConstraint {
+                text: constraint.to_string(),
+                is_key: matches!(constraint, TableConstraint::PrimaryKey(_)),
+                position: Position::of(constraint).or(start),
+            }
+        }
         other => {
             let other = other.to_string();
             let words: Vec<&str> = other
@@ -271,7 +289,10 @@ impl TableDefinition {
     /// `None` if there is nothing to do. Says why if the change cannot be made, whatever rows the table has.
     pub fn altered(&self, change: &Change) -> Result<Option<TableDefinition>> {
         if !self.lateness.is_empty()
-            && matches!(change, Change::AddColumn { .. } | Change::DropColumn { .. })
+            && matches!(
+                change,
+                Change::AddColumn { .. } | Change::DropColumn { .. } | Change::AddConstraint { .. }
+            )
         {
             let message = format!(
                 "\"{}\" has LATENESS, and columns of such a table can only be renamed: create another table and insert the \
@@ -335,6 +356,27 @@ impl TableDefinition {
                 let columns = expected.primary_key.iter_mut().chain(&mut expected.promised_key);
                 columns.filter(|column| **column > number).for_each(|column| *column -= 1);
                 source.without_column(column)
+            }
+            Change::AddConstraint { text, is_key, position } => {
+                if *is_key && !(self.primary_key.is_empty() && self.promised_key.is_empty()) {
+                    let message = format!("\"{}\" has a PRIMARY KEY already", self.name);
+                    return Err(Error::new(message, *position));
+                }
+                let text = source.with_column(text);
+                // What is wrong with the constraint is wrong with the table that has it.
+                if let Some(text) = &text
+                    && let Some(Err(Error { message, sqlstate, .. })) = parse(text).next()
+                {
+                    return Err(Error::new(message, *position).with_sqlstate(sqlstate));
+                }
+                if let Some(altered) = text.as_deref().and_then(defined) {
+                    expected.primary_key = altered.primary_key;
+                    expected.promised_key = altered.promised_key;
+                    expected.checks = altered.checks;
+                    let key = expected.primary_key.iter().chain(&expected.promised_key);
+                    key.for_each(|column| fields[*column].set_nullable(false));
+                }
+                text
             }
         };
         expected.schema = Schema::new(fields).into();

@@ -11,6 +11,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use alluvium_sql::name;
 use alluvium_sql::statement::{
     Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewDefinition, ViewKind,
 };
@@ -25,12 +26,12 @@ use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::durable::restore::RestoredDataflow;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
-use crate::query::Reader;
+use crate::query::{Answer, Reader};
 use crate::sequencer::Role;
-use crate::transaction::Staging;
 use crate::transaction::change::TableChange;
+use crate::transaction::{KeyColumns, Staging};
 use crate::writer::{Defaults, Writer};
 
 /// The parts of an engine that ALTER needs.
@@ -97,6 +98,11 @@ impl Definitions {
         self.check_free_to_change(entry, &alter.change, parts.connectors)?;
         let now = parts.writer.now()?;
         let compiled = Arc::new(relations::table_of(&definition)?);
+        if let Change::AddConstraint { is_key: true, .. } = alter.change
+            && !self.sequencer.durable().is_replaying()
+        {
+            check_distinct(&definition, parts.reader)?;
+        }
         let contents = match alter.change {
             Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
             _ if !table.kept => Contents::Same,
@@ -299,6 +305,28 @@ pub(super) fn check_only_text(entry: &Entry, view: &View) -> Result<()> {
             entry.name
         ))),
     }
+}
+
+/// Fails if two rows of a table have the same key, which is to be its primary key.
+fn check_distinct(definition: &TableDefinition, reader: &Reader) -> Result<()> {
+    let key = definition.primary_key.iter().map(|column| definition.schema.field(*column).name());
+    let key: Vec<String> = key.map(|column| name::spelled(column)).collect();
+    if key.is_empty() {
+        return Ok(());
+    }
+    let (columns, table) = (key.join(", "), name::written(&definition.name));
+    // A NULL is found with the rows that are written anew.
+    let known = key.iter().map(|column| format!("{column} IS NOT NULL"));
+    let known = known.collect::<Vec<_>>().join(" AND ");
+    let twice = format!(
+        "SELECT {columns} FROM {table} WHERE {known} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1"
+    );
+    let Answer { batches, .. } = reader.select(&twice)?;
+    let Some(rows) = batches.iter().find(|rows| rows.num_rows() > 0) else { return Ok(()) };
+    let whole: Vec<usize> = (0..rows.num_columns()).collect();
+    let key = KeyColumns::new(rows.schema_ref(), &whole)?.written(rows, 0);
+    let message = format!("several rows of \"{}\" have the key {key}", definition.name);
+    Err(Error::data(message).with_sqlstate(SqlState::UNIQUE))
 }
 
 /// The value that a column which is added has in rows that are there.

@@ -132,7 +132,7 @@ impl Reader {
     }
 
     /// The result of a query of the engine's own as of the last committed epoch.
-    pub(super) fn select(&self, sql: &str) -> Result<Answer> {
+    pub(crate) fn select(&self, sql: &str) -> Result<Answer> {
         self.query.run_all(self.planned(sql)?)
     }
 

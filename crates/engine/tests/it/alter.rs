@@ -73,6 +73,12 @@ const STEPS: &[(&str, &str, &[&str])] = &[
     ("DELETE FROM bag WHERE a = 1; INSERT INTO bag VALUES (5)", "bag", &["5", "NULL"]),
     ("CREATE MATERIALIZED VIEW s AS SELECT COUNT(*) AS n, SUM(v) AS v FROM u", "s", &["2 3"]),
     ("DELETE FROM u WHERE key = 2", "s", &["1 2"]),
+    ("CREATE TABLE k (a BIGINT, b VARCHAR)", "k", &[]),
+    ("INSERT INTO k VALUES (2, 'two'), (1, 'one')", "k", &["1 one", "2 two"]),
+    ("ALTER TABLE k ADD PRIMARY KEY (a)", "k", &["1 one", "2 two"]),
+    ("INSERT OR REPLACE INTO k VALUES (1, 'uno')", "k", &["1 uno", "2 two"]),
+    ("ALTER TABLE k ADD CONSTRAINT short CHECK (length(b) < 5)", "k", &["1 uno", "2 two"]),
+    ("UPDATE k SET b = 'due' WHERE a = 2", "k", &["1 uno", "2 due"]),
 ];
 
 /// Goes through the steps, and begins again behind each: after a checkpoint behind every one of some, and else from the
@@ -578,4 +584,43 @@ fn after_a_crash_or_failure_at_any_call_a_table_is_as_one_statement_left_it() {
         STATEMENTS[state..].iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
         assert!(is_in(&engine, STATEMENTS.len()), "call {call}");
     }
+}
+
+#[test]
+fn constraints_are_added_to_tables_whose_rows_keep_them() {
+    let engine = engine_with(
+        2,
+        "CREATE TABLE t (a BIGINT, b DOUBLE, c VARCHAR);
+         INSERT INTO t VALUES (1, 0.0, 'x'), (1, -0.0, 'y'), (2, NULL, 'z');
+         CREATE TABLE keyed (k BIGINT PRIMARY KEY);
+         CREATE TABLE seen (k BIGINT); CREATE MATERIALIZED VIEW v AS SELECT k FROM seen",
+    );
+    let refused = |sql: &str| {
+        let error = engine.execute(sql).unwrap_err();
+        format!("{}: {error}", error.sqlstate())
+    };
+    for (sql, code, what) in [
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", "23505", "(a) = (1)"),
+        ("ALTER TABLE t ADD PRIMARY KEY (a, b)", "23505", "(a, b) = (1, "),
+        ("ALTER TABLE t ADD PRIMARY KEY (b, c)", "23502", "\"b\""),
+        ("ALTER TABLE t ADD CHECK (a < 2)", "23514", "a < 2"),
+        ("ALTER TABLE t ADD CHECK (d > 1)", "42703", "\"d\""),
+        ("ALTER TABLE t ADD PRIMARY KEY (d)", "42703", "\"d\""),
+        ("ALTER TABLE t ADD UNIQUE (c)", "0A000", "ADD UNIQUE"),
+        ("ALTER TABLE keyed ADD PRIMARY KEY (k)", "42000", "already"),
+        ("ALTER TABLE seen ADD PRIMARY KEY (k)", "42000", "\"v\""),
+    ] {
+        let refused = refused(sql);
+        assert!(refused.starts_with(code) && refused.contains(what), "{sql}: {refused}");
+    }
+    assert_eq!(query(&engine, "SELECT count(*) FROM t"), ["3"]);
+    engine.execute("ALTER TABLE t ADD CONSTRAINT whole PRIMARY KEY (c, a)").unwrap();
+    engine.execute("ALTER TABLE t ADD CONSTRAINT small CHECK (a < 10)").unwrap();
+    assert!(refused("INSERT INTO t VALUES (1, 5, 'x')").starts_with("23505"));
+    assert!(refused("INSERT INTO t VALUES (11, 5, 'x')").contains("small"));
+    assert!(refused("INSERT INTO t VALUES (NULL, 5, 'x')").starts_with("23502"));
+    engine
+        .execute("INSERT INTO t VALUES (1, 5, 'x') ON CONFLICT (a, c) DO UPDATE SET b = 7")
+        .unwrap();
+    assert_eq!(query(&engine, "SELECT * FROM t ORDER BY c"), ["1 0.0 y", "1 7.0 x", "2 NULL z"]);
 }

@@ -138,15 +138,7 @@ fn pgbench() {
     );
     // What COPY FROM STDIN brings comes by the protocol.
     run(&mut session, "INSERT INTO pgbench_accounts VALUES (14551, 1, 0, ''), (77353, 1, 0, '')");
-    assert_eq!(
-        begun,
-        [
-            "vacuum analyze pgbench_branches: 0A000",
-            "alter table pgbench_branches add primary key (bid): 0A000",
-            "alter table pgbench_tellers add primary key (tid): 0A000",
-            "alter table pgbench_accounts add primary key (aid): 0A000",
-        ]
-    );
+    assert_eq!(begun, ["vacuum analyze pgbench_branches: 0A000",]);
     let ran = refused(
         &mut session,
         &[
