@@ -100,7 +100,9 @@ pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
 use self::functions::registered;
 pub use self::functions::registered::RegisteredFunctions;
-pub use self::functions::sequence::{Sequences, calls_sequence, generated_value, named_sequences};
+pub use self::functions::sequence::{
+    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
+};
 pub use self::in_lists::DisjointLists;
 pub use self::intervals::IntervalsByLength;
 pub use self::join_keys::{CrossJoinElimination, EquijoinExtraction};

@@ -7,7 +7,7 @@
 //! A plan is kept only where that cannot matter to the result, nor to how rows are found:
 //!
 //! - It reads one relation, by its key, or none. A plan that scans costs little beside the scan.
-//! - It calls only immutable functions, and none on parameters: a result's type may depend on an argument's value.
+//! - It calls only functions that are immutable, or take values of sequences, and none on parameters: a result's type may depend on an argument's value.
 //! - In its filters, parameters are compared with columns as they are, so that a seek needs no constant to be folded.
 //! - It was made with the relations that exist now: a definition ends all plans that were kept before it.
 //!
@@ -17,7 +17,8 @@
 use std::sync::Arc;
 
 use alluvium_sql::planner::{
-    Parametrized, bind, literal_value, may_become, parameter_types, parametrized, typed,
+    Parametrized, bind, is_sequence, literal_value, may_become, parameter_types, parametrized,
+    typed,
 };
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Shape, Statement, StatementKind};
@@ -363,7 +364,8 @@ fn finds_by_key(scan: &TableScan) -> bool {
     !scan.filters.is_empty() && scan.filters.iter().all(|filter| seek::is_seekable(filter, &schema))
 }
 
-/// Whether the functions that a plan calls are immutable, and none is called on parameters.
+/// Whether the functions that a plan calls are immutable or [of sequences](is_sequence), which are bound anew whenever it runs, and none is called on
+/// parameters.
 fn is_preparable(plan: &LogicalPlan) -> PlanResult<bool> {
     let mut is_preparable = true;
     plan.apply(|node| {
@@ -371,8 +373,9 @@ fn is_preparable(plan: &LogicalPlan) -> PlanResult<bool> {
             expression.apply(|part| {
                 is_preparable &= match part {
                     Expr::ScalarFunction(call) => {
-                        call.func.signature().volatility == Volatility::Immutable
-                            && !has_parameter(part)
+                        let is_immutable =
+                            call.func.signature().volatility == Volatility::Immutable;
+                        (is_immutable || is_sequence(part)) && !has_parameter(part)
                     }
                     Expr::HigherOrderFunction(_) => false,
                     _ => true,
@@ -403,7 +406,7 @@ mod tests {
 
     const TABLES: &str = "
         CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR, v BIGINT, at TIMESTAMP DEFAULT NOW());
-        CREATE TABLE heap (id INTEGER, v BIGINT);
+        CREATE TABLE heap (id INTEGER, v BIGINT); CREATE TABLE made (id SERIAL PRIMARY KEY, v BIGINT);
         CREATE VIEW doubled AS SELECT id AS k, v * 2 AS v2 FROM t WHERE name <> 'b'";
 
     /// Whether the plan of a statement is kept once it ran twice.
@@ -439,6 +442,7 @@ mod tests {
             "DELETE FROM t WHERE id = $1",
             "INSERT INTO t VALUES ($1, 'name', $2, NULL)",
             "INSERT INTO heap (v) VALUES ($1), (3)",
+            "INSERT INTO made (v) VALUES ($1)",
         ] {
             assert!(is_kept(&engine, sql), "{sql}");
         }

@@ -67,8 +67,8 @@ pub fn named_sequences(expression: &Expr) -> Vec<String> {
     let mut names = Vec::new();
     // Looking at it cannot fail.
     let _ = expression.apply(|part| {
-        if let Expr::ScalarFunction(ScalarFunction { func, args }) = part
-            && func.inner().downcast_ref::<SequenceFunction>().is_some()
+        if is_sequence(part)
+            && let Expr::ScalarFunction(ScalarFunction { args, .. }) = part
             && let Some(Expr::Literal(name, _)) = args.first()
         {
             names.extend(name.try_as_str().flatten().map(str::to_owned));
@@ -78,15 +78,19 @@ pub fn named_sequences(expression: &Expr) -> Vec<String> {
     names
 }
 
+/// Whether an expression is a call of one of these functions.
+pub fn is_sequence(expression: &Expr) -> bool {
+    match expression {
+        Expr::ScalarFunction(call) => {
+            call.func.inner().downcast_ref::<SequenceFunction>().is_some()
+        }
+        _ => false,
+    }
+}
+
 /// Whether an expression has another value in each row because it asks a sequence.
 pub fn calls_sequence(expression: &Expr) -> bool {
-    let calls = |part: &Expr| match part {
-        Expr::ScalarFunction(call) => {
-            Ok(call.func.inner().downcast_ref::<SequenceFunction>().is_some())
-        }
-        _ => Ok(false),
-    };
-    expression.exists(calls).unwrap_or(false)
+    expression.exists(|part| Ok(is_sequence(part))).unwrap_or(false)
 }
 
 /// Whether a function is one of these.
