@@ -18,8 +18,8 @@ use super::sequence::{self, Generated};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::planner::context::{column_default, column_type, interval};
-use crate::planner::generated_value;
 use crate::planner::microseconds::in_microseconds;
+use crate::planner::{calls_sequence, generated_value, named_sequences};
 
 /// A table as it was written.
 #[derive(Clone, Debug)]
@@ -88,6 +88,17 @@ impl TableDefinition {
             let name = sequence_of(&self.name, self.schema.field(column).name());
             Some((column, name, (*generated)?))
         })
+    }
+
+    /// Whether a column takes values of a sequence, its own or another one.
+    pub fn takes_values(&self) -> bool {
+        self.all_defaults().iter().flatten().any(calls_sequence)
+    }
+
+    /// The sequences that DEFAULTs name.
+    pub fn used_sequences(&self) -> impl Iterator<Item = String> + '_ {
+        let written = self.defaults.iter().flatten().flat_map(named_sequences);
+        written.map(|written| name::of_text(&written))
     }
 
     /// The columns whose values statements cannot give.

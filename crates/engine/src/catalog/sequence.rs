@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::named_sequences;
 use alluvium_sql::statement::{SequenceDefinition, SequenceOptions};
 
 use super::{Catalog, Definition, Entries, Entry};
@@ -30,11 +29,7 @@ impl Entries {
     /// The table that has a DEFAULT which takes values of a sequence.
     pub(crate) fn user_of_sequence(&self, name: &str) -> Option<&Arc<Entry>> {
         let uses = |entry: &&Arc<Entry>| match &entry.definition {
-            Definition::Table(table) => {
-                let defaults = table.defined.defaults.iter().flatten();
-                let names = defaults.flat_map(named_sequences);
-                names.map(|written| alluvium_sql::name::of_text(&written)).any(|used| used == name)
-            }
+            Definition::Table(table) => table.defined.used_sequences().any(|used| used == name),
             Definition::View(_) | Definition::Declared(_) => false,
         };
         self.values().find(uses)

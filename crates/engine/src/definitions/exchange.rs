@@ -84,9 +84,7 @@ impl Definitions {
         }
         Ok(candidates)
     }
-}
 
-impl Definitions {
     /// Removes relations whose places others have taken.
     fn finish_moved(
         &self,
@@ -167,9 +165,9 @@ impl Candidates<'_> {
                 }
                 let reads = planned.depends.iter().chain(&planned.reads);
                 failed::check_reads(&definition.name, reads, &entries)?;
-                let start = Start::Candidate;
-                let (of, planner) = (&self.definitions, planned);
-                break of.install_view(definition, planner, None, start, &entries, writer)?;
+                let (definitions, start) = (self.definitions, Start::Candidate);
+                break definitions
+                    .install_view(definition, planned, None, start, &entries, writer)?;
             },
         };
         self.built.push(Arc::new(entry));

@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP SEQUENCE.
 
 use alluvium_sql::name;
-use alluvium_sql::planner::{calls_sequence, named_sequences};
+use alluvium_sql::planner::named_sequences;
 use alluvium_sql::statement::{
     Drop, IfTaken, SequenceDefinition, SequenceRestart, TableDefinition,
 };
@@ -93,8 +93,7 @@ impl Definitions {
             }
         }
         // Rows that are read again would have other values.
-        if !table.connectors.is_empty() && table.all_defaults().iter().flatten().any(calls_sequence)
-        {
+        if !table.connectors.is_empty() && table.takes_values() {
             let message = "a table whose rows come from a connector cannot have columns with values of a sequence: rows that are \
                            read again after a restart would have others";
             let error = Error::sql(message).with_sqlstate(SqlState::NOT_SUPPORTED);

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use alluvium_sql::name;
 use alluvium_sql::physical::{compile, compile_index};
 use alluvium_sql::plan::Index;
-use alluvium_sql::planner::named_sequences;
 use alluvium_sql::statement::{
     Alter, Change, Drop, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition,
     ViewDefinition, ViewKind,
@@ -243,8 +242,7 @@ impl StagedDefinitions {
                 if let Some(taken) = sequences.find(|name| entries.sequence(name).is_some()) {
                     return Err(changed(&taken));
                 }
-                let used = definition.defaults.iter().flatten().flat_map(named_sequences);
-                let mut used = used.map(|written| name::of_text(&written));
+                let mut used = definition.used_sequences();
                 if let Some(gone) = used.find(|name| entries.sequence(name).is_none()) {
                     return Err(changed(&gone));
                 }
@@ -282,7 +280,7 @@ pub(crate) fn outside(message: String) -> Error {
 }
 
 impl Definitions {
-    /// Has a transaction create a table. Returns false, and does nothing, if there is one that stays.
+    /// Has a transaction create a table. Does nothing if there is one that stays.
     pub(crate) fn stage_table(
         &self,
         staged: &mut StagedDefinitions,

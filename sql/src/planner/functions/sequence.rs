@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result, ScalarValue, internal_err};
@@ -199,7 +199,7 @@ impl SequenceFunction {
         }
         let name = columns[0].as_string::<i32>().value(row);
         let number = |at: usize| columns[at].as_primitive::<Int64Type>().value(row);
-        let is_called = || columns.get(2).is_none_or(|column| of_flags(column).value(row));
+        let is_called = || columns.get(2).is_none_or(|column| column.as_boolean().value(row));
         let value = match self.kind {
             Kind::Next => all.next(name, 1, self.generated).map(|next| next.first().copied()),
             Kind::Current => all.current(name).map(Some),
@@ -208,10 +208,6 @@ impl SequenceFunction {
         };
         value.map_err(external)
     }
-}
-
-fn of_flags(column: &ArrayRef) -> &BooleanArray {
-    column.as_boolean()
 }
 
 fn external(error: Error) -> DataFusionError {
