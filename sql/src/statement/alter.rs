@@ -269,8 +269,10 @@ fn added(
     syntax::normalize(&mut create)?;
     syntax::check_table(&create)?;
     let column = TableDefinition::read(create, &[], written)?;
-    if column.generated.iter().any(Option::is_some) {
-        let what = "SERIAL or IDENTITY of a column that is added (create a table with it)";
+    // Its DEFAULT is evaluated once for all rows that are there.
+    if column.takes_values() {
+        let what =
+            "SERIAL, IDENTITY or nextval() of a column that is added (create a table with it)";
         return Err(Error::not_supported(what, position));
     }
     if !column.primary_key.is_empty() || !column.promised_key.is_empty() {

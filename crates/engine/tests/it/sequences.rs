@@ -141,6 +141,8 @@ fn columns_generate_their_values_whoever_inserts() {
             ("CREATE TABLE u (k BIGINT DEFAULT nextval('s') * 10, v INT)", "done"),
             ("CREATE TABLE missing (k BIGINT DEFAULT nextval('not_there'))", "42P01"),
             ("INSERT INTO u (v) VALUES (1), (2) RETURNING k", "10, 20"),
+            ("ALTER TABLE t ADD COLUMN k BIGINT DEFAULT nextval('s')", "0A000"),
+            ("ALTER TABLE t ADD COLUMN k SERIAL", "0A000"),
             ("DROP SEQUENCE s", "2BP01"),
             ("DROP TABLE u; DROP SEQUENCE s", "done"),
             (
