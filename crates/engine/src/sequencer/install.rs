@@ -228,6 +228,7 @@ impl Sequencer {
         state.candidates.remove(&id);
         state.changed.remove(id);
         state.waterlines.remove(id);
+        state.writes.remove(id);
         if let Some(DataflowName::Relation(name)) = state.kept.remove(&id).map(|kept| kept.key.name)
         {
             state.positions.forget(&name);

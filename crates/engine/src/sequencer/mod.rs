@@ -137,7 +137,9 @@ pub(crate) struct Observed {
 impl Drop for Observed {
     fn drop(&mut self) {
         self.sequencer.observers.fetch_sub(1, Ordering::Relaxed);
-        self.sequencer.state.lock().writes.end(self.from);
+        let mut state = self.sequencer.state.lock();
+        state.writes.end(self.from);
+        state.writes.forget(self.sequencer.progress.complete());
     }
 }
 

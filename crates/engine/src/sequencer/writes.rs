@@ -1,7 +1,8 @@
 //! What the last epochs have written: whoever has read before them finds out whether that still holds.
 //!
 //! It is kept while a transaction that reads is open, for the epochs after the one it reads as of, and for those that are not
-//! complete. Without such transactions nothing is kept.
+//! complete when the last such transaction ends: until another one does, or an epoch is committed. Without such transactions nothing
+//! is kept.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -151,6 +152,11 @@ impl Writes {
         }
     }
 
+    /// A table has been dropped.
+    pub(super) fn remove(&mut self, table: DataflowId) {
+        self.tables.remove(&table);
+    }
+
     /// Forgets what nobody asks for once all epochs up to `complete` are.
     pub(super) fn forget(&mut self, complete: Epoch) {
         let upto = self.observers.keys().next().map_or(complete, |first| complete.min(*first));
@@ -250,6 +256,9 @@ mod tests {
         assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
         writes.observe(4);
         assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
+        writes.add(DataflowId(4), 4, inserts(&[1]));
+        writes.remove(DataflowId(4));
+        assert_eq!(writes.tables.keys().collect::<Vec<_>>(), [&TABLE]);
         writes.end(4);
         writes.skip(5);
         assert_eq!((writers(&writes, 4, 2), writers(&writes, 5, 2)), (None, Some(vec![])));
