@@ -62,6 +62,8 @@ pub enum Relation {
         primary_key: Vec<usize>,
         /// The columns of a primary key that is not enforced; empty without one.
         promised_key: Vec<usize>,
+        /// The columns of each of its UNIQUE constraints.
+        uniques: Vec<Vec<usize>>,
         /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
         defaults: Vec<Option<Expr>>,
         /// The columns whose values statements cannot give.

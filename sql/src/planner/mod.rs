@@ -124,7 +124,7 @@ pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::types::type_of;
 pub use self::uses::{How, Use};
 pub use self::view::PlannedView;
-pub use self::write::{Checks, OnConflict, PlannedWrite, Returning, Violation};
+pub use self::write::{Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation};
 use crate::catalog::{Catalog, DeclaredRecursion};
 use crate::error::{Position, Result};
 use crate::physical::{Output, compile};

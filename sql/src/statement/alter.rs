@@ -47,6 +47,28 @@ pub enum AlteredKind {
     MaterializedView,
 }
 
+/// A constraint that a table can get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constraint {
+    /// A primary key.
+    PrimaryKey,
+    /// Columns that no two rows have the same values in.
+    Unique,
+    /// A condition of its rows.
+    Check,
+}
+
+impl Constraint {
+    fn of(constraint: &TableConstraint) -> Option<Self> {
+        match constraint {
+            TableConstraint::PrimaryKey(_) => Some(Self::PrimaryKey),
+            TableConstraint::Unique(_) => Some(Self::Unique),
+            TableConstraint::Check(_) => Some(Self::Check),
+            _ => None,
+        }
+    }
+}
+
 /// A change of a relation. Views can only be renamed, and resumed.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -88,12 +110,12 @@ pub enum Change {
         /// Where it is named.
         position: Option<Position>,
     },
-    /// `ADD [CONSTRAINT name] PRIMARY KEY (…)` or `CHECK (…)`
+    /// `ADD [CONSTRAINT name] PRIMARY KEY (…)`, `UNIQUE (…)` or `CHECK (…)`
     AddConstraint {
         /// As a part of CREATE TABLE.
         text: String,
-        /// Whether it is a primary key.
-        is_key: bool,
+        /// What it is.
+        kind: Constraint,
         /// Where it stands.
         position: Option<Position>,
     },
@@ -222,13 +244,10 @@ fn table(
             Change::DropColumn { column: fold(column), if_exists: *if_exists, position }
         }
         AlterTableOperation::AddConstraint { constraint, not_valid: false }
-            if matches!(constraint, TableConstraint::PrimaryKey(_) | TableConstraint::Check(_)) =>
+            if let Some(kind) = Constraint::of(constraint) =>
         {
-            Change::AddConstraint {
-                text: constraint.to_string(),
-                is_key: matches!(constraint, TableConstraint::PrimaryKey(_)),
-                position: Position::of(constraint).or(start),
-            }
+            let (text, position) = (constraint.to_string(), Position::of(constraint).or(start));
+            Change::AddConstraint { text, kind, position }
         }
         other => {
             let other = other.to_string();
@@ -277,6 +296,10 @@ fn added(
     }
     if !column.primary_key.is_empty() || !column.promised_key.is_empty() {
         let what = "a PRIMARY KEY of a column that is added (create a table with it)";
+        return Err(Error::not_supported(what, position));
+    }
+    if !column.uniques.is_empty() {
+        let what = "a UNIQUE of a column that is added (ADD UNIQUE once rows have their values)";
         return Err(Error::not_supported(what, position));
     }
     Ok(column)
@@ -355,12 +378,16 @@ impl TableDefinition {
                 let of_checks =
                     expected.checks.iter_mut().filter_map(|check| check.column.as_mut());
                 of_checks.filter(|column| **column > number).for_each(|column| *column -= 1);
-                let columns = expected.primary_key.iter_mut().chain(&mut expected.promised_key);
+                let keys = expected.primary_key.iter_mut().chain(&mut expected.promised_key);
+                let uniques = expected.uniques.iter_mut().flat_map(|unique| &mut unique.columns);
+                let columns = keys.chain(uniques);
                 columns.filter(|column| **column > number).for_each(|column| *column -= 1);
                 source.without_column(column)
             }
-            Change::AddConstraint { text, is_key, position } => {
-                if *is_key && !(self.primary_key.is_empty() && self.promised_key.is_empty()) {
+            Change::AddConstraint { text, kind, position } => {
+                if *kind == Constraint::PrimaryKey
+                    && !(self.primary_key.is_empty() && self.promised_key.is_empty())
+                {
                     let message = format!("\"{}\" has a PRIMARY KEY already", self.name);
                     return Err(Error::new(message, *position));
                 }
@@ -375,6 +402,7 @@ impl TableDefinition {
                     expected.primary_key = altered.primary_key;
                     expected.promised_key = altered.promised_key;
                     expected.checks = altered.checks;
+                    expected.uniques = altered.uniques;
                     let key = expected.primary_key.iter().chain(&expected.promised_key);
                     key.for_each(|column| fields[*column].set_nullable(false));
                 }
@@ -426,7 +454,7 @@ impl TableDefinition {
             let keys = (of.primary_key.clone(), of.promised_key.clone());
             let rest = (of.options.clone(), of.connectors.len(), of.lateness.clone());
             let checks: Vec<_> = of.checks.iter().map(Check::says).collect();
-            let values = (of.defaults.clone(), of.generated.clone(), checks);
+            let values = (of.defaults.clone(), of.generated.clone(), checks, of.uniques.clone());
             (of.name.clone(), of.schema.clone(), keys, values, rest)
         };
         parts(self) == parts(other)
@@ -455,6 +483,8 @@ impl TableDefinition {
         let is_key = self.primary_key.contains(&number) || self.promised_key.contains(&number);
         let message = if is_key {
             format!("column \"{column}\" is part of the PRIMARY KEY of \"{table}\" and stays")
+        } else if self.uniques.iter().any(|unique| unique.columns.contains(&number)) {
+            format!("column \"{column}\" is part of a UNIQUE of \"{table}\" and stays")
         } else if let Some(check) = self.checks.iter().find(|check| check.reads(column)) {
             let condition = &check.condition;
             format!("column \"{column}\" is part of a CHECK of \"{table}\" and stays: {condition}")

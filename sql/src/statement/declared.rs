@@ -48,6 +48,7 @@ pub(super) fn read(
         primary_key,
         promised_key,
         checks,
+        uniques,
         defaults,
         generated,
         lateness,
@@ -61,6 +62,7 @@ pub(super) fn read(
     let is_plain = primary_key.is_empty()
         && promised_key.is_empty()
         && checks.is_empty()
+        && uniques.is_empty()
         && defaults.iter().all(Option::is_none)
         && generated.iter().all(Option::is_none)
         && lateness.is_empty()

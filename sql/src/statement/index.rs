@@ -72,7 +72,7 @@ pub(super) fn create(
     let of_predicate = predicate.as_ref().and_then(|predicate| Position::of_span(predicate.span()));
     let of_included = include.first().and_then(|column| Position::of_span(column.span));
     if unique || nulls_distinct.is_some() {
-        return refuse("a UNIQUE INDEX (write PRIMARY KEY in CREATE TABLE)", None);
+        return refuse("a UNIQUE INDEX (write ALTER TABLE … ADD UNIQUE)", None);
     }
     if concurrently {
         return refuse("CREATE INDEX CONCURRENTLY (leave it out: reads go on meanwhile)", None);

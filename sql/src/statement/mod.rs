@@ -42,12 +42,13 @@ mod statements;
 mod syntax_error;
 mod table;
 mod transaction;
+mod unique;
 mod unqualified;
 mod view;
 
 use sqlparser::ast;
 
-pub use self::alter::{Alter, AlteredKind, Change};
+pub use self::alter::{Alter, AlteredKind, Change, Constraint};
 pub use self::check::{Check, check_names};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::declared::ViewDeclaration;
@@ -67,6 +68,7 @@ pub use self::statements::{Statements, parse};
 pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::transaction::TransactionModes;
+pub use self::unique::{Unique, unique_names};
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;

@@ -19,7 +19,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("CREATE TEMP VIEW", "write CREATE LOCAL VIEW"),
     ("CREATE TEMPORARY TABLE", "write CREATE TABLE"),
     ("CREATE TEMPORARY VIEW", "write CREATE LOCAL VIEW"),
-    ("CREATE UNIQUE INDEX", "write PRIMARY KEY in CREATE TABLE"),
+    ("CREATE UNIQUE INDEX", "write ALTER TABLE … ADD UNIQUE"),
     ("DEALLOCATE", "DEALLOCATE takes the name of a prepared statement, or ALL"),
     ("DECLARE RECURSIVE", "write DECLARE RECURSIVE VIEW r (columns)"),
     ("DECLARE", "write DECLARE c CURSOR FOR SELECT …"),

@@ -15,6 +15,8 @@ use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
 use super::sequence::{self, Generated};
+use super::unique::Unique;
+use crate::catalog::KEEPING;
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::planner::context::{column_default, column_type, interval};
@@ -38,6 +40,8 @@ pub struct TableDefinition {
     pub promised_key: Vec<usize>,
     /// The conditions that its rows have to meet.
     pub checks: Vec<Check>,
+    /// The columns that no two rows have the same values in, in the order in which they are written.
+    pub uniques: Vec<Unique>,
     /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
     pub defaults: Vec<Option<Expr>>,
     /// How each column is generated, if it is: it then has no other default.
@@ -149,7 +153,7 @@ impl TableDefinition {
                 position,
             ));
         }
-        Ok(TableDefinition {
+        let definition = TableDefinition {
             name,
             position,
             if_taken,
@@ -157,13 +161,21 @@ impl TableDefinition {
             primary_key: columns.primary_key,
             promised_key: columns.promised_key,
             checks: columns.checks,
+            uniques: columns.uniques,
             defaults: columns.defaults,
             generated: columns.generated,
             lateness,
             options,
             connectors,
             text: text.to_string(),
-        })
+        };
+        if !definition.uniques.is_empty() && !definition.is_kept() {
+            let message = format!(
+                "UNIQUE needs a table that keeps its rows, which they are compared with: {KEEPING}"
+            );
+            return Err(Error::new(message, position));
+        }
+        Ok(definition)
     }
 }
 
@@ -232,6 +244,7 @@ struct Columns {
     primary_key: Vec<usize>,
     promised_key: Vec<usize>,
     checks: Vec<Check>,
+    uniques: Vec<Unique>,
 }
 
 /// A primary key.
@@ -256,7 +269,7 @@ impl Columns {
         let mut defaults = Vec::with_capacity(create.columns.len());
         let mut generated = Vec::with_capacity(create.columns.len());
         let mut primary_key: Option<Key> = None;
-        let mut checks = Vec::new();
+        let (mut checks, mut uniques) = (Vec::new(), Vec::new());
         for (number, column) in create.columns.iter().enumerate() {
             let at = Position::of_span(column.name.span);
             let column_name = fold(&column.name);
@@ -305,6 +318,10 @@ impl Columns {
                     ColumnOption::Check(check) => {
                         checks.push(Check::read(check, option.name.as_ref(), Some(number), at)?);
                     }
+                    ColumnOption::Unique(unique) => {
+                        let name = option.name.as_ref();
+                        uniques.push(Unique::read(unique, name, vec![number], at)?);
+                    }
                     other => return Err(Error::not_supported(option_name(other), at)),
                 }
             }
@@ -326,6 +343,11 @@ impl Columns {
                 checks.push(Check::read(check, None, None, Position::of(constraint))?);
                 continue;
             }
+            if let TableConstraint::Unique(unique) = constraint {
+                let columns = key_columns(&unique.columns, &fields, "UNIQUE")?;
+                uniques.push(Unique::read(unique, None, columns, Position::of(constraint))?);
+                continue;
+            }
             if let Some(key) = table_constraint(constraint, &fields, position)? {
                 primary_key = Some(key);
             }
@@ -338,7 +360,7 @@ impl Columns {
             Some(Key { columns, promised: false }) => (columns, Vec::new()),
             Some(Key { columns, promised: true }) => (Vec::new(), columns),
         };
-        Ok(Columns { fields, defaults, generated, primary_key, promised_key, checks })
+        Ok(Columns { fields, defaults, generated, primary_key, promised_key, checks, uniques })
     }
 }
 
@@ -351,17 +373,7 @@ fn table_constraint(
     match constraint {
         TableConstraint::ForeignKey(_) => Ok(None),
         TableConstraint::PrimaryKey(key) => {
-            let mut columns = Vec::new();
-            let mut taken = HashSet::new();
-            for column in &key.columns {
-                let number = key_column(column, fields)?;
-                if !taken.insert(number) {
-                    let name = fields[number].name();
-                    let message = format!("column \"{name}\" is in the primary key twice");
-                    return Err(Error::new(message, Position::of(&column.column.expr)));
-                }
-                columns.push(number);
-            }
+            let columns = key_columns(&key.columns, fields, "PRIMARY KEY")?;
             Ok(Some(Key::new(columns, key)))
         }
         other => {
@@ -387,6 +399,7 @@ impl TableDefinition {
             primary_key: Vec::new(),
             promised_key: Vec::new(),
             checks: Vec::new(),
+            uniques: Vec::new(),
             defaults: vec![None; schema.fields().len()],
             generated: vec![None; schema.fields().len()],
             schema,
@@ -471,12 +484,26 @@ fn second_key(position: Option<Position>) -> Error {
     Error::new("the table has a PRIMARY KEY already", position)
 }
 
-fn key_column(column: &ast::IndexColumn, fields: &[Field]) -> Result<usize> {
+/// The columns of a key of some kind.
+fn key_columns(columns: &[ast::IndexColumn], fields: &[Field], kind: &str) -> Result<Vec<usize>> {
+    let mut read = Vec::with_capacity(columns.len());
+    let mut taken = HashSet::new();
+    for column in columns {
+        let number = key_column(column, fields, kind)?;
+        if !taken.insert(number) {
+            let name = fields[number].name();
+            let message = format!("column \"{name}\" is in the {kind} twice");
+            return Err(Error::new(message, Position::of(&column.column.expr)));
+        }
+        read.push(number);
+    }
+    Ok(read)
+}
+
+fn key_column(column: &ast::IndexColumn, fields: &[Field], kind: &str) -> Result<usize> {
     let ast::Expr::Identifier(identifier) = &column.column.expr else {
-        return Err(Error::new(
-            "a PRIMARY KEY must consist of columns",
-            Position::of(&column.column.expr),
-        ));
+        let message = format!("a {kind} must consist of columns");
+        return Err(Error::new(message, Position::of(&column.column.expr)));
     };
     let name = fold(identifier);
     fields.iter().position(|field| *field.name() == name).ok_or_else(|| {

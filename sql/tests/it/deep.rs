@@ -309,9 +309,9 @@ fn a_statement_has_a_limited_number_of_parts() {
     let key = format!("CREATE TABLE t (a INT, PRIMARY KEY ({}a))", "a, ".repeat(4_096));
     assert_eq!(refusal(&key), "1:32: a key has at most 4096 columns");
     let key = format!("CREATE TABLE t (a INT, PRIMARY KEY ({}a))", "a, ".repeat(4_095));
-    assert_eq!(refusal(&key), "1:40: column \"a\" is in the primary key twice");
+    assert_eq!(refusal(&key), "1:40: column \"a\" is in the PRIMARY KEY twice");
     let error = refusal("CREATE TABLE u (a INT, b INT, PRIMARY KEY (a, b, a))");
-    assert_eq!(error, "1:50: column \"a\" is in the primary key twice");
+    assert_eq!(error, "1:50: column \"a\" is in the PRIMARY KEY twice");
 }
 
 #[test]

@@ -62,6 +62,7 @@ impl Definitions {
                         waterlines: table.lateness.iter().map(|late| late.column).collect(),
                         always_generated: table.always_generated(),
                         defaults: table.all_defaults(),
+                        uniques: table.uniques.into_iter().map(|unique| unique.columns).collect(),
                         schema: table.schema,
                         primary_key: table.primary_key,
                         promised_key: table.promised_key,

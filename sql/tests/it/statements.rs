@@ -183,7 +183,14 @@ fn unsupported_statements_are_refused_by_name() {
             "1:14: there is no database \"a\": the only one is \"alluvium\", and a name is schema.relation",
         ),
         ("DROP TABLE a.b.s.t", "1:12: \"a.b.s.t\" is not the name of a relation"),
-        ("CREATE TABLE t (a INT UNIQUE)", "1:17: UNIQUE is not supported yet"),
+        (
+            "CREATE TABLE t (a INT, UNIQUE NULLS NOT DISTINCT (a))",
+            "1:51: UNIQUE NULLS NOT DISTINCT is not supported yet",
+        ),
+        (
+            "CREATE TABLE t (a INT, b INT, UNIQUE (a, a))",
+            "1:42: column \"a\" is in the UNIQUE twice",
+        ),
         (
             "CREATE TABLE t (a INT CHECK (a > 0) NOT ENFORCED)",
             "1:30: CHECK … NOT ENFORCED is not supported yet",

@@ -144,11 +144,11 @@ fn unsupported_writes_are_refused_with_a_position() {
         ),
         (
             "INSERT INTO item (id) VALUES (1) ON CONFLICT (n) DO NOTHING",
-            "1:47: ON CONFLICT names other columns than the PRIMARY KEY of \"item\", which is (id)",
+            "1:47: ON CONFLICT names other columns than a PRIMARY KEY or UNIQUE of \"item\", which has (id)",
         ),
         (
             "INSERT INTO item (id) VALUES (1) ON CONFLICT DO UPDATE SET n = 1",
-            "1:13: ON CONFLICT DO UPDATE names the primary key: ON CONFLICT (key) DO UPDATE SET …",
+            "1:13: ON CONFLICT DO UPDATE names the columns of a key: ON CONFLICT (key) DO UPDATE SET …",
         ),
         (
             "INSERT INTO item (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET n = (SELECT 1)",
@@ -160,7 +160,7 @@ fn unsupported_writes_are_refused_with_a_position() {
         ),
         (
             "INSERT INTO numbers VALUES (1, 2, 3, 4, 5, 6, 'a') ON CONFLICT DO NOTHING",
-            "1:13: \"numbers\" has no PRIMARY KEY, so none of its rows conflict",
+            "1:13: \"numbers\" has no PRIMARY KEY and no UNIQUE, so none of its rows conflict",
         ),
         ("UPDATE item SET (n, price) = (1)", "1:31: SET (…) names 2 columns, and there is 1 value"),
         ("UPDATE item SET n = 1, (n, id) = (1, 2)", "1:25: column \"n\" is assigned twice"),

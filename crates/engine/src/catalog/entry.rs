@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     /// The relations it names.
     pub(crate) depends: Vec<String>,
     pub(crate) definition: Definition,
-    /// Its indexes, in the order in which they were created.
+    /// Its indexes: of its UNIQUE constraints, and then in the order in which they were created.
     pub(crate) indexes: Vec<Arc<NamedIndex>>,
     /// Why it has failed, if it has: then it has no dataflow.
     pub(crate) failed: Option<Arc<str>>,
@@ -240,8 +240,8 @@ impl From<ViewKind> for RelationKind {
 }
 
 impl Entry {
-    /// A table that a dataflow keeps.
-    pub(crate) fn of_table(definition: &TableDefinition, id: DataflowId) -> Self {
+    /// A table that a dataflow keeps. The indexes of its UNIQUE constraints are not built.
+    pub(crate) fn of_table(definition: &TableDefinition, id: DataflowId) -> Result<Self> {
         let table = Table {
             id,
             primary_key: definition.primary_key.clone(),
@@ -256,16 +256,16 @@ impl Entry {
             idle_after: definition.idle_after(),
             defined: Box::new(definition.clone()),
         };
-        Self {
+        Ok(Self {
             name: definition.name.clone(),
             schema: definition.schema.clone(),
             depends: Vec::new(),
             definition: Definition::Table(table),
-            indexes: Vec::new(),
+            indexes: NamedIndex::of_uniques(definition)?,
             failed: None,
             since: 0,
             is_staged: false,
-        }
+        })
     }
 
     /// A view that is planned, with its dataflow and the indexes that it uses.
@@ -547,6 +547,7 @@ impl Entry {
                 schema,
                 primary_key: table.primary_key.clone(),
                 promised_key: table.promised_key.clone(),
+                uniques: table.defined.uniques.iter().map(|of| of.columns.clone()).collect(),
                 defaults: table.defaults.clone(),
                 always_generated: table.defined.always_generated(),
                 kept: table.kept,

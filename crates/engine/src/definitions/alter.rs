@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use alluvium_sql::name;
 use alluvium_sql::statement::{
-    Alter, AlteredKind, Change, IfTaken, TableDefinition, ViewDefinition, ViewKind,
+    Alter, AlteredKind, Change, Constraint, IfTaken, TableDefinition, ViewDefinition, ViewKind,
 };
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
@@ -96,12 +96,18 @@ impl Definitions {
             )));
         }
         self.check_free_to_change(entry, &alter.change, parts.connectors)?;
+        self.check_uniques(&definition, Some(entry), &self.catalog.entries())?;
         let now = parts.writer.now()?;
         let compiled = Arc::new(relations::table_of(&definition)?);
-        if let Change::AddConstraint { is_key: true, .. } = alter.change
+        if let Change::AddConstraint { kind, .. } = alter.change
             && !self.sequencer.durable().is_replaying()
         {
-            check_distinct(&definition, parts.reader)?;
+            let key = match kind {
+                Constraint::PrimaryKey => Some(&definition.primary_key),
+                Constraint::Unique => definition.uniques.last().map(|unique| &unique.columns),
+                Constraint::Check => None,
+            };
+            key.map_or(Ok(()), |key| check_distinct(&definition, key, parts.reader))?;
         }
         let contents = match alter.change {
             Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
@@ -136,12 +142,14 @@ impl Definitions {
             if let Some(mut held) = held {
                 sequences::move_sequences(&mut held, &table.defined, &definition);
             }
-            let altered = Entry::of_table(&definition, id);
+            let altered = Entry::of_table(&definition, id)?;
             self.forget_announced(&altered.name);
             self.cut_all(&entry.name);
             let last = self.sequencer.last();
-            self.catalog.replace(&entry.name, Entry::of_table(&definition, id).since(last));
+            self.catalog.replace(&entry.name, altered.clone().since(last));
+            entry.indexes.iter().for_each(|index| self.release(&index.uses));
             self.sequencer.remove(table.id);
+            self.build_uniques(&altered.name)?;
             // The old table's waterlines go by its name, which may be the same.
             self.sequencer.declare(&altered);
             match entry.name == definition.name {
@@ -238,8 +246,8 @@ impl Definitions {
         Parts { writer, reader, .. }: Parts<'_>,
     ) -> Result<Vec<TableChange>> {
         let id = entry.as_table()?.id;
-        let altered = Entry::of_table(definition, id);
-        let added = added.map(|column| Entry::of_table(column, id));
+        let altered = Entry::of_table(definition, id)?;
+        let added = added.map(|column| Entry::of_table(column, id)).transpose()?;
         let defaults = added.as_ref().map(|column| writer.defaults(column, now));
         let checks = altered.checks(&self.planner)?.cloned();
         let mut staging = Staging::of_new(&altered, checks, &writer.context);
@@ -307,15 +315,15 @@ pub(super) fn check_only_text(entry: &Entry, view: &View) -> Result<()> {
     }
 }
 
-/// Fails if two rows of a table have the same key, which is to be its primary key.
-fn check_distinct(definition: &TableDefinition, reader: &Reader) -> Result<()> {
-    let key = definition.primary_key.iter().map(|column| definition.schema.field(*column).name());
+/// Fails if two rows of a table have the same key, which is to be one of it.
+fn check_distinct(definition: &TableDefinition, key: &[usize], reader: &Reader) -> Result<()> {
+    let key = key.iter().map(|column| definition.schema.field(*column).name());
     let key: Vec<String> = key.map(|column| name::spelled(column)).collect();
     if key.is_empty() {
         return Ok(());
     }
     let (columns, table) = (key.join(", "), name::written(&definition.name));
-    // A NULL is found with the rows that are written anew.
+    // A NULL in a primary key is found with the rows that are written again; in another one it is no duplicate.
     let known = key.iter().map(|column| format!("{column} IS NOT NULL"));
     let known = known.collect::<Vec<_>>().join(" AND ");
     let twice = format!(

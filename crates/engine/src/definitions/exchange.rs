@@ -98,6 +98,7 @@ impl Definitions {
             if let Ok(view) = before.as_view() {
                 self.release(&view.uses);
             }
+            before.indexes.iter().for_each(|index| self.release(&index.uses));
         }
         let renamed = moved.iter().filter(|(before, after)| before.name != after.name);
         // Two may have each other's names.
@@ -151,7 +152,7 @@ impl Candidates<'_> {
                 let role = Role::Reserved(*id, key);
                 let (name, kept) = (&definition.name, definition.is_kept());
                 let id = self.definitions.install_table(name, &table, kept, None, role)?;
-                Entry::of_table(definition, id)
+                Entry::of_table(definition, id)?
             }
             Created::View { definition, .. } => loop {
                 let (lock, entries) = self.over()?;
@@ -195,7 +196,7 @@ impl Candidates<'_> {
                     let role = Role::of(DataflowKey::relation(&definition.name, fingerprint), kept);
                     let (name, is_kept) = (&definition.name, definition.is_kept());
                     let id = definitions.install_table(name, &table, is_kept, None, role)?;
-                    Entry::of_table(definition, id)
+                    Entry::of_table(definition, id)?
                 }
                 (Altered::View(definition), kept) => {
                     let planned = definitions.planner.view(definition, &Scope(&entries))?;
@@ -234,7 +235,7 @@ impl Candidates<'_> {
             definitions.progress.failures().check(self.ids().iter())?;
             self.move_all(parts)?;
             let committed = commit(self.exchange(parts)?)?;
-            self.built.clear();
+            let built = std::mem::take(&mut self.built);
             let moved = std::mem::take(&mut self.moved);
             drop(writing);
             let dropped = self.staged.dropped.iter();
@@ -249,7 +250,10 @@ impl Candidates<'_> {
                     definitions.fill_index(&definition.relation, &definition.name);
                 }
             }
-            gone.and(renamed).map(|()| committed)
+            let new = built.iter().chain(moved.iter().map(|(_, after)| after));
+            let mut names = new.filter(|entry| entry.is_table()).map(|entry| &entry.name);
+            let indexed = names.try_for_each(|name| definitions.build_uniques(name));
+            gone.and(renamed).and(indexed).map(|()| committed)
         })
     }
 

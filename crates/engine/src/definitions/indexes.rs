@@ -4,15 +4,16 @@
 //! of joins by its columns use it, and while they do its rows stay, whether or not it is dropped. It goes with its relation.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use alluvium_sql::physical::compile_index;
 use alluvium_sql::plan::Index;
-use alluvium_sql::statement::{Drop, IfTaken, IndexDefinition};
+use alluvium_sql::statement::{Drop, IfTaken, IndexDefinition, TableDefinition};
 
 use super::Definitions;
 use super::failed::unfilled;
-use super::schemas;
-use crate::catalog::{Definition, Entry, NamedIndex, Uses, named_index};
+use super::{relations, schemas};
+use crate::catalog::{Definition, Entries, Entry, NamedIndex, Uses, named_index};
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result};
 use crate::worker::DataflowId;
@@ -86,7 +87,7 @@ impl Definitions {
             self.sequencer.record(&recorded).inspect_err(|_| self.release(&uses))?;
         }
         let (name, text) = (name.clone(), definition.text.clone());
-        let index = NamedIndex { name, columns, id, uses, text };
+        let index = NamedIndex { name, columns, id, uses, text, unique: None };
         self.catalog.insert_index(&entry, index);
         Ok(id)
     }
@@ -107,7 +108,7 @@ impl Definitions {
 
     /// An index of a relation that has been filled again, over what it has now.
     pub(super) fn indexed_again(&self, entry: &Entry, index: &NamedIndex) -> Result<NamedIndex> {
-        let NamedIndex { name, columns, text, .. } = index;
+        let NamedIndex { name, columns, text, unique, .. } = index;
         let (name, columns, text) = (name.clone(), columns.clone(), text.clone());
         let sorted = Index::of_relation(&entry.name, &entry.relation(), columns.clone())?;
         let sorted =
@@ -116,7 +117,47 @@ impl Definitions {
         let mut uses = Uses::default();
         self.use_index(&compiled, &self.catalog.entries(), &mut uses)?;
         let id = Some(uses.all[&compiled.fingerprint]);
-        Ok(NamedIndex { name, columns, id, uses, text })
+        Ok(NamedIndex { name, columns, id, uses, text, unique: unique.clone() })
+    }
+
+    /// Builds the indexes of the UNIQUE constraints of a table that is in the catalog. Without them its rows are compared one by one.
+    /// The caller holds the definitions' lock.
+    pub(super) fn build_uniques(&self, table: &str) -> Result<()> {
+        let Ok(mut entry) = self.catalog.get(table) else { return Ok(()) };
+        for (place, index) in entry.indexes.clone().iter().enumerate() {
+            if index.unique.is_some() && index.id.is_none() {
+                let built = self.indexed_again(&entry, index)?;
+                Arc::make_mut(&mut entry).indexes[place] = Arc::new(built);
+                self.catalog.insert(Entry::clone(&entry));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if something has the name of the index of a UNIQUE constraint of a table that is about to be there, instead of `before` if
+    /// that is there.
+    pub(super) fn check_uniques(
+        &self,
+        table: &TableDefinition,
+        before: Option<&Entry>,
+        entries: &Entries,
+    ) -> Result<()> {
+        let own: Vec<&str> = before
+            .iter()
+            .flat_map(|entry| entry.uniques())
+            .map(|(index, _)| &*index.name)
+            .collect();
+        for index in NamedIndex::of_uniques(table)? {
+            let name = &index.name;
+            if *name == table.name {
+                return Err(Error::sql(format!("\"{name}\" is a table, and a constraint of it")));
+            }
+            if !own.contains(&&**name) {
+                self.check_unclaimed(name)?;
+                relations::taken(entries, name, IfTaken::Fail, Entry::is_table)?;
+            }
+        }
+        Ok(())
     }
 
     /// Drops an index. Views that share its rows keep them.
@@ -133,6 +174,7 @@ impl Definitions {
                 None => Err(Error::sql(format!("there is no index \"{name}\""))),
             };
         };
+        found.check_dropped(entry)?;
         self.forget_index(entry, found)?;
         drop(lock);
         self.sequencer.durable().sync_all()

@@ -144,8 +144,13 @@ impl Definitions {
         let taken = self
             .taken(&name, definition.if_taken, Entry::is_table)
             .map_err(|error| error.at(definition.position))?;
-        if let Taken::Free | Taken::Replace(_) = taken {
+        let before = match &taken {
+            Taken::Replace(before) => Some(&**before),
+            Taken::Free | Taken::Keep => None,
+        };
+        if !matches!(taken, Taken::Keep) {
             self.check_sequences(definition, &self.catalog.entries())?;
+            self.check_uniques(definition, before, &self.catalog.entries())?;
         }
         let removed = match taken {
             Taken::Free => Ok(()),
@@ -155,10 +160,11 @@ impl Definitions {
         let role = Role::Kept(DataflowKey::relation(&name, table.fingerprint()));
         self.sequencer.begin_sequences(definition.sequences().map(|(_, sequence, _)| sequence));
         let id = self.install_table(&name, &table, kept, record, role)?;
-        let entry = Entry::of_table(definition, id);
+        let entry = Entry::of_table(definition, id)?;
         self.sequencer.declare(&entry);
         self.forget_announced(&entry.name);
         self.catalog.insert(entry);
+        self.build_uniques(&name)?;
         connectors.inputs.add(inputs);
         removed.map(|()| Some(id))
     }

@@ -308,12 +308,13 @@ impl Definitions {
         relations::table_of(definition)?;
         self.planner.checks(definition)?;
         self.check_sequences(definition, &staged.entries)?;
+        self.check_uniques(definition, None, &staged.entries)?;
         let sequences = definition.sequences().map(|(_, sequence, _)| sequence);
         // A sequence that has the name goes on.
         let sequences = sequences.filter(|name| staged.base.sequence(name).is_none());
         self.sequencer.begin_sequences(sequences);
         let id = self.sequencer.reserve();
-        let entry = Entry { is_staged: true, ..Entry::of_table(definition, id) };
+        let entry = Entry { is_staged: true, ..Entry::of_table(definition, id)? };
         let (definition, base) = (Arc::new(definition.clone()), base.to_owned());
         staged.create(Created::Table { definition, base, id }, entry);
         Ok(())
@@ -447,7 +448,10 @@ impl Definitions {
         let name = after.name().to_owned();
         let altered = match (&after, &entry.definition) {
             (Altered::Table(definition), Definition::Table(table)) => {
-                Entry::of_table(definition, table.id)
+                self.check_uniques(definition, Some(&entry), &staged.entries)?;
+                let mut altered = Entry::of_table(definition, table.id)?;
+                altered.keep_uniques(&entry);
+                altered
             }
             (Altered::View(definition), Definition::View(view)) => {
                 let text = definition.text.clone();
@@ -514,7 +518,7 @@ impl Definitions {
         compile_index(&index)?;
         let text = definition.text.clone();
         let (id, uses) = (None, Uses::default());
-        let index = NamedIndex { name: name.clone(), columns, id, uses, text };
+        let index = NamedIndex { name: name.clone(), columns, id, uses, text, unique: None };
         staged.named.extend([name.clone(), entry.name.clone()]);
         let indexed = Arc::new(entry.with_index(index));
         Arc::make_mut(&mut staged.entries).insert(entry.name.clone(), indexed);
@@ -540,6 +544,7 @@ impl Definitions {
                 None => Err(Error::sql(format!("there is no index \"{name}\""))),
             };
         };
+        index.check_dropped(entry)?;
         let (relation, index) = (entry.name.clone(), index.clone());
         let without = Arc::new(entry.without_index(name));
         let created = staged.created.len();

@@ -177,6 +177,8 @@ impl Reader {
             _ => false,
         };
         let reads = entry.depends.clone();
+        // Those of constraints are part of the table's definition.
+        let created = entry.indexes.iter().filter(|index| index.unique.is_none());
         let info = RelationInfo {
             name,
             kind,
@@ -187,7 +189,7 @@ impl Reader {
             calls: entry.calls().to_vec(),
             has_passed,
             primary_key,
-            indexes: entry.indexes.iter().map(|index| index.info()).collect(),
+            indexes: created.map(|index| index.info()).collect(),
             failed: self.why_failed(entry),
             refused: counts.refused,
             late: counts.late,

@@ -122,7 +122,7 @@ pub(crate) struct Changed {
     pub(crate) table: DataflowId,
     /// Its name.
     pub(crate) name: String,
-    /// Whether its rows are told apart by a key.
+    /// Whether its rows are told apart by a key, or by values that are UNIQUE.
     pub(crate) has_key: bool,
     pub(crate) changes: Vec<TableChange>,
 }

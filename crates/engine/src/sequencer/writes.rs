@@ -4,12 +4,13 @@
 //! complete when the last such transaction ends: until another one does, or an epoch is committed. Without such transactions nothing
 //! is kept.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use alluvium_dataflow::key_ranges::KeyRanges;
 use alluvium_trace::Epoch;
+use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::fault::{Fault, armed};
@@ -47,7 +48,12 @@ pub(crate) struct EpochWrites {
     changes: Vec<TableChange>,
     /// The keys, and whether there is a row with each after the epoch; made when somebody asks.
     keys: OnceLock<BTreeMap<Box<[u8]>, bool>>,
+    /// The values of inserted rows in columns that are UNIQUE, by these; made when somebody asks.
+    values: Mutex<BTreeMap<Vec<usize>, Arc<InsertedValues>>>,
 }
+
+/// The values, encoded, of the rows that an epoch has inserted.
+type InsertedValues = BTreeSet<Box<[u8]>>;
 
 /// The writes to a table after an epoch.
 pub(crate) enum WritesAfter {
@@ -65,6 +71,11 @@ impl WritesAfter {
 }
 
 impl EpochWrites {
+    fn new(epoch: Epoch, changes: Vec<TableChange>) -> Self {
+        let (keys, values) = Default::default();
+        Self { epoch, changes, keys, values }
+    }
+
     fn bytes(&self) -> u64 {
         self.changes.iter().map(|change| change.rows().size()).sum()
     }
@@ -91,6 +102,30 @@ impl EpochWrites {
             let mut written = keys.range::<[u8], _>((Bound::Included(low), high));
             written.any(|(_, is_there)| *is_there || !armed(Fault::SkipDeleted))
         }))
+    }
+
+    /// Whether it has inserted a row that has such a value in these columns within ranges.
+    pub(crate) fn inserts(&self, of: &KeyColumns, ranges: &KeyRanges) -> Result<bool> {
+        let values = self.inserted(of)?;
+        Ok(ranges.iter().any(|(low, high)| {
+            let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+            values.range::<[u8], _>((Bound::Included(low), high)).next().is_some()
+        }))
+    }
+
+    fn inserted(&self, of: &KeyColumns) -> Result<Arc<InsertedValues>> {
+        let mut all = self.values.lock();
+        if let Some(values) = all.get(of.columns()) {
+            return Ok(values.clone());
+        }
+        let mut values = InsertedValues::new();
+        for change in self.changes.iter().filter(|change| !change.deletes()) {
+            let (rows, _) = change.load()?;
+            values.extend(of.of(rows.columns())?.iter().map(|value| Box::from(value.as_ref())));
+        }
+        let values = Arc::new(values);
+        all.insert(of.columns().to_vec(), values.clone());
+        Ok(values)
     }
 
     /// Whether there is a row with a key after it; `None` if it has not written that.
@@ -137,7 +172,7 @@ impl Writes {
         changes: Option<Vec<TableChange>>,
     ) {
         let writes = self.tables.entry(table).or_default();
-        let written = changes.map(|changes| EpochWrites { epoch, changes, keys: OnceLock::new() });
+        let written = changes.map(|changes| EpochWrites::new(epoch, changes));
         match written.map(|written| (written.bytes(), written)) {
             Some((bytes, written)) if bytes <= MOST_BYTES => {
                 writes.bytes += bytes;

@@ -83,11 +83,21 @@ impl Transaction {
         if table.key_columns()?.is_some() && !table.replaces() {
             change = change.of_new_keys();
         }
+        self.note_inserted(table)?;
         self.stage(table, change)
     }
 
     fn stage_upserts(&mut self, table: &Entry, columns: &[ArrayRef]) -> Result<()> {
+        self.note_inserted(table)?;
         self.stage(table, TableChange::insertions(self.meeting(table, columns)?))
+    }
+
+    /// Notes that rows are inserted into a table, if some of its columns are UNIQUE.
+    fn note_inserted(&mut self, table: &Entry) -> Result<()> {
+        if table.uniques().next().is_some() {
+            self.inserted.insert(table.as_table()?.id);
+        }
+        Ok(())
     }
 
     /// The rows of these columns, which meet the conditions of the table.

@@ -1,7 +1,9 @@
 //! Keys of a table's rows, as its dataflow encodes them.
 
 use alluvium_dataflow::codec::canonical_floats;
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::Schema;
 use arrow::row::{RowConverter, Rows, SortField};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -49,6 +51,22 @@ impl KeyColumns {
         });
         let key = key.collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(self.converter.convert_columns(&key)?)
+    }
+
+    /// Where the keys of rows, of which these are all columns, have a NULL; `None` if nowhere.
+    pub(crate) fn nulls(&self, columns: &[ArrayRef]) -> Option<NullBuffer> {
+        let nulls = self.columns.iter().map(|&column| columns[column].logical_nulls());
+        nulls.fold(None, |all, of| NullBuffer::union(all.as_ref(), of.as_ref()))
+    }
+
+    /// Those of rows that have no NULL in their keys.
+    pub(crate) fn without_nulls(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        match self.nulls(rows.columns()) {
+            Some(nulls) if nulls.null_count() > 0 => {
+                Ok(filter_record_batch(rows, &BooleanArray::new(nulls.into_inner(), None))?)
+            }
+            _ => Ok(rows.clone()),
+        }
     }
 
     /// The key of a row, in a message: `(a, b) = (1, x)`.

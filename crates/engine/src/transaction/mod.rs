@@ -19,12 +19,13 @@ mod reads;
 pub(crate) mod rows;
 mod savepoint;
 mod staged;
+mod unique;
 mod validation;
 mod version;
 mod write;
 mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -104,6 +105,8 @@ pub struct Transaction {
     locks: HeldLocks,
     /// What it defines.
     definitions: Option<Box<StagedDefinitions>>,
+    /// Tables with UNIQUE constraints whose rows a program has inserted, which are compared when it commits.
+    inserted: BTreeSet<DataflowId>,
 }
 
 impl Transaction {
@@ -126,6 +129,7 @@ impl Transaction {
             lock: None,
             locks: instance.writer.row_locks.begin(),
             definitions: None,
+            inserted: BTreeSet::new(),
         })
     }
 
@@ -210,6 +214,7 @@ impl Transaction {
     /// Gives it its place among the epochs.
     fn order(self) -> Result<Committed> {
         self.check_inserted()?;
+        self.check_inserted_uniques()?;
         let Self {
             instance,
             changes,
@@ -225,6 +230,7 @@ impl Transaction {
             lock,
             locks,
             definitions,
+            inserted: _,
         } = self;
         // They share rows with the changes.
         drop(overlays);
@@ -277,7 +283,7 @@ impl Transaction {
             };
             let renamed = candidates.as_ref().and_then(|candidates| candidates.name_of(table));
             let name = renamed.unwrap_or(&entry.name).to_owned();
-            let has_key = entry.key_columns()?.is_some();
+            let has_key = entry.key_columns()?.is_some() || entry.uniques().next().is_some();
             Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
         });
         let changes: Vec<Changed> = changes.collect::<Result<_>>()?;
@@ -426,13 +432,20 @@ impl Transaction {
         Ok(Staging::new(table, bounds, checks.cloned(), &self.writer().context))
     }
 
-    /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted.
+    /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted. On an error, as if the
+    /// rows of the table were no longer UNIQUE, none of them is.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
-        let rows = staging.rows();
-        let Staging { table, deletions, insertions, bounds, .. } = staging;
+        let (rows, is_new) = (staging.rows(), staging.is_new());
+        let Staging { table, deletions, insertions, bounds, values, .. } = staging;
         let staged = self.staged(table)?;
+        let before = staged.rows();
         staged.append([deletions, insertions])?;
         staged.note_bounds(bounds);
+        if let Err(error) = self.check_unique(table, &values, (before, is_new)) {
+            self.staged(table)?.truncate(before);
+            self.overlays.get_mut().remove(&table.as_table()?.id);
+            return Err(error);
+        }
         Ok(rows)
     }
 
@@ -478,10 +491,7 @@ impl Transaction {
         // The one of the statement before has all but the last changes.
         let mut overlay = match overlays.remove(&table.id).map(Arc::try_unwrap) {
             Some(Ok(overlay)) => overlay,
-            _ => {
-                let bounds = self.writer().bounds(table.id);
-                Overlay::new(entry.key_columns()?.cloned(), &entry.schema, bounds)?
-            }
+            _ => Overlay::of_table(entry, self.writer().bounds(table.id))?,
         };
         overlay.extend(staged.changes())?;
         let overlay = Arc::new(overlay);

@@ -12,6 +12,7 @@ use arrow::datatypes::Schema;
 use super::change::TableChange;
 use super::key::KeyColumns;
 use super::late::Bounds;
+use crate::catalog::Entry;
 use crate::error::Result;
 
 /// Rows that the transaction adds are returned in batches of so many.
@@ -28,6 +29,14 @@ pub(crate) struct Overlay {
     /// The inserted rows.
     inserted: Vec<RecordBatch>,
     written: Written,
+    /// The places of inserted rows by their values in the columns of each UNIQUE constraint, which are not NULL.
+    uniques: Vec<Values>,
+}
+
+/// The places of rows by their values in some columns.
+struct Values {
+    columns: Arc<KeyColumns>,
+    places: HashMap<Box<[u8]>, Vec<(usize, usize)>>,
 }
 
 /// What the transaction has written.
@@ -40,12 +49,17 @@ enum Written {
 }
 
 impl Overlay {
+    /// No changes yet to a table.
+    pub(super) fn of_table(table: &Entry, bounds: Option<Bounds>) -> Result<Self> {
+        let mut overlay = Self::new(table.key_columns()?.cloned(), &table.schema, bounds)?;
+        let uniques = table.uniques().map(|(_, columns)| columns.clone());
+        overlay.uniques =
+            uniques.map(|columns| Values { columns, places: HashMap::new() }).collect();
+        Ok(overlay)
+    }
+
     /// No changes yet to a table with this key, or with these columns if it has none, whose rows are in time within `bounds`.
-    pub(super) fn new(
-        key: Option<Arc<KeyColumns>>,
-        schema: &Schema,
-        bounds: Option<Bounds>,
-    ) -> Result<Self> {
+    fn new(key: Option<Arc<KeyColumns>>, schema: &Schema, bounds: Option<Bounds>) -> Result<Self> {
         let (columns, written) = match key {
             Some(key) => (key, Written::Keys(BTreeMap::new())),
             None => {
@@ -54,7 +68,8 @@ impl Overlay {
                 (all, Written::Copies(HashMap::new()))
             }
         };
-        Ok(Self { columns, bounds, seen: 0, inserted: Vec::new(), written })
+        let (inserted, uniques) = Default::default();
+        Ok(Self { columns, bounds, seen: 0, inserted, written, uniques })
     }
 
     /// Adds those of the transaction's changes that it does not have yet. `changes` are all of them, in the order they were
@@ -99,6 +114,14 @@ impl Overlay {
             (_, None) => {}
         }
         if change.inserts() {
+            for Values { columns, places } in &mut self.uniques {
+                let nulls = columns.nulls(rows.columns());
+                for (row, value) in columns.of(rows.columns())?.iter().enumerate() {
+                    if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
+                        places.entry(value.as_ref().into()).or_default().push((batch, row));
+                    }
+                }
+            }
             self.inserted.push(rows);
         }
         Ok(())
@@ -110,6 +133,59 @@ impl Overlay {
             Written::Keys(keys) => keys.get(key).map(Option::is_some),
             Written::Copies(_) => None,
         }
+    }
+
+    /// The rows of the table, as the transaction sees them, that have one of these values in the columns of a UNIQUE constraint. `before`
+    /// has all columns of those that were there before it.
+    pub(super) fn rows_with(
+        &self,
+        unique: usize,
+        values: &[&[u8]],
+        before: Vec<RecordBatch>,
+    ) -> Result<Vec<RecordBatch>> {
+        let Some(Values { places, .. }) = self.uniques.get(unique) else { return Ok(before) };
+        let places: Vec<_> =
+            values.iter().filter_map(|value| places.get(*value)).flatten().copied().collect();
+        let mut rows = before;
+        let all: Vec<usize> = match self.inserted.first() {
+            Some(inserted) => (0..inserted.num_columns()).collect(),
+            None => Vec::new(),
+        };
+        let compared = self.columns.columns();
+        let mut left = HashMap::new();
+        match &self.written {
+            Written::Keys(keys) => {
+                for rows in &mut rows {
+                    *rows = self.without_hidden(rows, compared, &mut left)?;
+                }
+                if !places.is_empty() {
+                    // Of each key, the last write counts.
+                    let inserted = self.gather(&places, &all)?;
+                    let written = self.columns.of(inserted.columns())?;
+                    let is_last = |(key, place): (arrow::row::Row<'_>, &(usize, usize))| {
+                        Some(keys.get(key.as_ref()) == Some(&Some(*place)))
+                    };
+                    let is_last: BooleanArray = written.iter().zip(&places).map(is_last).collect();
+                    rows.push(filter_record_batch(&inserted, &is_last)?);
+                }
+            }
+            Written::Copies(copies) => {
+                if !places.is_empty() {
+                    rows.push(self.gather(&places, &all)?);
+                }
+                for rows in &rows {
+                    for row in &self.columns.of(rows.columns())? {
+                        if let Some(copies) = copies.get(row.as_ref()) {
+                            left.insert(row.as_ref().into(), *copies);
+                        }
+                    }
+                }
+                for rows in &mut rows {
+                    *rows = self.without_hidden(rows, compared, &mut left)?;
+                }
+            }
+        }
+        Ok(rows)
     }
 
     /// The columns that rows from before need so that `columns` of them can be returned.

@@ -23,10 +23,12 @@ pub(super) struct Read {
     pub(super) is_all: bool,
     /// The keys of the others.
     pub(super) ranges: Vec<KeyRanges>,
+    /// The values in the columns of UNIQUE constraints, by the numbers of these, of which it was read whether rows have them.
+    pub(super) values: Vec<(usize, KeyRanges)>,
 }
 
-/// What had been read by some moment: of each relation whether all rows, and else how many ranges.
-pub(crate) struct ReadBefore(BTreeMap<DataflowId, (bool, usize)>);
+/// What had been read by some moment: of each relation whether all rows, and else how many ranges of keys and of values.
+pub(crate) struct ReadBefore(BTreeMap<DataflowId, (bool, usize, usize)>);
 
 /// Notes what is read of one relation.
 #[derive(Clone, Debug)]
@@ -46,17 +48,25 @@ impl Noted {
     pub(crate) fn add(&self, ranges: Option<&KeyRanges>) {
         self.reads.add(self.id, &self.name, ranges);
     }
+
+    /// Notes that it is read whether rows have values within ranges in the columns of a UNIQUE constraint.
+    pub(super) fn add_values(&self, unique: usize, ranges: &KeyRanges) {
+        self.reads.add_values(self.id, &self.name, unique, ranges);
+    }
+}
+
+impl Read {
+    fn new(name: &Arc<str>) -> Self {
+        let (is_all, ranges, values) = Default::default();
+        Self { name: name.clone(), is_all, ranges, values }
+    }
 }
 
 impl Reads {
     /// Notes that rows of a relation are read: those with keys in these ranges; all without.
     pub(super) fn add(&self, id: DataflowId, name: &Arc<str>, ranges: Option<&KeyRanges>) {
         let mut reads = self.0.lock();
-        let read = reads.entry(id).or_insert_with(|| Read {
-            name: name.clone(),
-            is_all: false,
-            ranges: Vec::new(),
-        });
+        let read = reads.entry(id).or_insert_with(|| Read::new(name));
         match ranges {
             Some(ranges) if !read.is_all && read.ranges.len() < MOST_RANGES => {
                 read.ranges.push(ranges.clone());
@@ -65,18 +75,33 @@ impl Reads {
         }
     }
 
+    fn add_values(&self, id: DataflowId, name: &Arc<str>, unique: usize, ranges: &KeyRanges) {
+        let mut reads = self.0.lock();
+        let read = reads.entry(id).or_insert_with(|| Read::new(name));
+        match !read.is_all && read.values.len() < MOST_RANGES {
+            true => read.values.push((unique, ranges.clone())),
+            false => read.is_all = true,
+        }
+    }
+
     /// What has been read by now.
     pub(super) fn mark(&self) -> ReadBefore {
         let reads = self.0.lock();
-        ReadBefore(reads.iter().map(|(id, read)| (*id, (read.is_all, read.ranges.len()))).collect())
+        ReadBefore(
+            reads
+                .iter()
+                .map(|(id, read)| (*id, (read.is_all, read.ranges.len(), read.values.len())))
+                .collect(),
+        )
     }
 
     /// Forgets what has been read since.
     pub(super) fn return_to(&self, before: &ReadBefore) {
         self.0.lock().retain(|id, read| match before.0.get(id) {
-            Some((is_all, ranges)) => {
+            Some((is_all, ranges, values)) => {
                 read.is_all = *is_all;
                 read.ranges.truncate(*ranges);
+                read.values.truncate(*values);
                 true
             }
             None => false,

@@ -11,7 +11,7 @@ use super::check::check;
 use super::conditions;
 use super::late::Bounds;
 use super::rows::Rows;
-use super::written::WrittenKeys;
+use super::written::{Writes, WrittenKeys};
 use crate::catalog::Entry;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
@@ -149,6 +149,8 @@ pub(crate) struct Staging<'a> {
     pub(super) bounds: Option<Bounds>,
     /// The keys of all of these rows.
     pub(super) keys: WrittenKeys,
+    /// The values of all of these rows in the columns of each UNIQUE constraint of the table, which are not NULL.
+    pub(super) values: Vec<WrittenKeys>,
     /// The conditions that inserted rows must meet, if there are any.
     checks: Option<Arc<Checks>>,
     /// Whether the keys of inserted rows must not be taken; else rows replace those that have their keys.
@@ -162,7 +164,7 @@ impl<'a> Staging<'a> {
         checks: Option<Arc<Checks>>,
         context: &StateContext,
     ) -> Self {
-        Self::new(table, None, checks, context)
+        Self { values: Vec::new(), ..Self::new(table, None, checks, context) }
     }
 
     /// The insertions as they are committed.
@@ -183,6 +185,7 @@ impl<'a> Staging<'a> {
             insertions,
             bounds,
             keys: WrittenKeys::default(),
+            values: table.uniques().map(|_| WrittenKeys::default()).collect(),
             checks,
             keys_are_new: !table.replaces(),
         }
@@ -219,6 +222,7 @@ impl<'a> Staging<'a> {
         let rows = check(self.table, columns)?;
         let key = self.table.key_columns()?.map(|key| &**key);
         self.keys.add(key, rows.columns(), |writes| writes.deletes = true)?;
+        self.note_values(&rows, |writes| writes.deletes = true)?;
         self.deletions.push(TableChange::deletions(rows.clone()))?;
         Ok(rows)
     }
@@ -233,8 +237,23 @@ impl<'a> Staging<'a> {
         if let Some(key) = self.table.key_columns()? {
             self.keys.add(Some(key), rows.columns(), |writes| writes.inserts += 1)?;
         }
+        self.note_values(&rows, |writes| writes.inserts += 1)?;
         self.insertions.push(TableChange::insertions(rows.clone()))?;
         Ok(rows)
+    }
+
+    /// Whether it only inserts rows, which take the places of no others.
+    pub(super) fn is_new(&self) -> bool {
+        let has_key = self.table.key_columns().is_ok_and(|key| key.is_some());
+        self.deletions.rows() == 0 && (self.keys_are_new || !has_key)
+    }
+
+    fn note_values(&mut self, rows: &RecordBatch, mut note: impl FnMut(&mut Writes)) -> Result<()> {
+        for ((_, columns), values) in self.table.uniques().zip(&mut self.values) {
+            let known = columns.without_nulls(rows)?;
+            values.add(Some(columns), known.columns(), &mut note)?;
+        }
+        Ok(())
     }
 
     /// How many rows are deleted and inserted.

@@ -108,10 +108,17 @@ impl<'a> Validation<'a> {
         if epochs.is_empty() || read.is_all {
             return Ok(!epochs.is_empty());
         }
-        let Some(key) = entry.key_columns()? else { return Ok(true) };
+        let key = entry.key_columns()?;
+        let uniques: Vec<_> = entry.uniques().map(|(_, values)| values).collect();
         for epoch in epochs {
             for ranges in &read.ranges {
-                if epoch.touches(key, ranges)? {
+                if key.map_or(Ok(true), |key| epoch.touches(key, ranges))? {
+                    return Ok(true);
+                }
+            }
+            for (unique, ranges) in &read.values {
+                let values = uniques.get(*unique);
+                if values.map_or(Ok(true), |values| epoch.inserts(values, ranges))? {
                     return Ok(true);
                 }
             }

@@ -22,7 +22,26 @@ impl Transaction {
     /// Locks the rows that a statement changes, for as long as the transaction is open. Waits until no other transaction has any
     /// of them, at most for so long.
     pub(crate) fn lock_rows(&self, staging: &Staging<'_>, timeout: Option<Duration>) -> Result<()> {
-        self.lock_keys(staging.table, &staging.keys, Mode::Exclusive, timeout)
+        self.lock_keys(staging.table, &staging.keys, Mode::Exclusive, timeout)?;
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        let (table, id) = (staging.table, staging.table.as_table()?.id);
+        let lock = |resource, mode| self.lock_within(table, resource, mode, timeout);
+        for (unique, values) in staging.values.iter().enumerate() {
+            match values {
+                WrittenKeys::All => lock(Resource::Table(id), Mode::Exclusive)?,
+                WrittenKeys::Keys(values) if values.is_empty() => {}
+                WrittenKeys::Keys(values) => {
+                    lock(Resource::Table(id), Mode::Shared)?;
+                    for value in values.keys() {
+                        let resource = Resource::Values(id, unique, value.clone());
+                        lock(resource, Mode::Exclusive)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// As [`Transaction::lock_rows`], the rows of a table that have these keys.
@@ -92,7 +111,30 @@ impl Transaction {
 
     /// Whether the rows that a statement changes are as it has read them.
     pub(crate) fn is_current(&self, staging: &Staging<'_>) -> Result<bool> {
-        self.are_current(staging.table, &staging.keys)
+        Ok(self.are_current(staging.table, &staging.keys)? && self.are_values_current(staging)?)
+    }
+
+    /// Whether others have inserted rows with the same values in columns that are UNIQUE since the version that it reads.
+    fn are_values_current(&self, staging: &Staging<'_>) -> Result<bool> {
+        let version = self.version.lock();
+        let Some(version) = version.as_ref().filter(|_| !staging.values.is_empty()) else {
+            return Ok(true);
+        };
+        let sequencer = &self.instance.reader.sequencer;
+        if staging.table.is_staged || sequencer.last() == version.epoch() {
+            return Ok(true);
+        }
+        let written = sequencer.writes_after(staging.table.as_table()?.id, version.epoch());
+        let WritesAfter::Known(epochs) = written else { return Ok(false) };
+        for ((_, columns), values) in staging.table.uniques().zip(&staging.values) {
+            let ranges = values.ranges();
+            for epoch in &epochs {
+                if epoch.inserts(columns, &ranges)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the rows of a table that have these keys are as the transaction has read them.
@@ -113,10 +155,12 @@ impl Transaction {
             // What it inserts into a table without a key depends on nothing there.
             return Ok(matches!(keys, WrittenKeys::Keys(keys) if keys.is_empty()));
         };
-        let Some(key) = table.key_columns()? else { return Ok(true) };
         if epochs.is_empty() {
             return Ok(true);
         }
+        let Some(key) = table.key_columns()? else {
+            return Ok(matches!(keys, WrittenKeys::Keys(keys) if keys.is_empty()));
+        };
         let ranges = keys.ranges();
         for epoch in epochs {
             if epoch.touches(key, &ranges)? {

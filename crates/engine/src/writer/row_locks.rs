@@ -26,6 +26,8 @@ pub(crate) enum Resource {
     Table(DataflowId),
     /// The encoded key of a row.
     Key(DataflowId, Box<[u8]>),
+    /// The encoded values of a row in the columns of one of the UNIQUE constraints, by its number.
+    Values(DataflowId, usize, Box<[u8]>),
 }
 
 /// Who else may hold a lock at the same time.

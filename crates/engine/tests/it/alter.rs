@@ -606,7 +606,7 @@ fn constraints_are_added_to_tables_whose_rows_keep_them() {
         ("ALTER TABLE t ADD CHECK (a < 2)", "23514", "a < 2"),
         ("ALTER TABLE t ADD CHECK (d > 1)", "42703", "\"d\""),
         ("ALTER TABLE t ADD PRIMARY KEY (d)", "42703", "\"d\""),
-        ("ALTER TABLE t ADD UNIQUE (c)", "0A000", "ADD UNIQUE"),
+        ("ALTER TABLE t ADD UNIQUE (a)", "23505", "(a) = (1)"),
         ("ALTER TABLE keyed ADD PRIMARY KEY (k)", "42000", "already"),
         ("ALTER TABLE seen ADD PRIMARY KEY (k)", "42000", "\"v\""),
     ] {

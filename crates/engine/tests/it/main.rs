@@ -63,6 +63,7 @@ mod temporal_filters;
 mod time_windows;
 mod transactions;
 mod unchecked;
+mod uniques;
 mod until;
 mod values;
 mod view_lateness;

@@ -229,6 +229,7 @@ impl Catalog for Parameters {
             schema: Arc::clone(&self.schema),
             primary_key: Vec::new(),
             promised_key: Vec::new(),
+            uniques: Vec::new(),
             defaults: vec![None; self.schema.fields().len()],
             always_generated: Vec::new(),
             kept: true,

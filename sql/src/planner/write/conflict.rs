@@ -31,39 +31,57 @@ const MOST_PER_ROW: usize = 2;
 /// What an INSERT does with rows whose keys are taken.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
-    /// The rows of the table that have their keys, joined with them.
-    plan: LogicalPlan,
-    /// The columns of the primary key.
-    key: Vec<usize>,
-    /// The table.
-    table: String,
+    /// The keys that count: that which the statement names, or else all of the table.
+    arbiters: Vec<Arbiter>,
     /// Whether rows whose keys are taken change the rows that have these.
     updates: bool,
 }
 
+/// A key of a table, the primary key or columns that are UNIQUE, and the rows that have those of a statement's rows.
+#[derive(Clone, Debug)]
+pub struct Arbiter {
+    /// The rows of the table that have their keys, joined with them.
+    plan: LogicalPlan,
+    /// The columns of the key.
+    key: Vec<usize>,
+    /// The table.
+    table: String,
+}
+
 impl OnConflict {
-    /// Whether it is `DO UPDATE`, and not `DO NOTHING`.
+    /// Whether it is `DO UPDATE`, and not `DO NOTHING`. Then there is one arbiter.
     pub fn updates(&self) -> bool {
         self.updates
     }
 
-    /// The columns of the primary key.
-    pub fn key(&self) -> &[usize] {
-        &self.key
+    /// The keys that count.
+    pub fn arbiters(&self) -> &[Arbiter] {
+        &self.arbiters
     }
 
-    /// The query before its rows are known.
-    pub(super) fn plan(&self) -> &LogicalPlan {
-        &self.plan
+    /// The queries before their rows are known.
+    pub(super) fn plans(&self) -> impl Iterator<Item = &LogicalPlan> {
+        self.arbiters.iter().map(|arbiter| &arbiter.plan)
     }
 
     /// With values for its parameters.
     pub fn bind(self, values: &[ScalarValue]) -> Result<OnConflict> {
-        Ok(OnConflict { plan: bind(self.plan, values)?, ..self })
+        let arbiters = self
+            .arbiters
+            .into_iter()
+            .map(|arbiter| Ok(Arbiter { plan: bind(arbiter.plan, values)?, ..arbiter }));
+        Ok(OnConflict { arbiters: arbiters.collect::<Result<_>>()?, ..self })
+    }
+}
+
+impl Arbiter {
+    /// The columns of the key. No row has that of another one, unless one of them is NULL.
+    pub fn key(&self) -> &[usize] {
+        &self.key
     }
 
     /// Of these rows, which have the columns of the table and keys that differ, the query of those whose keys are taken: the row
-    /// that has the key; if it [updates](OnConflict::updates) also the row that takes its place, and whether it does.
+    /// that has the key; if the statement [updates](OnConflict::updates) also the row that takes its place, and whether it does.
     pub fn of(&self, rows: &RecordBatch) -> Result<LogicalPlan> {
         let plan = statement_rows::put(self.plan.clone(), rows);
         plan.and_then(|plan| self.with_keys(plan, rows))
@@ -127,47 +145,60 @@ pub(super) fn plan(
         Some(OnInsert::OnConflict(on)) => on,
         Some(_) => return Err(Error::not_supported("INSERT … ON", target.position)),
     };
-    check_key(&on.conflict_target, target)?;
-    let changed = match &on.action {
-        OnConflictAction::DoNothing => Conflicting { target, update: None },
+    let keys = keys(&on.conflict_target, target)?;
+    let update = match &on.action {
+        OnConflictAction::DoNothing => None,
         OnConflictAction::DoUpdate(update) => {
             if on.conflict_target.is_none() {
-                let message = "ON CONFLICT DO UPDATE names the primary key: ON CONFLICT (key) DO UPDATE SET …";
+                let message = "ON CONFLICT DO UPDATE names the columns of a key: ON CONFLICT (key) DO UPDATE SET …";
                 return Err(Error::new(message, target.position));
             }
             target.check_changes("ON CONFLICT DO UPDATE")?;
-            Conflicting { target, update: Some(update) }
+            Some(update)
         }
     };
-    let (table, key) = (target.name.clone(), target.key.clone());
-    let updates = changed.update.is_some();
-    Ok(Some(OnConflict { plan: changed.plan(scope)?, key, table, updates }))
+    let arbiters = keys.into_iter().map(|key| {
+        let plan = Conflicting { target, key, update }.plan(scope)?;
+        Ok(Arbiter { plan, key: key.to_vec(), table: target.name.clone() })
+    });
+    let (arbiters, updates) = (arbiters.collect::<Result<_>>()?, update.is_some());
+    Ok(Some(OnConflict { arbiters, updates }))
 }
 
-/// Only keys that are unique can conflict.
-fn check_key(named: &Option<ConflictTarget>, target: &Target) -> Result<()> {
+/// The keys that a statement names, or all. Only rows of keys that are unique can conflict.
+fn keys<'a>(named: &Option<ConflictTarget>, target: &'a Target) -> Result<Vec<&'a [usize]>> {
     let name = &target.name;
-    if target.key.is_empty() {
-        let message = format!("\"{name}\" has no PRIMARY KEY, so none of its rows conflict");
+    let own = (!target.key.is_empty()).then_some(&target.key).into_iter();
+    let all: Vec<&[usize]> = own.chain(&target.uniques).map(Vec::as_slice).collect();
+    if all.is_empty() {
+        let message =
+            format!("\"{name}\" has no PRIMARY KEY and no UNIQUE, so none of its rows conflict");
         return Err(Error::new(message, target.position));
     }
     let named = match named {
-        None => return Ok(()),
+        None => return Ok(all),
         Some(ConflictTarget::OnConstraint(constraint)) => {
-            let what = "ON CONFLICT ON CONSTRAINT (name the columns of the primary key)";
+            let what = "ON CONFLICT ON CONSTRAINT (name the columns of the key)";
             return Err(Error::not_supported(what, Position::of(constraint)));
         }
         Some(ConflictTarget::Columns(named)) => named,
     };
     let columns = named.iter().map(|column| target.column_of(column));
     let columns = columns.collect::<Result<HashSet<usize>>>()?;
-    if columns.len() == target.key.len() && target.key.iter().all(|key| columns.contains(key)) {
-        return Ok(());
+    let is_named = |key: &&&[usize]| {
+        key.len() == columns.len() && key.iter().all(|column| columns.contains(column))
+    };
+    if let Some(key) = all.iter().find(is_named) {
+        return Ok(vec![*key]);
     }
-    let key: Vec<&str> = target.key.iter().map(|&key| target.columns[key].as_str()).collect();
+    let written = |key: &&[usize]| {
+        let columns: Vec<&str> = key.iter().map(|&key| target.columns[key].as_str()).collect();
+        format!("({})", columns.join(", "))
+    };
+    let written: Vec<String> = all.iter().map(written).collect();
     let message = format!(
-        "ON CONFLICT names other columns than the PRIMARY KEY of \"{name}\", which is ({})",
-        key.join(", ")
+        "ON CONFLICT names other columns than a PRIMARY KEY or UNIQUE of \"{name}\", which has {}",
+        written.join(", ")
     );
     let at = named.first().and_then(|column| Position::of_span(column.span));
     Err(Error::new(message, at.or(Some(target.position))))
@@ -176,13 +207,14 @@ fn check_key(named: &Option<ConflictTarget>, target: &Target) -> Result<()> {
 /// Rows of the table, joined with those of the statement that have their keys.
 struct Conflicting<'a> {
     target: &'a Target,
+    key: &'a [usize],
     update: Option<&'a DoUpdate>,
 }
 
 impl Conflicting<'_> {
     fn plan(&self, scope: Scope<'_>) -> Result<LogicalPlan> {
-        let target = self.target;
-        let Target { name, own_name, columns, key, .. } = target;
+        let (target, key) = (self.target, self.key);
+        let Target { name, own_name, columns, .. } = target;
         let old = columns.iter().enumerate();
         let old =
             old.map(|(number, of)| named(column(own_name, of), format!("old column {number}")));

@@ -25,7 +25,7 @@ use datafusion_expr::LogicalPlan;
 pub(super) use self::change::{delete, update};
 pub(super) use self::checks::checks;
 pub use self::checks::{Checks, Violation};
-pub use self::conflict::OnConflict;
+pub use self::conflict::{Arbiter, OnConflict};
 pub(super) use self::insert::insert;
 use super::parameter_types::parameter_types;
 use super::parameters::{bind, typed};
@@ -47,9 +47,9 @@ pub struct PlannedWrite {
 impl PlannedWrite {
     /// The types of so many parameters of the statement, by place; `None` where nothing tells.
     pub fn parameter_types(&self, count: usize) -> Result<Vec<Option<DataType>>> {
-        let on_conflict = self.on_conflict.as_ref().map(OnConflict::plan);
+        let on_conflict = self.on_conflict.iter().flat_map(OnConflict::plans);
         let returning = self.returning.as_ref().map(|returning| &returning.plan);
-        let plans = [Some(&self.plan), on_conflict, returning].into_iter().flatten();
+        let plans = [&self.plan].into_iter().chain(on_conflict).chain(returning);
         parameter_types(&plans.collect::<Vec<_>>(), count)
     }
 }

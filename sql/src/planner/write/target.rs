@@ -23,6 +23,8 @@ pub(super) struct Target {
     pub(super) schema: SchemaRef,
     /// The columns of its primary key; empty without one.
     pub(super) key: Vec<usize>,
+    /// The columns of each of its UNIQUE constraints.
+    pub(super) uniques: Vec<Vec<usize>>,
     defaults: Vec<Option<Expr>>,
     always_generated: Vec<usize>,
     kept: bool,
@@ -38,6 +40,7 @@ impl Target {
                 kept,
                 append_only,
                 primary_key,
+                uniques,
                 defaults,
                 always_generated,
                 ..
@@ -51,6 +54,7 @@ impl Target {
                     columns,
                     schema,
                     key,
+                    uniques,
                     defaults,
                     always_generated,
                     kept,
@@ -80,6 +84,7 @@ impl Target {
             columns,
             schema: table.schema.clone(),
             key: table.primary_key.clone(),
+            uniques: Vec::new(),
             kept: table.is_kept(),
             append_only: table.is_append_only(),
         }
