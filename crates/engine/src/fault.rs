@@ -41,6 +41,8 @@ pub enum Fault {
     HideWrites,
     /// ON CONFLICT does not see what the transaction has written before.
     MissConflicts,
+    /// That no other row has a value that is UNIQUE is not validated.
+    SkipValues,
 }
 
 impl Fault {
@@ -56,7 +58,7 @@ impl Fault {
     ];
 
     /// Those of transactions, which a replay of their histories notices.
-    pub const TRANSACTIONS: [Fault; 10] = [
+    pub const TRANSACTIONS: [Fault; 11] = [
         Fault::SkipValidation,
         Fault::SkipLastCommits,
         Fault::SkipViews,
@@ -67,6 +69,7 @@ impl Fault {
         Fault::SiftChanges,
         Fault::HideWrites,
         Fault::MissConflicts,
+        Fault::SkipValues,
     ];
 
     /// Those that a single client notices, who never waits in vain.

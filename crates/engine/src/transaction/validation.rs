@@ -116,7 +116,8 @@ impl<'a> Validation<'a> {
                     return Ok(true);
                 }
             }
-            for (unique, ranges) in &read.values {
+            let values = read.values.iter().filter(|_| !armed(Fault::SkipValues));
+            for (unique, ranges) in values {
                 let values = uniques.get(*unique);
                 if values.map_or(Ok(true), |values| epoch.inserts(values, ranges))? {
                     return Ok(true);

@@ -46,7 +46,7 @@ use alluvium::Engine;
 use self::attempt::Attempt;
 use self::client::{Client, Shared};
 use self::judge::judge;
-use self::model::{Keyed, Open, PROGRAM, Tables};
+use self::model::{ALL_KEYED, Open, PROGRAM, Tables};
 use self::plan::Planner;
 use self::write::{Taken, Write};
 use crate::keys::Random;
@@ -110,7 +110,7 @@ fn begin(engine: &Engine, planner: &Planner) -> (u64, Tables) {
     engine.execute(PROGRAM).expect("the statements are right");
     let mut open = Open::new(&Tables::default());
     let rows: Vec<_> = (0..planner.keys() as i64).map(|k| (k, k % 3, k * 70 % 900)).collect();
-    for table in [Keyed::A, Keyed::B] {
+    for table in ALL_KEYED {
         let insert = Write::Insert { table, rows: rows.clone(), taken: Taken::Plain };
         engine.execute(&insert.sql(0)).expect("the statement is right");
         insert.apply(&mut open, 0).expect("no key is taken");

@@ -1,11 +1,12 @@
 //! What the tables hold, as plain maps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is there from the beginning.
 pub const PROGRAM: &str = "
     CREATE TABLE a (k BIGINT PRIMARY KEY, g BIGINT NOT NULL, x BIGINT NOT NULL);
     CREATE TABLE b (k BIGINT PRIMARY KEY, g BIGINT NOT NULL, x BIGINT NOT NULL);
+    CREATE TABLE c (k BIGINT PRIMARY KEY, g BIGINT NOT NULL, x BIGINT NOT NULL, UNIQUE (g, x));
     CREATE TABLE items (k BIGINT NOT NULL, x BIGINT NOT NULL);
     CREATE TABLE events (at BIGINT NOT NULL LATENESS 40, x BIGINT NOT NULL);
     CREATE MATERIALIZED VIEW sums AS SELECT g, COUNT(*) AS n, SUM(x) AS s FROM a GROUP BY g;
@@ -27,12 +28,17 @@ pub const VARIANTS: [&str; 3] = [
 /// Whether an INSERT of a key that a row has already, by SQL or a program, and an UPDATE to such a key, fails. Else it replaces the row.
 pub const TAKEN_KEYS_FAIL: bool = true;
 
+/// Tables with keys.
+pub const ALL_KEYED: [Keyed; 3] = [Keyed::A, Keyed::B, Keyed::C];
+
 /// A table with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyed {
     A,
     /// Columns of it come and go, and no view reads it.
     B,
+    /// No two rows have the same group and value.
+    C,
 }
 
 impl Keyed {
@@ -40,12 +46,21 @@ impl Keyed {
         match self {
             Keyed::A => "a",
             Keyed::B => "b",
+            Keyed::C => "c",
         }
     }
 }
 
 /// Rows of a table with a key: `g` and `x`, by `k`.
 pub type Rows = BTreeMap<i64, (i64, i64)>;
+
+impl Keyed {
+    /// Whether the table can have these rows.
+    pub fn can_be(self, rows: &Rows) -> bool {
+        let different: BTreeSet<_> = rows.values().collect();
+        self != Keyed::C || different.len() == rows.len()
+    }
+}
 
 /// Rows of a table without a key, and how often each is there.
 pub type Bag = BTreeMap<(i64, i64), u64>;
@@ -55,6 +70,7 @@ pub type Bag = BTreeMap<(i64, i64), u64>;
 pub struct Tables {
     a: Rows,
     b: Rows,
+    c: Rows,
     pub items: Bag,
     pub events: Bag,
     /// The waterline of events: what is below it is late.
@@ -66,6 +82,7 @@ impl Tables {
         match table {
             Keyed::A => &self.a,
             Keyed::B => &self.b,
+            Keyed::C => &self.c,
         }
     }
 
@@ -73,6 +90,7 @@ impl Tables {
         match table {
             Keyed::A => &mut self.a,
             Keyed::B => &mut self.b,
+            Keyed::C => &mut self.c,
         }
     }
 }

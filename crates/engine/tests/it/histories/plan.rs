@@ -1,6 +1,6 @@
 //! What a client does, which its number alone decides: so a process that is killed need not tell of it.
 
-use super::model::{Keyed, VARIANTS};
+use super::model::{ALL_KEYED, Keyed, VARIANTS};
 use super::query::{ALL, Query};
 use super::write::{Taken, Write};
 use crate::keys::Random;
@@ -173,7 +173,7 @@ impl Drawing {
     }
 
     fn table(&mut self) -> Keyed {
-        [Keyed::A, Keyed::B][self.below(2) as usize]
+        ALL_KEYED[self.below(3) as usize]
     }
 
     /// The ends of a range.
@@ -192,7 +192,9 @@ impl Drawing {
         let mut keys: Vec<i64> = (0..=self.below(2)).map(|_| self.key()).collect();
         keys.sort();
         keys.dedup();
-        keys.into_iter().map(|k| (k, self.group(), self.value())).collect()
+        let is_small = self.below(2) == 0;
+        let value = |random: &mut Self| if is_small { random.small() } else { random.value() };
+        keys.into_iter().map(|k| (k, self.group(), value(self))).collect()
     }
 
     fn taken(&mut self) -> Taken {

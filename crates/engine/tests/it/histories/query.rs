@@ -48,9 +48,10 @@ pub enum Query {
 }
 
 /// All that is left at the end.
-pub const ALL: [Query; 11] = [
+pub const ALL: [Query; 12] = [
     Query::Range(Keyed::A, i64::MIN, i64::MAX),
     Query::Range(Keyed::B, i64::MIN, i64::MAX),
+    Query::Range(Keyed::C, i64::MIN, i64::MAX),
     Query::AllItems,
     Query::Events(i64::MIN),
     Query::Sums,

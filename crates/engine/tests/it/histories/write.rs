@@ -3,7 +3,7 @@
 use super::model::{Keyed, Open, Rows, TAKEN_KEYS_FAIL, add};
 
 /// What becomes of a row whose key is taken.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is as `TAKEN_KEYS_FAIL` says.
     Plain,
@@ -200,52 +200,44 @@ impl Write {
     pub fn apply(&self, open: &mut Open, derived: i64) -> Result<Changed, Refused> {
         match self {
             Write::Add { table, k, by } => {
-                let rows = open.now.keyed_mut(*table);
-                update(rows, |key, _| key == *k, |(k, g, x)| Ok((k, g, x + by)))
+                update(open, *table, |key, _| key == *k, |(k, g, x)| Ok((k, g, x + by)))
             }
             Write::AddRange { table, low, high, by } => {
-                let rows = open.now.keyed_mut(*table);
-                update(rows, |k, _| is_in(k, *low, *high), |(k, g, x)| Ok((k, g, x + by)))
+                update(open, *table, |k, _| is_in(k, *low, *high), |(k, g, x)| Ok((k, g, x + by)))
             }
             Write::AddGroup { g: of, by } => {
-                let rows = open.now.keyed_mut(Keyed::A);
-                update(rows, |_, (g, _)| g == *of, |(k, g, x)| Ok((k, g, x + by)))
+                update(open, Keyed::A, |_, (g, _)| g == *of, |(k, g, x)| Ok((k, g, x + by)))
             }
             Write::Lower { table, than, by } => {
-                let rows = open.now.keyed_mut(*table);
-                update(rows, |_, (_, x)| x > *than, |(k, g, x)| Ok((k, g, x - by)))
+                update(open, *table, |_, (_, x)| x > *than, |(k, g, x)| Ok((k, g, x - by)))
             }
             Write::Derive { table, k, by } => {
-                let rows = open.now.keyed_mut(*table);
-                update(rows, |key, _| key == *k, |(k, g, _)| Ok((k, g, derived + by)))
+                update(open, *table, |key, _| key == *k, |(k, g, _)| Ok((k, g, derived + by)))
             }
             Write::Regroup { low, high, g } => {
-                let rows = open.now.keyed_mut(Keyed::A);
-                update(rows, |k, _| is_in(k, *low, *high), |(k, _, x)| Ok((k, *g, x)))
+                update(open, Keyed::A, |k, _| is_in(k, *low, *high), |(k, _, x)| Ok((k, *g, x)))
             }
             Write::SumOfRange { k, low, high } => {
                 let range = open.now.keyed(Keyed::A).range(*low..=*high);
                 let sum: i64 = range.map(|(_, (_, x))| x).sum();
-                let rows = open.now.keyed_mut(Keyed::B);
-                update(rows, |key, _| key == *k, |(k, g, _)| Ok((k, g, sum % 1000)))
+                update(open, Keyed::B, |key, _| key == *k, |(k, g, _)| Ok((k, g, sum % 1000)))
             }
             Write::CountOfGroup { k, g } => {
                 let count = open.before.sums().get(g).map_or(0, |(n, _)| *n);
-                let rows = open.now.keyed_mut(Keyed::B);
-                update(rows, |key, _| key == *k, |(k, g, _)| Ok((k, g, count)))
+                update(open, Keyed::B, |key, _| key == *k, |(k, g, _)| Ok((k, g, count)))
             }
             Write::Insert { table, rows, taken } => {
-                insert(open.now.keyed_mut(*table), rows.iter().copied(), *taken)
+                insert(open.now.keyed_mut(*table), *table, rows.iter().copied(), *taken)
             }
             Write::Copy { low, high, taken } => {
                 let range = open.now.keyed(Keyed::A).range(*low..=*high);
                 let rows: Vec<_> = range.map(|(k, (g, x))| (*k, *g, *x)).collect();
-                insert(open.now.keyed_mut(Keyed::B), rows.into_iter(), *taken)
+                insert(open.now.keyed_mut(Keyed::B), Keyed::B, rows.into_iter(), *taken)
             }
             Write::CopyItems => {
                 let sums = open.now.items_by_key();
                 let rows = sums.into_iter().map(|(k, (_, s))| (k, 0, s % 1000));
-                insert(open.now.keyed_mut(Keyed::B), rows, Taken::Adds)
+                insert(open.now.keyed_mut(Keyed::B), Keyed::B, rows, Taken::Adds)
             }
             Write::Remove { table, k } => {
                 Ok(remove(open.now.keyed_mut(*table), |key, _| key == *k))
@@ -263,18 +255,16 @@ impl Write {
                 Ok(remove(open.now.keyed_mut(Keyed::B), |k, _| !keys.contains_key(&k)))
             }
             Write::Move { table, from, to } => {
-                let rows = open.now.keyed_mut(*table);
-                update(rows, |k, _| k == *from, |(_, g, x)| Ok((*to, g, x)))
+                update(open, *table, |k, _| k == *from, |(_, g, x)| Ok((*to, g, x)))
             }
             Write::Shift { low, high, by } => {
-                let rows = open.now.keyed_mut(Keyed::A);
-                update(rows, |k, _| is_in(k, *low, *high), |(k, g, x)| Ok((k + by, g, x)))
+                update(open, Keyed::A, |k, _| is_in(k, *low, *high), |(k, g, x)| Ok((k + by, g, x)))
             }
             Write::Divide { table, low, high, from } => {
                 let divided = |(k, g, x): (i64, i64, i64)| {
                     12_i64.checked_div(k - from).map(|part| (k, g, x + part)).ok_or(Refused)
                 };
-                update(open.now.keyed_mut(*table), |k, _| is_in(k, *low, *high), divided)
+                update(open, *table, |k, _| is_in(k, *low, *high), divided)
             }
             Write::AddItem { k, x } => {
                 open.insert_item((*k, *x));
@@ -346,16 +336,18 @@ fn is_in(k: i64, low: i64, high: i64) -> bool {
 
 /// Changes the rows for which `is` holds: all of them, or none.
 fn update(
-    rows: &mut Rows,
+    open: &mut Open,
+    table: Keyed,
     is: impl Fn(i64, (i64, i64)) -> bool,
     change: impl Fn((i64, i64, i64)) -> Result<(i64, i64, i64), Refused>,
 ) -> Result<Changed, Refused> {
+    let rows = open.now.keyed_mut(table);
     let old = rows.iter().filter(|(k, row)| is(**k, **row)).map(|(k, (g, x))| (*k, *g, *x));
     let old: Vec<_> = old.collect();
     let new: Vec<_> = old.iter().map(|row| change(*row)).collect::<Result<_, _>>()?;
     let mut changed = rows.clone();
     changed.retain(|k, row| !is(*k, *row));
-    let inserted = insert(&mut changed, new.into_iter(), Taken::Plain)?;
+    let inserted = insert(&mut changed, table, new.into_iter(), Taken::Plain)?;
     *rows = changed;
     Ok(inserted)
 }
@@ -363,6 +355,7 @@ fn update(
 /// Inserts rows: all of them, or none.
 fn insert(
     rows: &mut Rows,
+    table: Keyed,
     new: impl Iterator<Item = (i64, i64, i64)>,
     taken: Taken,
 ) -> Result<Changed, Refused> {
@@ -375,8 +368,18 @@ fn insert(
             (Some(_), Taken::Nothing) => continue,
             (Some((g, old)), Taken::Adds | Taken::AddsIfLess) => (*g, old + x),
         };
-        all.insert(k, row);
+        let before = all.insert(k, row);
+        if taken == Taken::Nothing && !table.can_be(&all) {
+            match before {
+                Some(before) => all.insert(k, before),
+                None => all.remove(&k),
+            };
+            continue;
+        }
         changed.push((k, row.1));
+    }
+    if !table.can_be(&all) {
+        return Err(Refused);
     }
     *rows = all;
     Ok(changed)
