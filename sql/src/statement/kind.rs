@@ -11,8 +11,8 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, LockingQuery, Statement, StatementKind, TableDefinition, ViewDefinition, alter,
-    asof, copy, declared, file, function, index, lateness, nested, nested_types, schema, sequence,
-    setting, transaction,
+    asof, comment, copy, declared, file, function, index, lateness, nested, nested_types, schema,
+    sequence, setting, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -84,6 +84,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             let (name, position) = relation_name(&name)?;
             StatementKind::Subscribe { name, position }
         }
+        "COMMENT" if word(1) == "ON" => comment::read(&mut parser, start)?,
         "COPY" => {
             let mut copied = copy::read(&mut parser)?;
             if let StatementKind::CopyTo { query, .. } = &mut copied {

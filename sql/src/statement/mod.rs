@@ -10,7 +10,7 @@
 //!   `json` their connectors;
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
-//! - `copy` reads COPY, `file` finds the files that queries name;
+//! - `comment` reads COMMENT ON; `copy` reads COPY, `file` finds the files that queries name;
 //! - `transaction` reads BEGIN, COMMIT, ROLLBACK and savepoints, `setting` SET, SHOW and RESET;
 //! - `nested` reads PREPARE, EXECUTE and cursors, whose statements are read as others are;
 //! - `unqualified` finds the names that a search path completes;
@@ -18,6 +18,7 @@
 mod alter;
 mod asof;
 mod check;
+mod comment;
 mod connector;
 mod copy;
 mod declared;
@@ -50,6 +51,7 @@ use sqlparser::ast;
 
 pub use self::alter::{Alter, AlteredKind, Change, Constraint};
 pub use self::check::{Check, check_names};
+pub use self::comment::{Comment, CommentedKind};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::declared::ViewDeclaration;
 pub(crate) use self::dialect::{Alluvium, CLAUSES};
@@ -163,6 +165,8 @@ pub enum StatementKind {
         /// Where it is named.
         position: Position,
     },
+    /// `COMMENT ON`
+    Comment(Box<Comment>),
     /// `CREATE INDEX`
     CreateIndex(IndexDefinition),
     /// `DROP INDEX`

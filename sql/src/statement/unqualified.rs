@@ -11,7 +11,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use super::dialect::Alluvium;
 use super::kind::fold;
 use super::statements::parse;
-use super::{Statement, StatementKind};
+use super::{CommentedKind, Statement, StatementKind};
 use crate::error::{Error, Position, Result};
 use crate::name;
 use crate::planner::time_window::named_without_schema;
@@ -149,8 +149,8 @@ fn place(tokens: &[(TokenWithSpan, Position)], name: &Unqualified) -> Option<usi
     let Token::Word(word) = &tokens[at].0.token else { return None };
     let is_period =
         |at: usize| tokens.get(at).is_some_and(|(token, _)| token.token == Token::Period);
-    // In LATENESS v.column the name ends with the period.
-    let is_last = !is_period(at + 1) || is_lateness(tokens) && !is_period(at + 3);
+    // In LATENESS v.column and COMMENT ON COLUMN t.column the name ends with the period.
+    let is_last = !is_period(at + 1) || is_about_column(tokens) && !is_period(at + 3);
     let folded = match word.quote_style {
         Some(_) => word.value.clone(),
         None => word.value.to_ascii_lowercase(),
@@ -159,9 +159,13 @@ fn place(tokens: &[(TokenWithSpan, Position)], name: &Unqualified) -> Option<usi
     (folded == name.name && is_first && is_last).then_some(at)
 }
 
-fn is_lateness(tokens: &[(TokenWithSpan, Position)]) -> bool {
-    let first = tokens.first().map(|(token, _)| &token.token);
-    matches!(first, Some(Token::Word(word)) if word.value.eq_ignore_ascii_case("LATENESS"))
+/// Whether a statement is about a column, which it names with its relation.
+fn is_about_column(tokens: &[(TokenWithSpan, Position)]) -> bool {
+    let begins = |words: &[&str]| {
+        let is_word = |(word, (token, _)): (&&str, &(TokenWithSpan, Position))| matches!(&token.token, Token::Word(found) if found.value.eq_ignore_ascii_case(word));
+        tokens.len() >= words.len() && words.iter().zip(tokens).all(is_word)
+    };
+    begins(&["LATENESS"]) || begins(&["COMMENT", "ON", "COLUMN"])
 }
 
 /// The names of a statement.
@@ -213,6 +217,13 @@ impl Names {
                 self.add(&index.relation, index.relation_position, Relation);
             }
             StatementKind::DropIndex(dropped) => self.add(&dropped.name, dropped.position, Index),
+            StatementKind::Comment(comment) => {
+                let kind = match comment.kind {
+                    CommentedKind::Index => Index,
+                    _ => Relation,
+                };
+                self.add(&comment.name, comment.position, kind);
+            }
             StatementKind::Insert(insert) => self.within(&**insert),
             StatementKind::Update(update) => self.within(&**update),
             StatementKind::Delete(delete) => self.within(&**delete),

@@ -139,9 +139,11 @@ impl<W: Write> Shell<W> {
             let waits =
                 |relation: &RelationInfo| relation.reads.iter().any(|read| names.contains(read));
             let (later, now): (Vec<_>, Vec<_>) = left.into_iter().partition(waits);
-            for RelationInfo { sql, indexes, .. } in now {
+            for RelationInfo { sql, indexes, comments, .. } in now {
                 let indexes = indexes.into_iter().map(|index| index.sql);
-                shown.extend([sql].into_iter().chain(indexes).map(|sql| format!("{sql};")));
+                shown.extend(
+                    [sql].into_iter().chain(indexes).chain(comments).map(|sql| format!("{sql};")),
+                );
             }
             left = later;
         }

@@ -193,6 +193,9 @@ pub struct RelationInfo {
     pub primary_key: Vec<usize>,
     /// The indexes that statements created on it.
     pub indexes: Vec<IndexInfo>,
+    /// The statements that say what [COMMENT ON](https://www.postgresql.org/docs/current/sql-comment.html) has said of it and its
+    /// columns.
+    pub comments: Vec<String>,
     /// Why it has failed, if it has: it is not kept up to date, until `ALTER VIEW … RESUME`.
     pub failed: Option<String>,
     /// How many deletions were refused because the row was not there; only of a table without a primary key.

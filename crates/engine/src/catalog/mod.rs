@@ -104,6 +104,7 @@ pub(crate) static RELATIONS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("reason", DataType::Utf8, true),
         Field::new("rows", DataType::UInt64, true),
         Field::new("filled", DataType::Float64, true),
+        Field::new("comment", DataType::Utf8, true),
     ]))
 });
 
@@ -113,7 +114,9 @@ pub(crate) const INFORMATION_TABLES: &str = "information_schema.tables";
 /// The columns of [`INFORMATION_TABLES`].
 pub(crate) static INFORMATION_TABLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     let names = ["table_catalog", "table_schema", "table_name", "table_type"];
-    Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec()))
+    let mut fields = names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec();
+    fields.push(Field::new("table_comment", DataType::Utf8, true));
+    Arc::new(Schema::new(fields))
 });
 
 /// The name of the standard's relation of columns.
@@ -131,6 +134,7 @@ pub(crate) static INFORMATION_COLUMNS_SCHEMA: LazyLock<SchemaRef> = LazyLock::ne
         Field::new("column_default", DataType::Utf8, true),
         text("is_nullable"),
         text("data_type"),
+        Field::new("column_comment", DataType::Utf8, true),
     ]))
 });
 

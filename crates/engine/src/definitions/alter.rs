@@ -139,6 +139,7 @@ impl Definitions {
                 self.sequencer.fill(id, rows, now)?;
             }
             self.sequencer.hand_on(table.id, id, &definition.name);
+            self.move_comments(entry, &definition.name, &definition.schema);
             if let Some(mut held) = held {
                 sequences::move_sequences(&mut held, &table.defined, &definition);
             }
@@ -182,6 +183,7 @@ impl Definitions {
                 }
             };
             self.move_view(entry, &definition, kept, record.as_ref(), parts)?;
+            self.move_comments(entry, to, &entry.schema);
             self.forget_announced(to);
             Ok(())
         })

@@ -296,10 +296,12 @@ impl Candidates<'_> {
             _ => None,
         });
         let created_indexes: Vec<(String, NamedIndex)> = created_indexes.collect();
+        let comments = self.staged.comments(definitions.sequencer.comments());
         let defined = Defined {
             statements,
             forgotten,
             recorded,
+            comments,
             candidates: self.ids(),
             catalog: &definitions.catalog,
             change: Box::new(move |entries, epoch| {
@@ -367,6 +369,7 @@ impl Candidates<'_> {
                 }));
             }
         }
+        statements.extend(self.staged.comments.statements());
         Ok((statements, recorded))
     }
 }

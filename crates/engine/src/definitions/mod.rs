@@ -2,13 +2,14 @@
 //!
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
 //! [`relations`] creates and drops tables and views, in [`schemas`], [`mod@sequences`] what generates their keys, [`functions`] what their queries call, [`mod@indexes`] their
-//! indexes, and [`alter`] changes them; [`recursion`] has views that
+//! indexes, and [`alter`] changes them; [`comments`] are said of them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody;
 //! those of a transaction are [`staged`], and take effect together when it commits ([`exchange`]). A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
 //! filled outside of it: who reads it waits until it is full.
 
 pub(crate) mod alter;
+mod comments;
 mod exchange;
 pub(crate) mod failed;
 mod functions;

@@ -155,7 +155,10 @@ impl Definitions {
         let removed = match taken {
             Taken::Free => Ok(()),
             Taken::Keep => return Ok(None),
-            Taken::Replace(before) => self.remove(&before, connectors),
+            Taken::Replace(before) => {
+                self.sequencer.change_comments(|comments| comments.forget(&name));
+                self.remove(&before, connectors)
+            }
         };
         let role = Role::Kept(DataflowKey::relation(&name, table.fingerprint()));
         self.sequencer.begin_sequences(definition.sequences().map(|(_, sequence, _)| sequence));
@@ -409,6 +412,7 @@ impl Definitions {
         } else if let Some(record) = record {
             self.sequencer.record(record)?;
         }
+        self.sequencer.change_comments(|comments| comments.retain_columns(name, &entry.schema));
         self.catalog.replace(name, entry.clone());
         Ok(self.dismantle(before, connectors))
     }

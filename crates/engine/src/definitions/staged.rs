@@ -17,11 +17,13 @@ use alluvium_sql::statement::{
 };
 
 use super::alter::{Parts, check_kind, check_only_text, check_unread};
+use super::comments::{self, StagedComments};
 use super::relations::{self, Taken, output_of};
 use super::{Definitions, failed, indexes, lateness, schemas};
 use crate::catalog::{Definition, Entries, Entry, NamedIndex, Scope, Uses, View, named_index};
 use crate::durable::record::Record;
 use crate::error::{Conflict, Error, Result, SqlState};
+use crate::sequencer::Comments;
 use crate::worker::DataflowId;
 
 /// Why a transaction cannot alter a relation in some way.
@@ -46,6 +48,8 @@ pub(crate) struct StagedDefinitions {
     pub(super) schemas: Vec<String>,
     /// The tables that it has created, and that are no more.
     forgotten: BTreeSet<DataflowId>,
+    /// What it says of relations and indexes.
+    pub(super) comments: StagedComments,
     /// The statements about relations of `base`, in their order.
     pub(super) statements: Vec<Record>,
     /// What it creates, in an order in which that can be done.
@@ -123,6 +127,7 @@ impl StagedDefinitions {
             dropped_indexes: Vec::new(),
             schemas: Vec::new(),
             forgotten: BTreeSet::new(),
+            comments: StagedComments::default(),
             statements: Vec::new(),
             created: Vec::new(),
         }
@@ -137,6 +142,30 @@ impl StagedDefinitions {
     pub(crate) fn drops(&self, table: DataflowId) -> bool {
         self.forgotten.contains(&table)
             || self.dropped.iter().any(|entry| entry.dataflow() == Some(table))
+    }
+
+    /// A relation has to be the one that it was when the transaction commits.
+    pub(super) fn depend_on(&mut self, relation: &str) {
+        self.named.insert(relation.to_owned());
+    }
+
+    /// What comments say in the transaction, given what they say outside of it.
+    pub(crate) fn comments(&self, mut comments: Comments) -> Comments {
+        let mut moved = Vec::with_capacity(self.moved.len());
+        for Moved { before, after, .. } in &self.moved {
+            let Some(entry) = self.entries.get(after.name()) else { continue };
+            let said =
+                comments::altered(comments.take(&before.name), &before.schema, &entry.schema);
+            moved.push((after.name(), said));
+        }
+        for entry in &self.dropped {
+            comments.forget(&entry.name);
+            entry.indexes.iter().for_each(|index| comments.forget(&index.name));
+        }
+        self.dropped_indexes.iter().for_each(|(_, index)| comments.forget(&index.name));
+        moved.into_iter().for_each(|(name, said)| comments.put(name, said));
+        self.comments.apply(&mut comments);
+        comments
     }
 
     /// What it creates is there.
@@ -161,6 +190,8 @@ impl StagedDefinitions {
             Arc::make_mut(&mut self.entries).remove(&gone.name);
             self.created.retain(|created| created.relation() != gone.name);
             self.dropped_indexes.retain(|(relation, _)| *relation != gone.name);
+            self.comments.forget(&gone.name);
+            gone.indexes.iter().for_each(|index| self.comments.forget(&index.name));
             if !gone.is_staged {
                 let moved = self.moved.iter().position(|moved| moved.after.name() == gone.name);
                 let before = match moved {
@@ -329,13 +360,17 @@ impl Definitions {
     ) -> Result<()> {
         let name = &definition.name;
         self.check_nothing_said(name)?;
+        let mut comments = Comments::default();
         let is_view = |entry: &Entry| !entry.is_table();
         let taken = relations::taken(&staged.entries, name, definition.if_taken, is_view);
         match taken.map_err(|error| error.at(definition.position))? {
             Taken::Free => {}
             Taken::Keep => return Ok(()),
             // It cannot read the one that it replaces.
-            Taken::Replace(before) => staged.drop(&before, false)?,
+            Taken::Replace(before) => {
+                comments = staged.comments(self.sequencer.comments());
+                staged.drop(&before, false)?;
+            }
         }
         if !definition.connectors.is_empty() {
             return Err(outside(format!(
@@ -359,6 +394,8 @@ impl Definitions {
         let entry = Entry::of_view(definition, planned, (None, Uses::default()), None);
         let entry = Entry { is_staged: true, ..entry };
         self.catalog.note_depth(&entry);
+        comments.retain_columns(name, &entry.schema);
+        staged.comments.put(name, &comments.take(name));
         let (definition, base) = (Arc::new(definition.clone()), base.to_owned());
         staged.create(Created::View { definition, base }, entry);
         Ok(())
@@ -486,6 +523,7 @@ impl Definitions {
             }
         }
         staged.named.extend([entry.name.clone(), name.clone()]);
+        staged.comments.alter(&entry, &altered);
         let entries = Arc::make_mut(&mut staged.entries);
         entries.remove(&entry.name);
         entries.insert(name, Arc::new(altered));
@@ -547,6 +585,7 @@ impl Definitions {
         index.check_dropped(entry)?;
         let (relation, index) = (entry.name.clone(), index.clone());
         let without = Arc::new(entry.without_index(name));
+        staged.comments.forget(name);
         let created = staged.created.len();
         staged.created.retain(|created| created.name() != name);
         if staged.created.len() == created {

@@ -233,6 +233,11 @@ impl Record {
         Self::without_base(format!("DROP SEQUENCE {}", name::written(name)))
     }
 
+    /// A statement that says something of a relation.
+    pub(crate) fn comment(text: String) -> Self {
+        Self::without_base(text)
+    }
+
     /// A statement that creates a function.
     pub(crate) fn function(text: &str) -> Self {
         Self::without_base(text.to_owned())

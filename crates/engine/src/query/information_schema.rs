@@ -15,14 +15,20 @@ use crate::catalog::{
     INFORMATION_TABLES_SCHEMA,
 };
 use crate::error::Result;
+use crate::sequencer::Comments;
 use crate::session::written;
 
 /// Adds those of them that are among the names.
-pub(super) fn add(names: &[String], entries: &Entries, providers: &mut Providers) -> Result<()> {
+pub(super) fn add(
+    names: &[String],
+    entries: &Entries,
+    comments: impl Fn() -> Comments,
+    providers: &mut Providers,
+) -> Result<()> {
     for name in names {
         let table = match name.as_str() {
-            INFORMATION_TABLES => tables(entries)?,
-            INFORMATION_COLUMNS => columns(entries)?,
+            INFORMATION_TABLES => tables(entries, &comments())?,
+            INFORMATION_COLUMNS => columns(entries, &comments())?,
             INFORMATION_SCHEMATA => schemata(&entries.schemas)?,
             _ => continue,
         };
@@ -46,25 +52,28 @@ fn schemata(created: &BTreeSet<String>) -> Result<Arc<dyn TableProvider>> {
 }
 
 /// A row for each table and view.
-fn tables(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+fn tables(entries: &Entries, comments: &Comments) -> Result<Arc<dyn TableProvider>> {
     let count = entries.len();
     let kind = |entry: &Arc<Entry>| if entry.is_table() { "BASE TABLE" } else { "VIEW" };
+    let said = entries.keys().map(|name| comments.get(name, None)).collect::<StringArray>();
     let (schemas, names): (Vec<_>, Vec<_>) = entries.keys().map(|name| split(name)).unzip();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(vec![DATABASE; count])),
         Arc::new(StringArray::from(schemas)),
         Arc::new(StringArray::from(names)),
         Arc::new(StringArray::from_iter_values(entries.values().map(kind))),
+        Arc::new(said),
     ];
     let rows = RecordBatch::try_new(INFORMATION_TABLES_SCHEMA.clone(), columns)?;
     Ok(Arc::new(MemTable::try_new(INFORMATION_TABLES_SCHEMA.clone(), vec![vec![rows]])?))
 }
 
 /// A row for each of their columns.
-fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+fn columns(entries: &Entries, comments: &Comments) -> Result<Arc<dyn TableProvider>> {
     let (mut schemas, mut relations) = (Vec::new(), Vec::new());
     let (mut names, mut places) = (Vec::new(), Vec::new());
     let (mut defaults, mut nullable, mut types) = (Vec::new(), Vec::new(), Vec::new());
+    let mut said = Vec::new();
     for entry in entries.values() {
         let given = match &entry.definition {
             Definition::Table(table) => &table.defaults[..],
@@ -79,6 +88,7 @@ fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
             defaults.push(given.get(place).and_then(Option::as_ref).map(written));
             nullable.push(if field.is_nullable() { "YES" } else { "NO" });
             types.push(type_name(field.data_type()));
+            said.push(comments.get(&entry.name, Some(field.name())));
         }
     }
     let count = relations.len();
@@ -91,6 +101,7 @@ fn columns(entries: &Entries) -> Result<Arc<dyn TableProvider>> {
         Arc::new(StringArray::from(defaults)),
         Arc::new(StringArray::from(nullable)),
         Arc::new(StringArray::from_iter_values(types)),
+        Arc::new(StringArray::from(said)),
     ];
     let rows = RecordBatch::try_new(INFORMATION_COLUMNS_SCHEMA.clone(), columns)?;
     Ok(Arc::new(MemTable::try_new(INFORMATION_COLUMNS_SCHEMA.clone(), vec![vec![rows]])?))

@@ -154,10 +154,18 @@ impl Reader {
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, &counted, count_parts, epoch)?);
         }
+        let comments = || {
+            let comments = self.sequencer.comments();
+            match reading.transaction.and_then(Transaction::definitions) {
+                Some(staged) => staged.comments(comments),
+                None => comments,
+            }
+        };
         if names.iter().any(|name| name == RELATIONS) {
-            providers.insert(RELATIONS.to_owned(), relations::table(&self.progress, &shown)?);
+            let table = relations::table(&self.progress, &shown, &comments())?;
+            providers.insert(RELATIONS.to_owned(), table);
         }
-        information_schema::add(names, &shown, &mut providers)?;
+        information_schema::add(names, &shown, comments, &mut providers)?;
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

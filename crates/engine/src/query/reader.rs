@@ -190,6 +190,7 @@ impl Reader {
             has_passed,
             primary_key,
             indexes: created.map(|index| index.info()).collect(),
+            comments: self.sequencer.comments().statements(&entry.name),
             failed: self.why_failed(entry),
             refused: counts.refused,
             late: counts.late,

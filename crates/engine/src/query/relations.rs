@@ -11,6 +11,7 @@ use datafusion::datasource::{MemTable, TableProvider};
 
 use crate::catalog::{Definition, Entries, Entry, NamedIndex, RELATIONS_SCHEMA, Uses};
 use crate::error::Result;
+use crate::sequencer::Comments;
 use crate::worker::{Condition, DataflowId, Progress, Published};
 
 /// It answers, or will as soon as somebody asks.
@@ -35,7 +36,11 @@ struct Subject<'a> {
 }
 
 /// The rows of these relations and their indexes.
-pub(super) fn table(progress: &Progress, entries: &Entries) -> Result<Arc<dyn TableProvider>> {
+pub(super) fn table(
+    progress: &Progress,
+    entries: &Entries,
+    comments: &Comments,
+) -> Result<Arc<dyn TableProvider>> {
     let mut subjects = Vec::new();
     for entry in entries.values() {
         subjects.push(Subject::of_relation(entry));
@@ -70,6 +75,8 @@ pub(super) fn table(progress: &Progress, entries: &Entries) -> Result<Arc<dyn Ta
         rows.push(kept);
         filled.push(share);
     }
+    let said = names.iter().map(|name| comments.get(name, None));
+    let said = said.collect::<StringArray>();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(names)),
         Arc::new(StringArray::from(kinds)),
@@ -77,6 +84,7 @@ pub(super) fn table(progress: &Progress, entries: &Entries) -> Result<Arc<dyn Ta
         Arc::new(StringArray::from(reasons)),
         Arc::new(UInt64Array::from(rows)),
         Arc::new(Float64Array::from(filled)),
+        Arc::new(said),
     ];
     let batch = RecordBatch::try_new(RELATIONS_SCHEMA.clone(), columns)?;
     Ok(Arc::new(MemTable::try_new(RELATIONS_SCHEMA.clone(), vec![vec![batch]])?))

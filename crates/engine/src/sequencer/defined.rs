@@ -3,7 +3,7 @@
 use alluvium_trace::Epoch;
 
 use super::state::State;
-use super::{Committed, Sequencer};
+use super::{Comments, Committed, Sequencer};
 use crate::catalog::{Catalog, Entries};
 use crate::durable::record::{Record, Recorded};
 use crate::error::Result;
@@ -20,6 +20,8 @@ pub(crate) struct Defined<'a> {
     pub(crate) forgotten: Vec<String>,
     /// What is said of those that are there from now on; nothing without a journal.
     pub(crate) recorded: Vec<Recorded>,
+    /// What comments say from now on.
+    pub(crate) comments: Comments,
     /// The dataflows of these that were candidates.
     pub(crate) candidates: Vec<DataflowId>,
     pub(crate) catalog: &'a Catalog,
@@ -40,9 +42,10 @@ impl Defined<'_> {
         epoch: Epoch,
         make: impl FnOnce(&mut State) -> R,
     ) -> R {
-        let Self { forgotten, recorded, candidates, catalog, change, .. } = self;
+        let Self { forgotten, recorded, comments, candidates, catalog, change, .. } = self;
         forgotten.iter().for_each(|name| state.forget(name));
         recorded.iter().for_each(|recorded| state.define(recorded));
+        state.comments = comments;
         candidates.into_iter().for_each(|id| state.promote(id));
         catalog.exchange(|| make(state), |entries| change(entries, epoch))
     }

@@ -4,6 +4,7 @@
 //! their way through the dataflows at a time, then committing waits. An epoch has a time, never before that of
 //! the one before it.
 
+mod comments;
 mod defined;
 mod facts;
 mod failed;
@@ -46,7 +47,9 @@ use sequences::LiveSequences;
 use state::State;
 
 pub(crate) use defined::Defined;
-pub(crate) use facts::{LateRows, Persisted, SavePoint, Saving, TableWaterlines};
+pub(crate) use facts::{
+    Comments, LateRows, Persisted, Said, SavePoint, Saving, TableWaterlines, with_columns,
+};
 pub(crate) use install::{Role, Start};
 pub(crate) use parts::RecordedChanges;
 pub(crate) use sequences::HeldSequences;

@@ -6,8 +6,9 @@ use alluvium_trace::Epoch;
 
 use super::Stream;
 use super::facts::{
-    Applied, ChangedTables, Clock, CommittedKeys, DefinedRelations, Effects, FailedRelations,
-    LastTime, Persisted, Positions, RecordedSequences, SavePoint, Saving, Waterlines,
+    Applied, ChangedTables, Clock, Comments, CommittedKeys, DefinedRelations, Effects,
+    FailedRelations, LastTime, Persisted, Positions, RecordedSequences, SavePoint, Saving,
+    Waterlines,
 };
 use super::writes::Writes;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey};
@@ -26,6 +27,7 @@ pub(super) struct State {
     pub(super) clock: Clock,
     pub(super) waterlines: Waterlines,
     pub(super) definitions: DefinedRelations,
+    pub(super) comments: Comments,
     pub(super) failed: FailedRelations,
     pub(super) recorded_sequences: RecordedSequences,
     pub(super) next_dataflow: u64,
@@ -52,8 +54,8 @@ pub(crate) struct Kept {
 }
 
 impl State {
-    /// All facts that outlive the engine.
-    fn facts(&self) -> [&dyn Persisted; 9] {
+    /// All facts that outlive the engine. Comments come behind the definitions of what they are about.
+    fn facts(&self) -> [&dyn Persisted; 10] {
         let Self {
             time,
             changed,
@@ -62,14 +64,26 @@ impl State {
             clock,
             waterlines,
             definitions,
+            comments,
             failed,
             recorded_sequences: sequences,
             ..
         } = self;
-        [time, changed, positions, committed, clock, waterlines, definitions, failed, sequences]
+        [
+            time,
+            changed,
+            positions,
+            committed,
+            clock,
+            waterlines,
+            definitions,
+            comments,
+            failed,
+            sequences,
+        ]
     }
 
-    fn facts_mut(&mut self) -> [&mut dyn Persisted; 9] {
+    fn facts_mut(&mut self) -> [&mut dyn Persisted; 10] {
         let Self {
             time,
             changed,
@@ -78,11 +92,23 @@ impl State {
             clock,
             waterlines,
             definitions,
+            comments,
             failed,
             recorded_sequences: sequences,
             ..
         } = self;
-        [time, changed, positions, committed, clock, waterlines, definitions, failed, sequences]
+        [
+            time,
+            changed,
+            positions,
+            committed,
+            clock,
+            waterlines,
+            definitions,
+            comments,
+            failed,
+            sequences,
+        ]
     }
 
     /// What a checkpoint as of an epoch, the last one, will have of all facts.
@@ -133,6 +159,7 @@ impl State {
     /// What has been said of a relation is no more.
     pub(super) fn forget(&mut self, name: &str) {
         self.definitions.forget(name);
+        self.comments.forget(name);
         self.failed.forget(name);
     }
 

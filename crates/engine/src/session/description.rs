@@ -202,6 +202,7 @@ impl Session {
             | StatementKind::DropSeveral(_)
             | StatementKind::Truncate(_)
             | StatementKind::Refresh { .. }
+            | StatementKind::Comment(_)
             | StatementKind::CreateIndex(_)
             | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }

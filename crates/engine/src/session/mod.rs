@@ -467,6 +467,10 @@ impl Session {
                 let refreshed = self.relation(name).and_then(|entry| entry.check_materialized());
                 refreshed.map(|()| Outcome::Done).map_err(|error| error.at(*position))
             }
+            StatementKind::Comment(comment) => {
+                let said = definitions.comment(comment);
+                said.map(|()| Outcome::Done).map_err(|error| error.at(comment.position))
+            }
             StatementKind::CreateIndex(index) => {
                 self.outside("CREATE INDEX")?;
                 let base = self.instance().recorded_path(&self.base)?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use alluvium_sql::catalog::Catalog as _;
 use alluvium_sql::planner::{How, Use};
-use alluvium_sql::statement::{Change, IfTaken, Statement, StatementKind};
+use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Statement, StatementKind};
 
 use super::Session;
 use crate::authorizer::{Access, Action, Authorizer, Object};
@@ -112,6 +112,10 @@ impl Session {
             false => Ok(()),
         };
         let relation = |action, name: &str| there(action, name, &[]);
+        let of_index = |name: &str| match named_index::find(entries, name) {
+            Some((entry, _)) => relation(Action::Alter, &entry.name),
+            None => Ok(()),
+        };
         let create = |name: &str, if_taken| {
             rights.check(Action::Create, Object::Relation(name), &[])?;
             match if_taken {
@@ -137,9 +141,10 @@ impl Session {
             }
             StatementKind::Lateness(late) => relation(Action::Alter, &late.view),
             StatementKind::CreateIndex(index) => relation(Action::Alter, &index.relation),
-            StatementKind::DropIndex(dropped) => match named_index::find(entries, &dropped.name) {
-                Some((entry, _)) => relation(Action::Alter, &entry.name),
-                None => Ok(()),
+            StatementKind::DropIndex(dropped) => of_index(&dropped.name),
+            StatementKind::Comment(comment) => match comment.kind {
+                CommentedKind::Index => of_index(&comment.name),
+                _ => relation(Action::Alter, &comment.name),
             },
             StatementKind::CreateSchema(schema) => {
                 rights.check(Action::Create, Object::Schema(&schema.name), &[])

@@ -68,6 +68,11 @@ impl Session {
                     .stage_in(|definitions, staged, _| definitions.stage_drop_index(staged, index));
                 dropped.map_err(|error| error.at(index.position))?;
             }
+            StatementKind::Comment(comment) => {
+                let said = self
+                    .stage_in(|definitions, staged, _| definitions.stage_comment(staged, comment));
+                said.map_err(|error| error.at(comment.position))?;
+            }
             StatementKind::CreateSchema(schema) => {
                 let created = self
                     .stage_in(|definitions, staged, _| definitions.stage_schema(staged, schema));

@@ -7,6 +7,7 @@ mod bank;
 mod checkpoints;
 mod checks;
 mod client_transactions;
+mod comments;
 mod copy;
 mod create_as;
 mod dealt;

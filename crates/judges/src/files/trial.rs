@@ -254,6 +254,7 @@ impl Trial {
             | StatementKind::RestartSequence(_)
             | StatementKind::CreateFunction(_)
             | StatementKind::DropFunction(_)
+            | StatementKind::Comment(_)
             | StatementKind::CreateIndex(_)
             | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }

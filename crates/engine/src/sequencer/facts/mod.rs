@@ -10,6 +10,7 @@
 //! | [`clock`] | the time that the relation of the clock has |
 //! | [`time`] | the time of the last epoch |
 //! | [`definitions`] | what made the relations that there are |
+//! | [`comments`] | what is said of relations, columns and indexes |
 //! | [`failed`] | which relations have failed |
 //! | [`changed`] | which tables have been changed |
 //! | [`positions`] | how far inputs were read |
@@ -19,6 +20,7 @@
 
 mod changed;
 mod clock;
+mod comments;
 mod committed;
 mod definitions;
 mod failed;
@@ -41,6 +43,7 @@ use crate::worker::DataflowId;
 
 pub(super) use changed::ChangedTables;
 pub(super) use clock::{Clock, RunningClock};
+pub(crate) use comments::{Comments, Said, with_columns};
 pub(super) use committed::CommittedKeys;
 pub(super) use definitions::DefinedRelations;
 pub(super) use failed::FailedRelations;

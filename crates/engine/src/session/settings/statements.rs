@@ -186,6 +186,7 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::DropView(_) => "DROP VIEW",
         StatementKind::DropSeveral(_) => "DROP",
         StatementKind::Truncate(_) => "TRUNCATE",
+        StatementKind::Comment(_) => "COMMENT",
         StatementKind::CreateIndex(_) => "CREATE INDEX",
         StatementKind::DropIndex(_) => "DROP INDEX",
         StatementKind::Insert(_) => "INSERT",
