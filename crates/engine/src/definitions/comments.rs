@@ -66,6 +66,16 @@ fn subject(comment: &Comment) -> (&str, Option<&str>) {
 fn check(comment: &Comment, entries: &Entries, replays: bool) -> Result<()> {
     let (name, _) = subject(comment);
     let index = || named_index::find(entries, name);
+    if let Some((relation, index)) = index()
+        && index.unique.is_some()
+    {
+        // It goes by the names of its table and columns.
+        return Err(Error::sql(format!(
+            "\"{name}\" is a UNIQUE constraint of \"{}\": a comment on it is not supported yet",
+            relation.name
+        ))
+        .with_sqlstate(SqlState::NOT_SUPPORTED));
+    }
     if replays && index().is_some() {
         return Ok(());
     }

@@ -89,7 +89,13 @@ fn names_follow_the_search_path_and_may_be_anything() {
 #[test]
 fn what_is_not_there_or_of_another_kind_is_refused_at_its_place() {
     let engine = engine_with(1, RELATIONS);
+    engine.execute("CREATE TABLE j (n INT UNIQUE)").unwrap();
     for (sql, sqlstate, message) in [
+        (
+            "COMMENT ON INDEX j_n_key IS 'y'",
+            SqlState::NOT_SUPPORTED,
+            "1:18: \"j_n_key\" is a UNIQUE constraint of \"j\"",
+        ),
         (
             "COMMENT ON TABLE x IS 'y'",
             SqlState::NO_RELATION,
