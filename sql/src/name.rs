@@ -19,6 +19,14 @@ pub const DATABASE: &str = "alluvium";
 /// The default schema.
 pub const SCHEMA: &str = "public";
 
+/// The schema of temporary tables: each session has its own.
+pub const TEMPORARY: &str = "pg_temp";
+
+/// Whether the relation that goes by a text is a temporary table.
+pub fn is_temporary(relation: &str) -> bool {
+    relation.strip_prefix(TEMPORARY).is_some_and(|name| name.starts_with('.'))
+}
+
 /// The schemas of the engine's own relations.
 pub const OWN_SCHEMAS: [&str; 2] = ["alluvium", "information_schema"];
 

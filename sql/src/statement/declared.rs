@@ -54,6 +54,7 @@ pub(super) fn read(
         lateness,
         options,
         connectors,
+        temporary: None,
         text,
     }) = created
     else {

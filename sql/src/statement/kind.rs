@@ -10,9 +10,9 @@ use super::refused::{first_meant, is_refused, refusal};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, LockingQuery, Statement, StatementKind, TableDefinition, ViewDefinition, alter,
-    asof, comment, copy, declared, file, function, index, lateness, nested, nested_types, schema,
-    sequence, setting, transaction,
+    Drop, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
+    ViewDefinition, alter, asof, comment, copy, declared, file, function, index, lateness, nested,
+    nested_types, schema, sequence, setting, temporary, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -209,7 +209,10 @@ fn create(
                 _ => Err(Error::not_supported("this CREATE INDEX", start)),
             };
         }
-        ["TABLE", ..] => None,
+        ["TABLE", ..]
+        | ["TEMP" | "TEMPORARY", "TABLE", ..]
+        | ["LOCAL" | "GLOBAL", "TEMP" | "TEMPORARY", "TABLE", ..]
+        | ["OR", "REPLACE", "TEMP" | "TEMPORARY", "TABLE", ..] => None,
         ["VIEW", ..] => Some(ViewKind::Plain),
         ["LOCAL", "VIEW", ..] => Some(ViewKind::Local),
         ["MATERIALIZED", "VIEW", ..] => Some(ViewKind::Materialized),
@@ -257,16 +260,22 @@ pub(super) fn create_table(parser: &mut Parser<'_>, text: &str) -> Result<Statem
 
 fn table(mut create: ast::CreateTable, text: &str) -> Result<StatementKind> {
     let lateness = lateness::take(&mut create)?;
+    let temporary = temporary::take(&mut create)?;
     syntax::normalize(&mut create)?;
     syntax::check_table(&create)?;
     if let Some(query) = create.query.take() {
-        return create_as(&create, query);
+        return create_as(&create, temporary, query);
     }
-    Ok(StatementKind::CreateTable(TableDefinition::read(create, &lateness, text)?))
+    let definition = TableDefinition::read(create, &lateness, text)?;
+    Ok(StatementKind::CreateTable(TableDefinition { temporary, ..definition }))
 }
 
 /// `CREATE TABLE … AS`
-fn create_as(create: &ast::CreateTable, query: Box<ast::Query>) -> Result<StatementKind> {
+fn create_as(
+    create: &ast::CreateTable,
+    temporary: Option<OnCommit>,
+    query: Box<ast::Query>,
+) -> Result<StatementKind> {
     let (name, position) = relation_name(&create.name)?;
     let if_taken = if_taken(create.or_replace, create.if_not_exists, position)?;
     match if_taken {
@@ -276,7 +285,7 @@ fn create_as(create: &ast::CreateTable, query: Box<ast::Query>) -> Result<Statem
             return Err(Error::not_supported(what, position));
         }
     }
-    Ok(StatementKind::CreateTableAs { name, position, if_taken, query })
+    Ok(StatementKind::CreateTableAs { name, position, if_taken, temporary, query })
 }
 
 fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {

@@ -6,7 +6,7 @@
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
 //! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins for it, and `room` bounds the
 //!   depth of its trees;
-//! - `table` and `view` read definitions, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
+//! - `table` and `view` read definitions, `temporary` those of a session's own tables, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
@@ -42,6 +42,7 @@ mod source;
 mod statements;
 mod syntax_error;
 mod table;
+mod temporary;
 mod transaction;
 mod unique;
 mod unqualified;
@@ -69,6 +70,7 @@ pub use self::shape::{Literal, LiteralValue, Shape};
 pub use self::statements::{Statements, parse};
 pub(crate) use self::table::nearest;
 pub use self::table::{MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
+pub use self::temporary::OnCommit;
 pub use self::transaction::TransactionModes;
 pub use self::unique::{Unique, unique_names};
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
@@ -248,6 +250,8 @@ pub enum StatementKind {
         position: Position,
         /// What to do if there is one of its name: it does not replace that.
         if_taken: IfTaken,
+        /// If it is temporary, what becomes of it when a transaction commits.
+        temporary: Option<OnCommit>,
         /// Where its columns and rows come from.
         query: Box<ast::Query>,
     },

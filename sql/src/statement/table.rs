@@ -9,13 +9,13 @@ use sqlparser::ast::{
     self, ColumnOption, CreateTableOptions, GeneratedAs, PrimaryKeyConstraint, TableConstraint,
 };
 
-use super::IfTaken;
 use super::check::Check;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
 use super::sequence::{self, Generated};
 use super::unique::Unique;
+use super::{IfTaken, OnCommit};
 use crate::catalog::KEEPING;
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
@@ -52,6 +52,8 @@ pub struct TableDefinition {
     pub options: Vec<(String, String)>,
     /// The connectors that its rows come from.
     pub connectors: Vec<ConnectorDefinition>,
+    /// If it is temporary, what becomes of it when a transaction commits.
+    pub temporary: Option<OnCommit>,
     /// The statement's source.
     pub text: String,
 }
@@ -167,6 +169,7 @@ impl TableDefinition {
             lateness,
             options,
             connectors,
+            temporary: None,
             text: text.to_string(),
         };
         if !definition.uniques.is_empty() && !definition.is_kept() {
@@ -407,6 +410,7 @@ impl TableDefinition {
             options: Vec::new(),
             connectors: Vec::new(),
             if_taken: IfTaken::Fail,
+            temporary: None,
             text: String::new(),
         })
     }

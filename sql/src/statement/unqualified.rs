@@ -191,6 +191,7 @@ impl Names {
     fn of(&mut self, statement: &StatementKind) {
         use NamedKind::{Index, New, Relation, Sequence};
         match statement {
+            StatementKind::CreateTable(table) if table.temporary.is_some() => {}
             StatementKind::CreateTable(table) => self.add(&table.name, table.position, New),
             StatementKind::CreateSequence(sequence) => {
                 self.add(&sequence.name, sequence.position, New);
@@ -228,8 +229,10 @@ impl Names {
             StatementKind::Update(update) => self.within(&**update),
             StatementKind::Delete(delete) => self.within(&**delete),
             StatementKind::CreateTableFrom { name, position, .. } => self.add(name, *position, New),
-            StatementKind::CreateTableAs { name, position, query, .. } => {
-                self.add(name, *position, New);
+            StatementKind::CreateTableAs { name, position, temporary, query, .. } => {
+                if temporary.is_none() {
+                    self.add(name, *position, New);
+                }
                 self.within(&**query);
             }
             StatementKind::Copy { table, position, .. } => self.add(table, *position, Relation),

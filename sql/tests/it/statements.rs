@@ -158,8 +158,12 @@ fn unsupported_statements_are_refused_by_name() {
         ),
         ("CREATE OR ALTER VIEW v AS SELECT 1", "1:1: CREATE OR ALTER is not supported yet"),
         (
-            "CREATE TEMPORARY TABLE t (a INT)",
-            "1:1: CREATE TEMPORARY TABLE is not supported yet: write CREATE TABLE",
+            "CREATE TEMPORARY VIEW v AS SELECT 1",
+            "1:1: CREATE TEMPORARY VIEW is not supported yet: write CREATE LOCAL VIEW",
+        ),
+        (
+            "CREATE TEMPORARY TABLE s.t (a INT)",
+            "1:24: a temporary table is in no schema but its own: leave the schema out",
         ),
         (
             "CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT)",

@@ -11,7 +11,7 @@ use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use super::{IndexInfo, NamedIndex, Uses};
+use super::{IndexInfo, NamedIndex, Temporary, Uses};
 use crate::error::{Error, Result, SqlState};
 use crate::transaction::KeyColumns;
 use crate::worker::DataflowId;
@@ -76,6 +76,8 @@ pub(crate) struct Table {
     pub(crate) shows_late: bool,
     /// For how many microseconds it has had no rows when it is idle.
     pub(crate) idle_after: Option<i64>,
+    /// What it is besides, if it is a session's own.
+    pub(crate) temporary: Option<Arc<Temporary>>,
     /// Its definition.
     pub(crate) defined: Box<TableDefinition>,
     /// How its primary key is encoded, once somebody has asked.
@@ -257,6 +259,7 @@ impl Entry {
             lateness: definition.lateness.clone(),
             shows_late: definition.shows_late_rows(),
             idle_after: definition.idle_after(),
+            temporary: None,
             defined: Box::new(definition.clone()),
         };
         Ok(Self {

@@ -8,6 +8,7 @@ mod entry;
 mod indexes;
 pub(crate) mod named_index;
 mod sequence;
+mod temporary;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -25,6 +26,7 @@ pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
 pub use named_index::IndexInfo;
 pub(crate) use named_index::NamedIndex;
+pub(crate) use temporary::Temporary;
 
 use crate::error::Result;
 use crate::query::Files;

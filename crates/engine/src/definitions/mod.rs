@@ -5,7 +5,7 @@
 //! indexes, and [`alter`] changes them; [`comments`] are said of them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody;
-//! those of a transaction are [`staged`], and take effect together when it commits ([`exchange`]). A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
+//! those of a transaction are [`staged`], [`temporary`] tables are a session's own, and take effect together when it commits ([`exchange`]). A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
 //! filled outside of it: who reads it waits until it is full.
 
 pub(crate) mod alter;
@@ -22,6 +22,7 @@ mod schemas;
 mod sequences;
 mod staged;
 mod subscriptions;
+mod temporary;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

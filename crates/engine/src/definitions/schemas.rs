@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::name::{self, OWN_SCHEMAS, SCHEMA};
+use alluvium_sql::name::{self, OWN_SCHEMAS, SCHEMA, TEMPORARY};
 use alluvium_sql::statement::{Drop, SchemaDefinition};
 
 use super::Definitions;
@@ -101,6 +101,11 @@ pub(super) fn check_schema(entries: &Entries, relation: &str) -> Result<()> {
 
 /// Fails if a schema is one of the engine's own.
 pub(super) fn check_free(schema: &str) -> Result<()> {
+    if schema == TEMPORARY {
+        return Err(Error::sql(format!(
+            "the schema \"{TEMPORARY}\" has the temporary tables of a session, and nothing else: create what lasts in another one"
+        )));
+    }
     match OWN_SCHEMAS.contains(&schema) {
         false => Ok(()),
         true => Err(Error::sql(format!(

@@ -126,7 +126,9 @@ impl Checkpointer {
             return Ok(());
         }
         for shards in &shards {
-            self.copy(shards.values())?;
+            // A candidate is in no checkpoint, and a temporary table in none ever.
+            let kept = shards.iter().filter(|(id, _)| pin.kept.contains_key(id));
+            self.copy(kept.map(|(_, shard)| shard))?;
         }
         // A manifest must not name a position that the journal may lose.
         self.durable().sync_all()?;

@@ -54,7 +54,11 @@ fn schemata(created: &BTreeSet<String>) -> Result<Arc<dyn TableProvider>> {
 /// A row for each table and view.
 fn tables(entries: &Entries, comments: &Comments) -> Result<Arc<dyn TableProvider>> {
     let count = entries.len();
-    let kind = |entry: &Arc<Entry>| if entry.is_table() { "BASE TABLE" } else { "VIEW" };
+    let kind = |entry: &Arc<Entry>| match entry.is_table() {
+        true if entry.temporary().is_some() => "LOCAL TEMPORARY",
+        true => "BASE TABLE",
+        false => "VIEW",
+    };
     let said = entries.keys().map(|name| comments.get(name, None)).collect::<StringArray>();
     let (schemas, names): (Vec<_>, Vec<_>) = entries.keys().map(|name| split(name)).unzip();
     let columns: Vec<ArrayRef> = vec![

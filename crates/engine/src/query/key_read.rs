@@ -37,6 +37,10 @@ pub(super) struct KeyRead {
 impl KeyRead {
     /// The read that a plan over a relation is, if it is one.
     pub(super) fn of(reader: &Reader, plan: &LogicalPlan, entry: &Entry) -> Option<Self> {
+        // It is found by the catalog's relations.
+        if entry.temporary().is_some() {
+            return None;
+        }
         let relation = reader.keyed(entry).ok()?;
         let mut conditions = Vec::new();
         let columns = selected(plan, &mut conditions)?;

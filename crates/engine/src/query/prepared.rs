@@ -210,8 +210,9 @@ impl Reader {
             own.keep(values, reading.entries, kept);
             return Some((prepared?, values.to_vec()));
         }
-        // Others do not see what a transaction has defined.
-        if reading.transaction.is_some_and(|open| open.definitions().is_some()) {
+        // Others do not see what a transaction has defined, nor temporary tables.
+        let has_defined = reading.transaction.is_some_and(|open| open.definitions().is_some());
+        if has_defined || reading.entries.are_of_session() {
             return None;
         }
         let shape = shape_of(&statement.text)?;

@@ -111,6 +111,8 @@ impl Reader {
             let indexes = indexes.map(|(index, parts)| path(Some(index), parts));
             let paths = [path(None, parts)].into_iter().chain(indexes).collect();
             let noted = match (reading.transaction, entry.dataflow()) {
+                // Nobody else writes to a session's own.
+                _ if entry.temporary().is_some() => None,
                 (Some(transaction), Some(id)) if reading.counts => {
                     Some(transaction.noted(id, &entry.name))
                 }

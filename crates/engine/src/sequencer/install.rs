@@ -29,6 +29,8 @@ pub(crate) enum Role {
     Candidate(DataflowKey),
     /// As `Candidate`, with a number that was [reserved](Sequencer::reserve) for it.
     Reserved(DataflowId, DataflowKey),
+    /// It is a session's own, and in no checkpoint.
+    Temporary,
     /// Its changes are for subscribers: of what it reads only those behind the epoch that it is built as of, if it is for
     /// `later` ones.
     Subscription { later: bool },
@@ -142,7 +144,10 @@ impl Sequencer {
             Role::Kept(key) => (state.saved(&key), Role::Kept(key)),
             Role::Resumed(key) => (None, Role::Kept(key)),
             Role::Moved(key, before) => (Some(*before), Role::Kept(key)),
-            Role::Candidate(_) | Role::Reserved(..) | Role::Subscription { .. } => (None, role),
+            Role::Candidate(_)
+            | Role::Reserved(..)
+            | Role::Temporary
+            | Role::Subscription { .. } => (None, role),
         };
         if saved.is_none()
             && let Some(Stream { name, .. }) =
@@ -176,6 +181,7 @@ impl Sequencer {
                 state.candidates.insert(id, Kept { key, since, built_for: None });
                 None
             }
+            Role::Temporary => None,
             Role::Subscription { later: true } => Some(vec![Resumed::behind(last); self.workers()]),
             Role::Subscription { .. } => None,
         };

@@ -14,6 +14,7 @@ mod partition;
 mod parts;
 mod sequences;
 mod state;
+mod temporary;
 mod writes;
 
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ pub(crate) use install::{Role, Start};
 pub(crate) use parts::RecordedChanges;
 pub(crate) use sequences::HeldSequences;
 pub(crate) use state::Kept;
+pub(crate) use temporary::OwnedDataflow;
 pub(crate) use writes::{EpochWrites, WritesAfter};
 
 /// How many epochs may be in flight, as long as there is memory for them.
@@ -127,6 +129,8 @@ pub(crate) struct Changed {
     pub(crate) name: String,
     /// Whether its rows are told apart by a key, or by values that are UNIQUE.
     pub(crate) has_key: bool,
+    /// Whether it is a session's own, whose rows are not recorded.
+    pub(crate) is_temporary: bool,
     pub(crate) changes: Vec<TableChange>,
 }
 

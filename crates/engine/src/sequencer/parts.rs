@@ -63,7 +63,8 @@ impl Sequencer {
         }
         let (transaction, parts, rest) = Default::default();
         let mut recorded = RecordedChanges { sequencer: self, transaction, parts, rest };
-        let changes = changes.iter().map(|changed| (&*changed.name, &*changed.changes));
+        let changes = changes.iter().filter(|changed| !changed.is_temporary);
+        let changes = changes.map(|changed| (&*changed.name, &*changed.changes));
         recorded.rest = record::split(changes, |part| recorded.record(part))?;
         Ok(Some(recorded))
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use alluvium_sql::statement::{Named, StatementKind, TransactionModes};
 
 use super::settings::SettingsMark;
+use super::temporary::Tables;
 use super::{Outcome, Session};
 use crate::error::{Error, Result, SqlState};
 use crate::transaction::Mark;
@@ -25,6 +26,7 @@ struct Savepoint {
     name: String,
     mark: Mark,
     settings: SettingsMark,
+    temporary: Tables,
     /// How many cursors had been declared.
     cursors: u64,
 }
@@ -119,6 +121,7 @@ impl Session {
                 .with_sqlstate(SqlState::ACTIVE_TRANSACTION));
         }
         self.transaction = Some(self.begin_transaction()?);
+        self.temporary.begin();
         self.block.is_aborted = self.block.aborts.then(Arc::default);
         self.apply(modes);
         Ok(Outcome::Done)
@@ -150,6 +153,7 @@ impl Session {
     fn end_block(&mut self, is_committed: bool) {
         self.block.end();
         self.settings.end_transaction(is_committed);
+        self.temporary.end(is_committed);
         self.cursors.end_transaction(is_committed);
     }
 
@@ -164,8 +168,9 @@ impl Session {
     pub(super) fn savepoint(&mut self, savepoint: &Named) -> Result<Outcome> {
         let transaction = self.transaction.as_ref().ok_or_else(|| no_transaction("SAVEPOINT"))?;
         let (mark, settings) = (transaction.mark(), self.settings.mark());
-        let (name, cursors) = (savepoint.name.clone(), self.cursors.declared());
-        self.block.savepoints.push(Savepoint { name, mark, settings, cursors });
+        let (temporary, cursors) = (self.temporary.mark(), self.cursors.declared());
+        let name = savepoint.name.clone();
+        self.block.savepoints.push(Savepoint { name, mark, settings, temporary, cursors });
         Ok(Outcome::Done)
     }
 
@@ -181,6 +186,7 @@ impl Session {
         if let (Some(transaction), Some(savepoint)) = (transaction, block.savepoints.last()) {
             transaction.return_to(&savepoint.mark);
             self.settings.return_to(&savepoint.settings);
+            self.temporary.return_to(&savepoint.temporary);
             self.cursors.return_to(savepoint.cursors);
         }
         if let Some(aborted) = &block.is_aborted {

@@ -156,7 +156,10 @@ impl Session {
         transaction.lock_rows(&staging, self.settings.lock_timeout())?;
         transaction.check_new_keys(&staging)?;
         let rows = self.finish_staging(staging)?;
-        if let Some(transaction) = &mut self.transaction {
+        // Others do not see what a temporary table has refused.
+        if let Some(transaction) = &mut self.transaction
+            && entry.temporary().is_none()
+        {
             transaction.refuse(&entry.name, origin.source.name(), refusing);
         }
         Ok(Read { rows, refused, messages })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alluvium_sql::error::Position;
 use alluvium_sql::planner::{as_written, bind};
-use alluvium_sql::statement::{IfTaken, TableDefinition};
+use alluvium_sql::statement::{IfTaken, OnCommit, TableDefinition};
 use alluvium_trace::Epoch;
 use arrow::compute::cast;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -23,19 +23,21 @@ impl Session {
     /// table.
     pub(super) fn create_table_as(
         &mut self,
-        name: &str,
-        position: Position,
-        if_taken: IfTaken,
+        (name, position): (&str, Position),
+        (if_taken, temporary): (IfTaken, Option<OnCommit>),
         query: &ast::Query,
         parameters: &[ScalarValue],
     ) -> Result<Outcome> {
         if let Some(epoch) = self.is_committed()? {
             return Ok(Outcome::Changed { rows: 0, epoch: Some(epoch) });
         }
-        let taken = taken(&self.catalog_entries(), name, if_taken, Entry::is_table);
-        match taken.map_err(|error| error.at(position))? {
-            Taken::Free => {}
-            Taken::Keep | Taken::Replace(_) => return Ok(Outcome::Done),
+        let is_free = match temporary {
+            Some(_) => self.is_temporary_free(name, if_taken),
+            None => taken(&self.catalog_entries(), name, if_taken, Entry::is_table)
+                .map(|taken| matches!(taken, Taken::Free)),
+        };
+        if !is_free.map_err(|error| error.at(position))? {
+            return Ok(Outcome::Done);
         }
         let entries = self.catalog_entries();
         let files = self.files(query)?;
@@ -47,7 +49,7 @@ impl Session {
         let selected = self.instance().reader.columns(plan.clone(), reading)?;
         let selected = as_written(&selected).unwrap_or(selected);
         let definition = TableDefinition::with_columns(name, position, &nullable(&selected))?;
-        let (rows, epoch) = self.create_with_rows(&definition, |session, created| {
+        let insert = |session: &mut Self, created: &Entry| {
             let Some(transaction) = &session.transaction else { return Ok(0) };
             let mut staging = transaction.begin_staging(created)?;
             let reading = session.reading(&entries, &files);
@@ -58,7 +60,11 @@ impl Session {
                 staging.insert(&columns).map(drop)
             })?;
             session.finish_staging(staging)
-        })?;
+        };
+        let (rows, epoch) = match temporary {
+            Some(on_commit) => self.create_temporary_with_rows(&definition, on_commit, insert)?,
+            None => self.create_with_rows(&definition, insert)?,
+        };
         Ok(Outcome::Changed { rows, epoch })
     }
 

@@ -5,7 +5,7 @@
 //! and INSERT, UPDATE and DELETE are in
 //! [`write`](mod@write), with [`conflicts`]. [`locking`] is SELECT … FOR UPDATE. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
 //! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
-//! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations, and [`staged`] definitions within transactions. [`cursor`] fetches the rows of a query one after the other.
+//! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations, [`staged`] definitions within transactions, and [`temporary`] tables of one session. [`cursor`] fetches the rows of a query one after the other.
 
 mod block;
 mod conflicts;
@@ -23,6 +23,7 @@ mod rights;
 mod settings;
 mod several;
 mod staged;
+mod temporary;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ use self::block::Block;
 use self::cursor::Cursors;
 use self::named_statements::NamedStatements;
 use self::settings::SessionSettings;
+use self::temporary::TemporaryTables;
 pub(crate) use describe::written;
 pub use description::Description;
 pub use outcome::Outcome;
@@ -91,6 +93,7 @@ pub struct Session {
     settings: SessionSettings,
     /// The values of sequences that it has taken.
     taken_values: TakenValues,
+    temporary: TemporaryTables,
     file_access: Arc<FileAccess>,
     rights: Option<Box<Rights>>,
 }
@@ -113,6 +116,7 @@ impl Session {
             is_redoing: false,
             settings: SessionSettings::default(),
             taken_values: TakenValues::default(),
+            temporary: TemporaryTables::default(),
             file_access,
             rights: None,
         }
@@ -231,7 +235,11 @@ impl Session {
         sql: &str,
         parameters: &[ScalarValue],
     ) -> Option<Result<Outcome>> {
-        if self.rights.is_some() || self.settings.concern_statements() || self.is_aborted() {
+        if self.rights.is_some()
+            || self.settings.concern_statements()
+            || !self.temporary.are_none()
+            || self.is_aborted()
+        {
             return None;
         }
         let shape = shape_before_parsing(sql)?;
@@ -273,7 +281,9 @@ impl Session {
         statement: impl FnOnce() -> Option<Statement>,
     ) -> Result<Option<Outcome>> {
         // Plans are kept over the relations that everybody sees.
-        if self.transaction.as_ref().is_some_and(|open| open.definitions().is_some()) {
+        if self.transaction.as_ref().is_some_and(|open| open.definitions().is_some())
+            || !self.temporary.are_none()
+        {
             return Ok(None);
         }
         let entries = self.catalog_entries();
@@ -369,6 +379,9 @@ impl Session {
 
     fn dispatch(&mut self, execution: Execution<'_>) -> Result<Outcome> {
         let Execution { statement, values: parameters, .. } = execution;
+        if let Some(outcome) = self.run_temporary(statement)? {
+            return Ok(outcome);
+        }
         if self.transaction.is_some()
             && let Some(outcome) = self.stage_definition(&statement.kind)?
         {
@@ -500,8 +513,9 @@ impl Session {
                 let created = self.create_table_from(name, *position, path, options);
                 created.map_err(|error| error.at(*position))
             }
-            StatementKind::CreateTableAs { name, position, if_taken, query } => {
-                self.create_table_as(name, *position, *if_taken, query, parameters)
+            StatementKind::CreateTableAs { name, position, if_taken, temporary, query } => {
+                let taken = (*if_taken, *temporary);
+                self.create_table_as((name, *position), taken, query, parameters)
             }
             StatementKind::Copy { table, position, columns, path, options } => {
                 self.copy(table, columns, path, options).map_err(|error| error.at(*position))
@@ -576,7 +590,8 @@ impl Session {
     /// The error, at the expression that it is about if that can be known before the statement runs.
     fn located(&self, error: Error, statement: &Statement, parameters: &[ScalarValue]) -> Error {
         let reading = (self.transaction.as_ref(), self.rights.as_deref());
-        located(self.instance(), self.paths(), reading, (statement, parameters), error)
+        let over = (self.paths(), self.catalog_entries());
+        located(self.instance(), over, reading, (statement, parameters), error)
     }
 
     /// A transaction with the key that was set for it.
@@ -676,11 +691,16 @@ impl Session {
             let (engine, base) = (self.engine.clone(), self.base.clone());
             let access = self.file_access.clone();
             let (statement, parameters) = (statement(), parameters.to_vec());
+            let own = (!self.temporary.are_none()).then(|| self.catalog_entries());
             move |error| {
                 let Some(statement) = &statement else { return access.worded(error, &base) };
                 let paths = Paths { base: &base, access: &access };
                 let ran = (statement, &parameters[..]);
-                let error = located(&engine.instance, paths, (None, None), ran, error);
+                let entries = own.clone();
+                let entries =
+                    entries.unwrap_or_else(|| engine.instance.definitions.catalog.entries());
+                let over = (paths, entries);
+                let error = located(&engine.instance, over, (None, None), ran, error);
                 access.worded(error, &base).at(statement.position)
             }
         }))
@@ -765,10 +785,11 @@ impl Session {
 
     /// The relations that there are for the next statement.
     fn catalog_entries(&self) -> Arc<Entries> {
-        match &self.transaction {
+        let of_others = match &self.transaction {
             Some(transaction) => transaction.entries(),
             None => self.instance().definitions.catalog.entries(),
-        }
+        };
+        self.temporary.with(of_others)
     }
 
     /// The relation of this name.
@@ -818,7 +839,7 @@ impl Paths<'_> {
 /// The error of a statement, at the expression that it is about if that can be known before the statement runs.
 fn located(
     instance: &Instance,
-    paths: Paths<'_>,
+    (paths, entries): (Paths<'_>, Arc<Entries>),
     (transaction, rights): (Option<&Transaction>, Option<&Rights>),
     (statement, parameters): (&Statement, &[ScalarValue]),
     error: Error,
@@ -826,10 +847,6 @@ fn located(
     if !has_no_place(&error) {
         return error;
     }
-    let entries = match transaction {
-        Some(transaction) => transaction.entries(),
-        None => instance.definitions.catalog.entries(),
-    };
     let files = match &statement.kind {
         StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
             paths.files(instance, query)

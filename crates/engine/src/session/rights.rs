@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use alluvium_sql::catalog::Catalog as _;
+use alluvium_sql::name::is_temporary;
 use alluvium_sql::planner::{How, Use};
 use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Statement, StatementKind};
 
@@ -43,6 +44,13 @@ impl Rights {
     }
 
     fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {
+        // What a session has created for itself is its own.
+        if let Object::Relation(name) = object
+            && is_temporary(name)
+            && action != Action::Create
+        {
+            return true;
+        }
         self.authorizer.allows(&Access { role: &self.role, action, object, columns })
     }
 

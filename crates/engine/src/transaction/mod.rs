@@ -103,6 +103,8 @@ pub struct Transaction {
     lock: Option<WriteGuard>,
     /// The rows that it keeps others from writing.
     locks: HeldLocks,
+    /// The temporary tables that it has changed.
+    temporary: BTreeMap<DataflowId, Arc<Entry>>,
     /// What it defines.
     definitions: Option<Box<StagedDefinitions>>,
     /// Tables with UNIQUE constraints whose rows a program has inserted, which are compared when it commits.
@@ -128,6 +130,7 @@ impl Transaction {
             reads: Arc::default(),
             lock: None,
             locks: instance.writer.row_locks.begin(),
+            temporary: BTreeMap::new(),
             definitions: None,
             inserted: BTreeSet::new(),
         })
@@ -229,6 +232,7 @@ impl Transaction {
             reads,
             lock,
             locks,
+            temporary,
             definitions,
             inserted: _,
         } = self;
@@ -248,9 +252,13 @@ impl Transaction {
         // What is refused is recorded with the epoch.
         let is_recorded = instance.definitions.is_durable();
         // What is no longer there by its end is written to nobody.
-        let changes: BTreeMap<_, _> = match &definitions {
-            None => changes,
-            Some(staged) => changes.into_iter().filter(|(id, _)| !staged.drops(*id)).collect(),
+        let is_gone = |id: DataflowId| {
+            definitions.as_ref().is_some_and(|staged| staged.drops(id))
+                || temporary.get(&id).is_some_and(|entry| entry.is_emptied())
+        };
+        let changes: BTreeMap<_, _> = match (&definitions, temporary.is_empty()) {
+            (None, true) => changes,
+            _ => changes.into_iter().filter(|(id, _)| !is_gone(*id)).collect(),
         };
         let makes_epoch = changes.values().any(|(_, staged)| !staged.changes().is_empty())
             || is_time_given
@@ -277,20 +285,29 @@ impl Transaction {
         let in_time: Vec<_> = changes.values().map(|(_, staged)| staged.in_time()).collect();
         let changes = changes.into_iter().map(|(table, (name, staged))| {
             let created = candidates.as_ref().and_then(|candidates| candidates.table(table));
-            let entry = match created {
+            let entry = match created.or_else(|| temporary.get(&table)) {
                 Some(created) => created.clone(),
                 None => validation::check_there(&instance.reader, table, &name)?,
             };
             let renamed = candidates.as_ref().and_then(|candidates| candidates.name_of(table));
             let name = renamed.unwrap_or(&entry.name).to_owned();
             let has_key = entry.key_columns()?.is_some() || entry.uniques().next().is_some();
-            Ok(Changed { table, name, has_key, changes: staged.into_changes(budget)? })
+            let is_temporary = temporary.contains_key(&table);
+            let changes = staged.into_changes(budget)?;
+            Ok(Changed { table, name, has_key, is_temporary, changes })
         });
         let changes: Vec<Changed> = changes.collect::<Result<_>>()?;
         let version = version.into_inner();
+        // What only the session itself sees is as if it had been written at the version that was read.
+        let is_private = candidates.is_none()
+            && key.is_none()
+            && !changes.is_empty()
+            && changes.iter().all(|changed| changed.is_temporary);
         let validation = match &version {
-            Some(version) => Some(Validation::begin(&instance.reader, version, &reads)?),
-            None => None,
+            Some(version) if !is_private => {
+                Some(Validation::begin(&instance.reader, version, &reads)?)
+            }
+            _ => None,
         };
         let recorded = match read {
             Some(_) => None,
@@ -303,7 +320,11 @@ impl Transaction {
         if let Some(epoch) = committed(&key)? {
             return Ok(Committed { epoch, record: None });
         }
-        for (Changed { table, name, changes, .. }, in_time) in changes.iter().zip(in_time) {
+        for (changed, in_time) in changes.iter().zip(in_time) {
+            let Changed { table, name, changes, is_temporary, .. } = changed;
+            if *is_temporary {
+                continue;
+            }
             if candidates.as_ref().is_none_or(|candidates| candidates.table(*table).is_none()) {
                 validation::check_there(&instance.reader, *table, name)?;
             }
@@ -472,7 +493,9 @@ impl Transaction {
 
     fn staged(&mut self, table: &Entry) -> Result<&mut Staged> {
         let id = table.as_table()?.id;
-        if !table.is_staged {
+        if table.temporary().is_some() {
+            self.temporary.entry(id).or_insert_with(|| Arc::new(table.clone()));
+        } else if !table.is_staged {
             validation::check_there(&self.instance.reader, id, &table.name)?;
         }
         let context = &self.instance.writer.context;

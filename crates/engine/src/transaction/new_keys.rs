@@ -251,6 +251,10 @@ impl Check<'_> {
     /// Notes that rows of the table are read: those with these keys; all without.
     fn note(&self, keys: Option<&[&[u8]]>) {
         let Some(id) = self.table.dataflow() else { return };
+        // Nobody else writes to it.
+        if self.table.temporary().is_some() {
+            return;
+        }
         let noted = self.transaction.noted(id, &self.table.name);
         match keys.filter(|keys| keys.len() <= FEW) {
             Some(keys) => noted.add(Some(&KeyRanges::of_keys(keys.iter().copied()))),

@@ -61,6 +61,7 @@ mod subscribers;
 mod subscriptions;
 mod support;
 mod temporal_filters;
+mod temporary_tables;
 mod time_windows;
 mod transactions;
 mod unchecked;

@@ -1,7 +1,7 @@
 //! Names without a schema, completed by the search path.
 
 use alluvium_sql::catalog::Catalog as _;
-use alluvium_sql::name::{self, SCHEMA};
+use alluvium_sql::name::{self, SCHEMA, TEMPORARY};
 use alluvium_sql::statement::{
     NamedKind, Qualified, Statement, Unqualified, unqualified, with_schemas,
 };
@@ -14,7 +14,12 @@ impl Session {
     /// The statement with schemas before the names that have none, if the search path is not the default schema alone; `None` if
     /// it means the same without.
     pub(in crate::session) fn qualified(&self, statement: &Statement) -> Result<Option<Qualified>> {
-        let Some(path) = &self.settings.effects.search_path else { return Ok(None) };
+        let default = [SCHEMA.to_owned()];
+        let path = match &self.settings.effects.search_path {
+            Some(path) => &path[..],
+            None if self.temporary.are_none() => return Ok(None),
+            None => &default,
+        };
         let entries = self.catalog_entries();
         let mut schemas: Vec<(Unqualified, String)> = Vec::new();
         for name in unqualified(statement) {
@@ -63,6 +68,10 @@ impl Session {
             let relation = name::qualified(Some(schema), &name.name);
             Scope(entries).relation(&relation).is_some()
         };
+        let temporary = TEMPORARY.to_owned();
+        if !self.temporary.are_none() && has(&&temporary) {
+            return Some(temporary);
+        }
         path.iter().find(has).or(path.first()).cloned()
     }
 

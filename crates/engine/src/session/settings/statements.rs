@@ -121,6 +121,7 @@ impl Session {
         self.named_statements.clear();
         self.cursors.close_all();
         self.taken_values.forget();
+        self.temporary.clear();
         Ok(Outcome::Done)
     }
 

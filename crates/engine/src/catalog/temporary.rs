@@ -1,0 +1,34 @@
+//! Temporary tables.
+
+use alluvium_sql::name::TEMPORARY;
+use alluvium_sql::statement::OnCommit;
+
+use super::{Entries, Entry};
+use crate::sequencer::OwnedDataflow;
+
+/// What a temporary table is besides a table. It is in no catalog but that of its session, and its dataflow goes with the last who
+/// knows it.
+#[derive(Debug)]
+pub(crate) struct Temporary {
+    pub(crate) on_commit: OnCommit,
+    pub(crate) _dataflow: OwnedDataflow,
+}
+
+impl Entry {
+    /// What it is besides, if it is a temporary table.
+    pub(crate) fn temporary(&self) -> Option<&Temporary> {
+        self.as_table().ok()?.temporary.as_deref()
+    }
+
+    /// Whether its rows are gone when a transaction commits.
+    pub(crate) fn is_emptied(&self) -> bool {
+        self.temporary().is_some_and(|temporary| temporary.on_commit != OnCommit::Preserve)
+    }
+}
+
+impl Entries {
+    /// Whether a session sees temporary tables among them, and so alone has them.
+    pub(crate) fn are_of_session(&self) -> bool {
+        self.schemas.contains(TEMPORARY)
+    }
+}
