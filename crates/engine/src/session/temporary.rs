@@ -186,7 +186,7 @@ impl Session {
         inserted
     }
 
-    /// Fails if there is a temporary table of this name.
+    /// Whether no temporary table has this name; fails if one has and may not.
     pub(super) fn is_temporary_free(&self, name: &str, if_taken: IfTaken) -> Result<bool> {
         match self.temporary.tables.contains_key(name) {
             false => Ok(true),
