@@ -195,6 +195,7 @@ impl Writes {
     /// Forgets what nobody asks for once all epochs up to `complete` are.
     pub(super) fn forget(&mut self, complete: Epoch) {
         let upto = self.observers.keys().next().map_or(complete, |first| complete.min(*first));
+        self.since = self.since.max(upto);
         self.tables.retain(|_, writes| {
             while writes.epochs.front().is_some_and(|first| first.epoch <= upto) {
                 writes.pop();
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(writers(&writes, 2, 2), Some(vec![3, 4]));
         writes.end(2);
         writes.forget(3);
-        assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
+        assert_eq!((writers(&writes, 2, 2), writers(&writes, 3, 2)), (None, Some(vec![4])));
         writes.observe(4);
         assert_eq!(writers(&writes, 3, 2), Some(vec![4]));
         writes.add(DataflowId(4), 4, inserts(&[1]));

@@ -78,7 +78,8 @@ pub fn judge(planner: &Planner, beginning: (u64, Tables), attempts: &[Attempt]) 
         if attempt.epoch.is_some() && plan.changes(&attempt.said) {
             continue;
         }
-        let mut problem = None;
+        // Of the epochs that explain the most statements.
+        let mut problem: Option<(usize, Vec<String>)> = None;
         let state = |epoch: u64| states.get(usize::try_from(epoch.checked_sub(first)?).ok()?);
         // The waterline rises beside a transaction that reads an older version.
         let latest = state(attempt.before).and_then(|tables| tables.waterline);
@@ -91,14 +92,20 @@ pub fn judge(planner: &Planner, beginning: (u64, Tables), attempts: &[Attempt]) 
                 else {
                     return true;
                 };
-                if problem.as_ref().is_none_or(|(best, _)| *best <= step) {
-                    problem = Some((step, format!("as of {epoch}, {differs}")));
+                let differs = format!("as of {epoch}, {differs}");
+                match &mut problem {
+                    Some((best, told)) if *best == step => told.push(differs),
+                    Some((best, _)) if *best > step => {}
+                    _ => problem = Some((step, vec![differs])),
                 }
                 false
             })
         };
         if !(attempt.after..=attempt.before).any(&mut explains) {
-            let problem = problem.map_or("its epochs are not there".to_owned(), |(_, told)| told);
+            let problem = match problem {
+                Some((_, told)) => told.join("; "),
+                None => "its epochs are not there".to_owned(),
+            };
             problems.push(told(&plan, attempt, &format!("is of no epoch: {problem}")));
         }
         if problems.len() >= TOLD {
