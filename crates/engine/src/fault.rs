@@ -41,8 +41,8 @@ pub enum Fault {
     HideWrites,
     /// ON CONFLICT does not see what the transaction has written before.
     MissConflicts,
-    /// That no other row has a value that is UNIQUE is not validated.
-    SkipValues,
+    /// Rows of before that have a value which is UNIQUE are not found.
+    MissValues,
 }
 
 impl Fault {
@@ -69,7 +69,7 @@ impl Fault {
         Fault::SiftChanges,
         Fault::HideWrites,
         Fault::MissConflicts,
-        Fault::SkipValues,
+        Fault::MissValues,
     ];
 
     /// Those that a single client notices, who never waits in vain.

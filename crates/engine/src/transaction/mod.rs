@@ -453,8 +453,8 @@ impl Transaction {
         Ok(Staging::new(table, bounds, checks.cloned(), &self.writer().context))
     }
 
-    /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted. On an error, as if the
-    /// rows of the table were no longer UNIQUE, none of them is.
+    /// Makes the changes of a statement part of the transaction. Returns how many rows are deleted and inserted. Fails, and
+    /// adds nothing, if two rows would have values that are UNIQUE.
     pub(crate) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         let (rows, is_new) = (staging.rows(), staging.is_new());
         let Staging { table, deletions, insertions, bounds, values, .. } = staging;

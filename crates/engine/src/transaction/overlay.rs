@@ -8,6 +8,7 @@ use alluvium_dataflow::key_ranges::KeyRanges;
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::Schema;
+use arrow::row::Row;
 
 use super::change::TableChange;
 use super::key::KeyColumns;
@@ -162,7 +163,7 @@ impl Overlay {
                     // Of each key, the last write counts.
                     let inserted = self.gather(&places, &all)?;
                     let written = self.columns.of(inserted.columns())?;
-                    let is_last = |(key, place): (arrow::row::Row<'_>, &(usize, usize))| {
+                    let is_last = |(key, place): (Row<'_>, &(usize, usize))| {
                         Some(keys.get(key.as_ref()) == Some(&Some(*place)))
                     };
                     let is_last: BooleanArray = written.iter().zip(&places).map(is_last).collect();

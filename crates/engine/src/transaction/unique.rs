@@ -10,7 +10,8 @@
 use alluvium_dataflow::key_ranges::KeyRanges;
 use alluvium_dataflow::snapshot::Snapshot;
 use alluvium_trace::{Epoch, RowBuffer};
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
 
 use super::key::KeyColumns;
 use super::version::{ReadVersion, snapshots, too_new};
@@ -18,6 +19,7 @@ use super::written::WrittenKeys;
 use super::{Transaction, validation};
 use crate::catalog::{Entry, NamedIndex};
 use crate::error::{Error, Result, SqlState};
+use crate::fault::{Fault, armed};
 use crate::interrupt;
 use crate::worker::Durable;
 
@@ -204,7 +206,7 @@ impl Transaction {
     /// computed.
     fn rows_before(&self, unique: Unique<'_>, values: &[&[u8]]) -> Result<Vec<RecordBatch>> {
         let table = unique.table;
-        if table.is_staged {
+        if table.is_staged || armed(Fault::MissValues) {
             return Ok(Vec::new());
         }
         let id = table.as_table()?.id;
@@ -236,8 +238,8 @@ impl Transaction {
                 let keys = unique.columns.of(rows.columns())?;
                 let is_sought =
                     keys.iter().map(|key| Some(values.binary_search(&key.as_ref()).is_ok()));
-                let is_sought: arrow::array::BooleanArray = is_sought.collect();
-                found.push(arrow::compute::filter_record_batch(&rows, &is_sought)?);
+                let is_sought: BooleanArray = is_sought.collect();
+                found.push(filter_record_batch(&rows, &is_sought)?);
             }
         }
         Ok(found)

@@ -116,8 +116,7 @@ impl<'a> Validation<'a> {
                     return Ok(true);
                 }
             }
-            let values = read.values.iter().filter(|_| !armed(Fault::SkipValues));
-            for (unique, ranges) in values {
+            for (unique, ranges) in &read.values {
                 let values = uniques.get(*unique);
                 if values.map_or(Ok(true), |values| epoch.inserts(values, ranges))? {
                     return Ok(true);
