@@ -109,8 +109,13 @@ impl Transaction {
         })
     }
 
-    /// Whether the rows that a statement changes are as it has read them.
+    /// Whether the rows that a statement changes are as it has read them, and those that it could still change were the same.
     pub(crate) fn is_current(&self, staging: &Staging<'_>) -> Result<bool> {
+        // The waterline may have risen before the statement began to read.
+        let changes = staging.deletions.rows() > 0;
+        if changes && self.writer().bounds(staging.table.as_table()?.id) != staging.bounds {
+            return Ok(false);
+        }
         Ok(self.are_current(staging.table, &staging.keys)? && self.are_values_current(staging)?)
     }
 

@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use alluvium::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use alluvium::arrow::datatypes::Int64Type;
 use alluvium::{Conflict, Engine, Error, Result, Session};
 
 use crate::support::{engine_with, query, without_hanging};
@@ -312,6 +314,57 @@ fn a_row_that_comes_too_late_by_now_fails_its_transaction() {
         engine.execute(again).unwrap();
     }
     assert_eq!(query(&engine, "SELECT id FROM events"), ["1", "2", "4", "7"]);
+}
+
+/// The waterline may rise between the moment a statement begins and that as of which it reads.
+#[test]
+fn no_row_is_changed_that_was_late_in_the_version_that_is_read() {
+    const LATENESS: i64 = 5;
+    let engine = engine_with(
+        2,
+        "CREATE TABLE events (at BIGINT LATENESS 5, x BIGINT); INSERT INTO events VALUES (0, 0)",
+    );
+    let is_over = AtomicBool::new(false);
+    let changed = thread::scope(|scope| {
+        scope.spawn(|| {
+            for at in 1.. {
+                let column = Arc::new(Int64Array::from(vec![at])) as ArrayRef;
+                let rows = RecordBatch::try_from_iter([("at", column.clone()), ("x", column)]);
+                let mut transaction = engine.begin().unwrap();
+                transaction.insert("events", rows.unwrap()).unwrap();
+                transaction.commit().unwrap();
+                thread::sleep(Duration::from_millis(at.cast_unsigned() % 8));
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let mut session = engine.session();
+        let mut changed = Vec::new();
+        for _ in 0..400 {
+            let newest = rows(&mut session, "SELECT MAX(at) FROM events").remove(0);
+            let from = newest.parse::<i64>().unwrap() - LATENESS;
+            session.execute("BEGIN").unwrap();
+            let update = format!("UPDATE events SET x = x + 1 WHERE at >= {from} RETURNING at");
+            if let Ok(mut outcomes) = session.execute(&update)
+                && let Some(alluvium::Outcome::Rows(rows)) = outcomes.pop()
+                && let Ok(rows) = rows.collect::<Result<Vec<_>>>()
+            {
+                let at = rows
+                    .iter()
+                    .flat_map(|rows| rows.column(0).as_primitive::<Int64Type>().values().to_vec());
+                let (first, last) =
+                    at.fold((i64::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
+                changed.push((first, last));
+            }
+            session.execute("ROLLBACK").unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        changed
+    });
+    assert!(!changed.is_empty());
+    let late: Vec<_> = changed.iter().filter(|(first, last)| first < &(last - LATENESS)).collect();
+    assert!(late.is_empty(), "rows of these times are changed at once: {late:?}");
 }
 
 #[test]
