@@ -76,15 +76,10 @@ fn seconds(timed: impl FnOnce()) -> f64 {
 }
 
 fn main() {
-    // `cargo test` runs it to see that it starts.
-    let is_bench = std::env::args().any(|argument| argument == "--bench");
-    let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let Some(arguments) = alluvium_benches::arguments() else { return };
     let (sizes, names): (Vec<String>, Vec<String>) =
-        arguments.partition(|argument| argument.parse::<i64>().is_ok());
+        arguments.into_iter().partition(|argument| argument.parse::<i64>().is_ok());
     let size = sizes.first().map_or(1_000_000, |size| size.parse().expect("it is a number"));
-    if !is_bench {
-        return;
-    }
     let batch = Batch::new(size);
     let filled = open();
     grouped::load(&filled, size);

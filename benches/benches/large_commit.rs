@@ -95,13 +95,7 @@ fn run(directory: &Path, rows: u64) {
 }
 
 fn main() {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let count = arguments.len();
-    arguments.retain(|argument| argument != "--bench");
-    // `cargo test` runs it to see that it starts.
-    if arguments.len() == count {
-        return;
-    }
+    let Some(arguments) = alluvium_benches::arguments() else { return };
     let own = tempfile::tempdir().expect("a directory");
     let directory = arguments.first().map_or(own.path().to_path_buf(), PathBuf::from);
     let rows = arguments.get(1).map_or(10_000_000, |rows| rows.parse().expect("a number of rows"));

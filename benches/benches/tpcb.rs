@@ -190,13 +190,7 @@ fn run(directory: &Path, scale: i64, period: Duration) {
 }
 
 fn main() {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let count = arguments.len();
-    arguments.retain(|argument| argument != "--bench");
-    // `cargo test` runs it to see that it starts.
-    if arguments.len() == count {
-        return;
-    }
+    let Some(arguments) = alluvium_benches::arguments() else { return };
     let own = tempfile::tempdir().expect("a directory");
     let is_number = |argument: &&String| argument.parse::<u64>().is_ok();
     let seconds = arguments.iter().find(is_number).and_then(|argument| argument.parse().ok());

@@ -77,6 +77,14 @@ pub fn run_program_to(
     })
 }
 
+/// What a benchmark was given; `None` if `cargo test` runs it to see that it starts.
+pub fn arguments() -> Option<Vec<String>> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let count = arguments.len();
+    arguments.retain(|argument| argument != "--bench");
+    (arguments.len() < count).then_some(arguments)
+}
+
 /// The time that the process has spent on processors so far, in seconds.
 pub fn processors() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -19,13 +19,7 @@ mod work;
 use std::time::Duration;
 
 fn main() {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let count = arguments.len();
-    arguments.retain(|argument| argument != "--bench");
-    // `cargo test` runs it to see that it starts.
-    if arguments.len() == count {
-        return;
-    }
+    let Some(mut arguments) = alluvium_benches::arguments() else { return };
     let seconds = arguments.first().and_then(|first| first.parse().ok());
     if seconds.is_some() {
         arguments.remove(0);
