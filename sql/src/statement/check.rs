@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, CheckConstraint, Ident, VisitMut, VisitorMut, visit_expressions};
 
+use super::constraint::{self, Unnamed};
 use super::kind::fold;
-use crate::error::{Error, Position, Result, SqlState};
+use crate::error::{Error, Position, Result};
 use crate::name;
 
 /// A condition that the rows of a table have to meet.
@@ -79,32 +80,15 @@ impl Check {
 /// # Errors
 /// If two were given the same name.
 pub fn check_names(table: &str, columns: &[&str], checks: &[Check]) -> Result<Vec<String>> {
-    let mut given: Vec<&str> = Vec::new();
-    for check in checks {
-        let Some(name) = &check.name else { continue };
-        if given.contains(&name.as_str()) {
-            let message = format!("there is a constraint \"{name}\" already");
-            return Err(
-                Error::new(message, check.position).with_sqlstate(SqlState::DUPLICATE_OBJECT)
-            );
-        }
-        given.push(name);
-    }
     let (_, table) = name::split(table);
-    let mut names: Vec<String> = Vec::with_capacity(checks.len());
-    for check in checks {
-        let name = check.name.clone().unwrap_or_else(|| {
-            let plain = match check.column.and_then(|column| columns.get(column)) {
-                Some(column) => format!("{table}_{column}_check"),
-                None => format!("{table}_check"),
-            };
-            let is_free = |name: &String| !given.contains(&name.as_str()) && !names.contains(name);
-            let numbered = (1..).map(|number: u32| format!("{plain}{number}"));
-            std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or_default()
-        });
-        names.push(name);
-    }
-    Ok(names)
+    let checks = checks.iter().map(|check| {
+        let plain = match check.column.and_then(|column| columns.get(column)) {
+            Some(column) => format!("{table}_{column}_check"),
+            None => format!("{table}_check"),
+        };
+        Unnamed { name: check.name.as_deref(), plain, position: check.position }
+    });
+    constraint::names(&checks.collect::<Vec<_>>())
 }
 
 struct Renaming<'a> {

@@ -20,6 +20,7 @@ mod asof;
 mod check;
 mod comment;
 mod connector;
+mod constraint;
 mod copy;
 mod declared;
 mod dialect;

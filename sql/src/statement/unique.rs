@@ -2,8 +2,9 @@
 
 use sqlparser::ast::{Ident, NullsDistinctOption, UniqueConstraint};
 
+use super::constraint::{self, Unnamed};
 use super::kind::fold;
-use crate::error::{Error, Position, Result, SqlState};
+use crate::error::{Error, Position, Result};
 use crate::name;
 
 /// Columns of a table that no two rows have the same values in, unless one of them is NULL.
@@ -44,29 +45,12 @@ impl Unique {
 /// # Errors
 /// If two were given the same name.
 pub fn unique_names(table: &str, columns: &[&str], uniques: &[Unique]) -> Result<Vec<String>> {
-    let mut given: Vec<&str> = Vec::new();
-    for name in uniques.iter().filter_map(|unique| unique.name.as_deref()) {
-        if given.contains(&name) {
-            let error = Error::new(format!("there is a constraint \"{name}\" already"), None);
-            return Err(error.with_sqlstate(SqlState::DUPLICATE_OBJECT));
-        }
-        given.push(name);
-    }
     let (schema, table) = name::split(table);
-    let mut names: Vec<String> = Vec::with_capacity(uniques.len());
-    for unique in uniques {
-        let own = unique.name.clone().unwrap_or_else(|| {
-            let named = unique.columns.iter().filter_map(|column| columns.get(*column).copied());
-            let named: Vec<&str> = named.collect();
-            let plain = format!("{table}_{}_key", named.join("_"));
-            let is_free = |name: &String| {
-                !given.contains(&name.as_str())
-                    && !names.contains(&name::qualified(Some(&schema), name))
-            };
-            let numbered = (1..).map(|number: u32| format!("{plain}{number}"));
-            std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or_default()
-        });
-        names.push(name::qualified(Some(&schema), &own));
-    }
-    Ok(names)
+    let uniques = uniques.iter().map(|unique| {
+        let named = unique.columns.iter().filter_map(|column| columns.get(*column).copied());
+        let plain = format!("{table}_{}_key", named.collect::<Vec<_>>().join("_"));
+        Unnamed { name: unique.name.as_deref(), plain, position: None }
+    });
+    let names = constraint::names(&uniques.collect::<Vec<_>>())?;
+    Ok(names.iter().map(|name| name::qualified(Some(&schema), name)).collect())
 }
