@@ -53,10 +53,11 @@ pub(crate) struct Kept {
     pub(crate) built_for: Option<usize>,
 }
 
-impl State {
-    /// All facts that outlive the engine. Comments come behind the definitions of what they are about.
-    fn facts(&self) -> [&dyn Persisted; 10] {
-        let Self {
+/// All facts of a state that outlive the engine, as references of its kind. Comments come behind the definitions of what they are
+/// about.
+macro_rules! facts {
+    ($state:expr) => {{
+        let State {
             time,
             changed,
             positions,
@@ -68,7 +69,7 @@ impl State {
             failed,
             recorded_sequences: sequences,
             ..
-        } = self;
+        } = $state;
         [
             time,
             changed,
@@ -81,34 +82,16 @@ impl State {
             failed,
             sequences,
         ]
+    }};
+}
+
+impl State {
+    fn facts(&self) -> [&dyn Persisted; 10] {
+        facts!(self)
     }
 
     fn facts_mut(&mut self) -> [&mut dyn Persisted; 10] {
-        let Self {
-            time,
-            changed,
-            positions,
-            committed,
-            clock,
-            waterlines,
-            definitions,
-            comments,
-            failed,
-            recorded_sequences: sequences,
-            ..
-        } = self;
-        [
-            time,
-            changed,
-            positions,
-            committed,
-            clock,
-            waterlines,
-            definitions,
-            comments,
-            failed,
-            sequences,
-        ]
+        facts!(self)
     }
 
     /// What a checkpoint as of an epoch, the last one, will have of all facts.

@@ -64,7 +64,7 @@ impl<'a> Conflicts<'a> {
             let keys = key.columns.of(rows.columns())?;
             let nulls = key.columns.nulls(rows.columns());
             if self.updates {
-                key.see(&keys, &rows)?;
+                key.see(&keys, nulls.as_ref(), &rows)?;
             }
             let mut taken: HashSet<Box<[u8]>> = HashSet::new();
             let found = self.reader.evaluate(key.arbiter.of(&rows)?.into(), self.reading)?;
@@ -110,10 +110,9 @@ impl<'a> Conflicts<'a> {
 
 impl Key<'_> {
     /// Fails if the statement has had one of these keys, of these rows.
-    fn see(&mut self, keys: &Rows, rows: &RecordBatch) -> Result<()> {
-        let nulls = self.columns.nulls(rows.columns());
+    fn see(&mut self, keys: &Rows, nulls: Option<&NullBuffer>, rows: &RecordBatch) -> Result<()> {
         for (row, key) in keys.iter().enumerate() {
-            let is_known = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let is_known = nulls.is_none_or(|nulls| nulls.is_valid(row));
             if is_known && !self.seen.insert(key.as_ref().into()) {
                 return Err(Error::data(format!(
                     "ON CONFLICT DO UPDATE: two of the rows have the key {}, and a statement changes a row once",

@@ -412,6 +412,31 @@ impl Transaction {
         Ok(Some((epoch, parts)))
     }
 
+    /// The version that it reads, the last one if it has read nothing. Fails if a table is not there as of that.
+    fn version_with<'a>(
+        &self,
+        version: &'a mut Option<ReadVersion>,
+        table: &Entry,
+    ) -> Result<&'a mut ReadVersion> {
+        if version.is_none() {
+            let last = ReadVersion::last(&self.instance.reader, (&[], &[]), Durable::No)?;
+            *version = last.map(|(version, _)| version);
+        }
+        let version = version.as_mut().ok_or_else(|| Error::replaced(&table.name))?;
+        match table.is_there_as_of(version.epoch()) {
+            true => Ok(version),
+            false => Err(too_new()),
+        }
+    }
+
+    /// Whether it was committed before, by its key: then it has no effect, and its rows are there.
+    fn is_committed(&self) -> Result<bool> {
+        match &self.key {
+            Some(key) => Ok(self.writer().committed(key)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// Goes on to a later version. Fails, and stays at the one before, if what it has read is another one there.
     fn move_to(&self, version: &mut Option<ReadVersion>, next: ReadVersion) -> Result<()> {
         if let Some(before) = &*version

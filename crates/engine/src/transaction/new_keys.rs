@@ -15,7 +15,7 @@ use arrow::array::RecordBatch;
 
 use super::change::TableChange;
 use super::key::KeyColumns;
-use super::version::{ReadVersion, snapshots, too_new};
+use super::version::{snapshots, too_new};
 use super::written::{Writes, WrittenKeys};
 use super::{Overlay, Staging, Transaction, validation};
 use crate::catalog::Entry;
@@ -105,10 +105,7 @@ impl Transaction {
                 (change, write)
             });
             let writes = writes.collect();
-            // It has no effect if it was committed before, whose rows are there then.
-            if let Some(key) = &self.key
-                && self.writer().committed(key)?.is_some()
-            {
+            if self.is_committed()? {
                 return Ok(());
             }
             let table = validation::check_there(&self.instance.reader, *id, name)?;
@@ -132,15 +129,7 @@ impl Transaction {
         let id = table.as_table()?.id;
         let reader = &self.instance.reader;
         let mut version = self.version.lock();
-        if version.is_none() {
-            let last = ReadVersion::last(reader, (&[], &[]), Durable::No)?;
-            *version = last.map(|(version, _)| version);
-        }
-        let dropped = || Error::replaced(&table.name);
-        let version = version.as_mut().ok_or_else(dropped)?;
-        if !table.is_there_as_of(version.epoch()) {
-            return Err(too_new());
-        }
+        let version = self.version_with(&mut version, table)?;
         if let Some(parts) = version.pinned(id) {
             return Ok(Rows {
                 snapshots: snapshots(parts),
@@ -148,7 +137,8 @@ impl Transaction {
                 later: Vec::new(),
             });
         }
-        let (computed, parts) = reader.progress.computed(id)?.ok_or_else(dropped)?;
+        let (computed, parts) =
+            reader.progress.computed(id)?.ok_or_else(|| Error::replaced(&table.name))?;
         if computed < version.epoch()
             && let WritesAfter::Known(mut later) = reader.sequencer.writes_after(id, computed)
         {

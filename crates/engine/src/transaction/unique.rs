@@ -14,7 +14,7 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 
 use super::key::KeyColumns;
-use super::version::{ReadVersion, snapshots, too_new};
+use super::version::{snapshots, too_new};
 use super::written::WrittenKeys;
 use super::{Transaction, validation};
 use crate::catalog::{Entry, NamedIndex};
@@ -79,10 +79,7 @@ impl Transaction {
     /// As [`check_unique`](Self::check_unique), of what a program has inserted.
     pub(super) fn check_inserted_uniques(&self) -> Result<()> {
         for id in &self.inserted {
-            // It has no effect if it was committed before, whose rows are there then.
-            if let Some(key) = &self.key
-                && self.writer().committed(key)?.is_some()
-            {
+            if self.is_committed()? {
                 return Ok(());
             }
             let Some((name, staged)) = self.changes.get(id) else { continue };
@@ -214,14 +211,7 @@ impl Transaction {
         self.noted(id, &table.name).add_values(unique.number, &ranges);
         let reader = &self.instance.reader;
         let mut version = self.version.lock();
-        if version.is_none() {
-            let last = ReadVersion::last(reader, (&[], &[]), Durable::No)?;
-            *version = last.map(|(version, _)| version);
-        }
-        let version = version.as_mut().ok_or_else(|| Error::replaced(&table.name))?;
-        if !table.is_there_as_of(version.epoch()) {
-            return Err(too_new());
-        }
+        let version = self.version_with(&mut version, table)?;
         let index: Vec<_> = unique.index.id.into_iter().collect();
         let parts = version.pin(reader, (&[id], &index), Durable::No)?.ok_or_else(too_new)?;
         let columns: Vec<usize> = (0..table.schema.fields().len()).collect();

@@ -10,7 +10,7 @@ use crate::catalog::Entry;
 use crate::error::{Conflict, Error, Result};
 use crate::interrupt;
 use crate::sequencer::WritesAfter;
-use crate::worker::Durable;
+use crate::worker::{DataflowId, Durable};
 use crate::writer::{Mode, Resource};
 
 impl Transaction {
@@ -22,24 +22,11 @@ impl Transaction {
     /// Locks the rows that a statement changes, for as long as the transaction is open. Waits until no other transaction has any
     /// of them, at most for so long.
     pub(crate) fn lock_rows(&self, staging: &Staging<'_>, timeout: Option<Duration>) -> Result<()> {
-        self.lock_keys(staging.table, &staging.keys, Mode::Exclusive, timeout)?;
-        if self.lock.is_some() {
-            return Ok(());
-        }
-        let (table, id) = (staging.table, staging.table.as_table()?.id);
-        let lock = |resource, mode| self.lock_within(table, resource, mode, timeout);
-        for (unique, values) in staging.values.iter().enumerate() {
-            match values {
-                WrittenKeys::All => lock(Resource::Table(id), Mode::Exclusive)?,
-                WrittenKeys::Keys(values) if values.is_empty() => {}
-                WrittenKeys::Keys(values) => {
-                    lock(Resource::Table(id), Mode::Shared)?;
-                    for value in values.keys() {
-                        let resource = Resource::Values(id, unique, value.clone());
-                        lock(resource, Mode::Exclusive)?;
-                    }
-                }
-            }
+        let Staging { table, keys, values, .. } = staging;
+        self.lock_keys(table, keys, Mode::Exclusive, timeout)?;
+        for (unique, values) in values.iter().enumerate() {
+            let of_values = |id, value| Resource::Values(id, unique, value);
+            self.lock_all(table, values, of_values, Mode::Exclusive, timeout)?;
         }
         Ok(())
     }
@@ -49,6 +36,18 @@ impl Transaction {
         &self,
         table: &Entry,
         keys: &WrittenKeys,
+        mode: Mode,
+        timeout: Option<Duration>,
+    ) -> Result<()> {
+        self.lock_all(table, keys, Resource::Key, mode, timeout)
+    }
+
+    /// Locks what each of these keys of a table is, or else all of the table.
+    fn lock_all(
+        &self,
+        table: &Entry,
+        keys: &WrittenKeys,
+        resource: impl Fn(DataflowId, Box<[u8]>) -> Resource,
         mode: Mode,
         timeout: Option<Duration>,
     ) -> Result<()> {
@@ -63,7 +62,7 @@ impl Transaction {
             WrittenKeys::Keys(keys) if keys.is_empty() => Ok(()),
             WrittenKeys::Keys(keys) => {
                 lock(Resource::Table(id), Mode::Shared)?;
-                keys.keys().try_for_each(|key| lock(Resource::Key(id, key.clone()), mode))
+                keys.keys().try_for_each(|key| lock(resource(id, key.clone()), mode))
             }
         }
     }
