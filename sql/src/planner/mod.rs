@@ -17,7 +17,7 @@
 //!   refuses constants that overflow, and `extent` plans that are too large.
 //! - `culprit` finds the expression that an error is about, `uses` what a statement does with the relations that it names.
 //! - `constructs` finds in a view's text what operators of its plan stand for.
-//! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, after
+//! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, with `membership` for IN, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
 //!   that is simple, `dependent_join` does it for any.
 //! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
@@ -51,6 +51,7 @@ mod lateness;
 mod lateral;
 mod literal_rows;
 mod locking;
+mod membership;
 mod merged;
 pub(crate) mod microseconds;
 mod named_casts;

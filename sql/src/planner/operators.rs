@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion_common::{DFSchema, Result, ScalarValue, plan_datafusion_err};
+use datafusion_common::{Column, DFSchema, Result, ScalarValue, plan_datafusion_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{Expr, ExprSchemable, lit};
@@ -16,7 +16,11 @@ use super::functions::duckdb::{EXTRACT, EXTRACT_TEXT, TIMES};
 /// DataFusion takes all numbers that are not integers for DECIMAL.
 pub(crate) const DOUBLE: &str = "DOUBLE";
 
-/// Plans numbers that are DOUBLE, `^`, which is the power in DOUBLE, `->` and `->>` of JSON, and multiples and fractions of
+/// The operator behind the name of a column of FROM, and in front of what that name means if FROM has no such column: `'v' NAMED
+/// -v`.
+pub(crate) const NAMED: &str = "NAMED";
+
+/// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>` of JSON, and multiples and fractions of
 /// intervals.
 #[derive(Debug)]
 pub(super) struct Operators;
@@ -37,6 +41,18 @@ impl ExprPlanner for Operators {
                     .parse()
                     .map_err(|_| plan_datafusion_err!("\"{number}\" is not a number"))?;
                 Ok(PlannerResult::Planned(lit(value)))
+            }
+            (BinaryOperator::Custom(operator), Expr::Literal(ScalarValue::Utf8(Some(name)), _))
+                if operator == NAMED =>
+            {
+                let named = schema.qualified_fields_with_unqualified_name(name);
+                let planned = match &named[..] {
+                    [] => raw.right,
+                    [column] => Expr::Column(Column::from(*column)),
+                    // A merged column, or else ambiguous.
+                    _ => Expr::Column(Column::from_name(name)),
+                };
+                Ok(PlannerResult::Planned(planned))
             }
             (BinaryOperator::PGExp, _) => {
                 let Some(power) = FUNCTIONS.scalar.get("power") else {

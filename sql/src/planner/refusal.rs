@@ -183,10 +183,10 @@ impl Visitor for Check<'_> {
                 first_here(&mut self.landmarks.exists, subquery.span())
             }
             Expr::AnyOp { left, right, .. } if matches!(**right, Expr::Subquery(_)) => {
-                refuse("ANY (SELECT …) that is not one of the conditions of WHERE", left.span())
+                refuse("ANY (SELECT …) with this operator", left.span())
             }
             Expr::AllOp { left, right, .. } if matches!(**right, Expr::Subquery(_)) => {
-                refuse("ALL (SELECT …) that is not one of the conditions of WHERE", left.span())
+                refuse("ALL (SELECT …) with this operator", left.span())
             }
             Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
                 refuse("a parameter", value.span)

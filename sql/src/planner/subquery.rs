@@ -8,6 +8,7 @@
 //! (SELECT …) of one row            DataFusion's own rule, or a left join
 //! (SELECT …) of any rows           a left join with each group's value and number of rows, and a check
 //! FROM t, LATERAL (…)              a join
+//! VALUES ((SELECT …))              SELECTs of a row each
 //! ```
 //!
 //! DataFusion's own rule for predicates handles NULLs in NOT IN only at the top of WHERE, and treats an aggregate without
@@ -16,22 +17,26 @@
 //! for that make the cheapest join; else the subquery is one side of a [dependent join](super::dependent_join).
 //!
 //! `x IN S` is true if S has an equal row; else NULL if S has a row with NULL, or if x is NULL and S has any row; else
-//! false. Each of these conditions is a mark join of its own, and only those that can matter are made.
+//! false. Each of these conditions is a mark join of its own, and only those that can matter are made. [`Membership`] says the
+//! same of `(x, y) IN S`.
+//!
+//! A scalar that an operator has more than once is joined once.
 //!
 //! Inner subqueries are rewritten first; what they refer to further out is then in the plan that the next one rewrites.
 //! Subqueries that cannot be rewritten stay, and the validator refuses them.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DataFusionError, JoinType, NullEquality, Result, ScalarValue};
-use datafusion_expr::expr::{Exists, InSubquery};
+use datafusion_expr::expr::{Cast, Exists, InSubquery};
 use datafusion_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{
-    BinaryExpr, Expr, ExprSchemable, FetchType, LogicalPlan, LogicalPlanBuilder, Operator, lit,
+    BinaryExpr, Expr, FetchType, LogicalPlan, LogicalPlanBuilder, Operator, lit,
     logical_plan as logical, not, when,
 };
 use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
@@ -40,6 +45,7 @@ use super::correlation;
 use super::dependent_join::{self, Key, Keyed, is_for, refers_outside};
 use super::extent::Extent;
 use super::functions::FUNCTIONS;
+use super::membership::{Membership, Unknown};
 use super::single_row::single_row;
 
 /// The plan without subqueries in its expressions and without LATERAL, as far as they can be rewritten.
@@ -64,6 +70,15 @@ impl Pulled {
     fn value(&self) -> Column {
         self.plan.schema().columns().swap_remove(0)
     }
+
+    /// The rows for which these columns of the subquery are NULL.
+    fn where_null(self, places: &[usize]) -> Result<Self> {
+        let columns = self.plan.schema().columns();
+        let is_null = places.iter().map(|&place| Expr::Column(columns[place].clone()).is_null());
+        let Some(are_null) = conjunction(is_null) else { return Ok(self) };
+        let plan = LogicalPlanBuilder::from(self.plan).filter(are_null)?.build()?;
+        Ok(Self { plan, filter: self.filter })
+    }
 }
 
 /// The rows for which subqueries are evaluated.
@@ -72,6 +87,64 @@ struct Outer<'a> {
     rows: &'a LogicalPlan,
     /// Whether DataFusion's rule for scalars sees the expression that they are in.
     has_rule: bool,
+    /// The scalars that are there more than once, with their values once they are joined.
+    repeated: RefCell<Vec<Repeated>>,
+}
+
+/// A scalar subquery that is there more than once.
+struct Repeated {
+    query: Arc<LogicalPlan>,
+    value: Option<Expr>,
+}
+
+impl<'a> Outer<'a> {
+    fn new(rows: &'a LogicalPlan, has_rule: bool, expressions: &[Expr]) -> Self {
+        Self { rows, has_rule, repeated: RefCell::new(repeated(expressions)) }
+    }
+
+    /// The value of a subquery that was joined before, or whether it will be met again.
+    fn met(&self, query: &LogicalPlan) -> Option<Option<Expr>> {
+        let repeated = self.repeated.borrow();
+        let met = repeated.iter().find(|repeated| *repeated.query == *query);
+        met.map(|repeated| repeated.value.clone())
+    }
+
+    fn keep(&self, query: &LogicalPlan, value: &Expr) {
+        let mut repeated = self.repeated.borrow_mut();
+        if let Some(met) = repeated.iter_mut().find(|repeated| *repeated.query == *query) {
+            met.value = Some(value.clone());
+        }
+    }
+}
+
+/// The scalar subqueries that these expressions have more than once.
+fn repeated(expressions: &[Expr]) -> Vec<Repeated> {
+    let mut found: Vec<(&Arc<LogicalPlan>, usize)> = Vec::new();
+    for expression in expressions {
+        let _ = expression.apply(|part| {
+            if let Expr::ScalarSubquery(subquery) = part {
+                match found.iter_mut().find(|(query, _)| **query == subquery.subquery) {
+                    Some((_, times)) => *times += 1,
+                    None => found.push((&subquery.subquery, 1)),
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+    }
+    let repeated = found.into_iter().filter(|(query, times)| *times > 1 && !is_volatile(query));
+    repeated.map(|(query, _)| Repeated { query: Arc::clone(query), value: None }).collect()
+}
+
+/// Whether evaluating a plan again may give something else.
+fn is_volatile(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            found |= expression.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    });
+    found
 }
 
 impl Decorrelation {
@@ -80,7 +153,8 @@ impl Decorrelation {
         let plan = plan.map_subqueries(|query| self.plan(query).map(Transformed::yes)).data()?;
         let rewritten = match plan {
             LogicalPlan::Filter(filter)
-                if self.is_nested_in(&filter.predicate, &filter.input)? =>
+                if self
+                    .is_any_nested_in(std::slice::from_ref(&filter.predicate), &filter.input)? =>
             {
                 self.filter(filter)?
             }
@@ -97,6 +171,9 @@ impl Decorrelation {
                     && join.filter.as_ref().is_some_and(has_subquery) =>
             {
                 return self.plan(filtered_join(join)?);
+            }
+            LogicalPlan::Values(values) if values.values.iter().flatten().any(has_subquery) => {
+                return self.plan(selected_values(values)?);
             }
             plan @ (LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_))
                 if plan.expressions().iter().any(has_subquery) =>
@@ -146,10 +223,11 @@ impl Decorrelation {
         let Some(rows) = plan.inputs().first().map(|input| (*input).clone()) else {
             return Ok(plan);
         };
-        let outer = Outer { rows: &rows, has_rule: false };
+        let expressions = plan.expressions();
+        let outer = Outer::new(&rows, false, &expressions);
         let mut input = rows.clone();
-        let expressions = plan.expressions().into_iter();
         let expressions = expressions
+            .into_iter()
             .map(|expression| self.replaced(expression, &mut input, &outer))
             .collect::<Result<Vec<_>>>()?;
         if expressions.iter().any(has_subquery) {
@@ -178,7 +256,8 @@ impl Decorrelation {
         let mut others = Vec::new();
         let (mut nested, mut plain) = (Vec::new(), Vec::new());
         for condition in split_conjunction_owned(filter.predicate) {
-            let is_nested = self.is_nested_in(&condition, &filter.input)?;
+            let is_nested =
+                self.is_any_nested_in(std::slice::from_ref(&condition), &filter.input)?;
             if is_nested { &mut nested } else { &mut plain }.push(condition);
         }
         // Plain conditions are evaluated below the joins, so that joins do not change which rows fail.
@@ -186,7 +265,7 @@ impl Decorrelation {
             input = LogicalPlanBuilder::from(input).filter(plain)?.build()?;
         }
         let rows = input.clone();
-        let outer = Outer { rows: &rows, has_rule: true };
+        let outer = Outer::new(&rows, true, &nested);
         for condition in nested {
             let (condition, negated) = match condition {
                 Expr::Not(inner) if is_predicate(&inner) => (*inner, true),
@@ -201,9 +280,10 @@ impl Decorrelation {
                     if has_subquery(expr) {
                         None
                     } else if negated == *not {
-                        self.within(&input, expr, query, &outer)?
+                        self.within(&input, &Membership::of(expr, query)?, &outer)?
                     } else {
-                        self.not_within(&input, expr, query, &mut others, &outer)?
+                        let membership = Membership::of(expr, query)?;
+                        self.not_within(&input, &membership, &mut others, &outer)?
                     }
                 }
                 _ => None,
@@ -228,7 +308,7 @@ impl Decorrelation {
 
     fn projection(&self, projection: logical::Projection) -> Result<LogicalPlan> {
         let mut input = projection.input.as_ref().clone();
-        let outer = Outer { rows: &projection.input, has_rule: true };
+        let outer = Outer::new(&projection.input, true, &projection.expr);
         let names = NamePreserver::new_for_projection();
         let expressions: Result<Vec<Expr>> = projection
             .expr
@@ -249,49 +329,71 @@ impl Decorrelation {
         negated: bool,
         outer: &Outer<'_>,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(pulled) = self.pull_up(query, outer, true)? else { return Ok(None) };
+        let Some(pulled) = self.pull_up(query, outer, 0)? else { return Ok(None) };
         let kind = if negated { JoinType::LeftAnti } else { JoinType::LeftSemi };
         self.join(input, pulled.plan, kind, pulled.filter).map(Some)
     }
 
-    /// The rows of `input` for which the subquery has a row equal to `value`.
+    /// The rows of `input` for which the subquery has a row of equal values.
     fn within(
         &self,
         input: &LogicalPlan,
-        value: &Expr,
-        query: &LogicalPlan,
+        membership: &Membership,
         outer: &Outer<'_>,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(pulled) = self.pull_up(query, outer, false)? else { return Ok(None) };
-        let equal = value.clone().eq(Expr::Column(pulled.value()));
-        let filter = conjunction(std::iter::once(equal).chain(pulled.filter));
+        let Some(pulled) = self.members(membership, outer)? else { return Ok(None) };
+        let filter =
+            conjunction(membership.is_equal(&pulled.plan).into_iter().chain(pulled.filter));
         self.join(input, pulled.plan, JoinType::LeftSemi, filter).map(Some)
     }
 
-    /// The rows of `input` for which `value NOT IN` the subquery and all `others` are true.
+    /// The rows of `input` for which NOT IN and all `others` are true.
     fn not_within(
         &self,
         input: &LogicalPlan,
-        value: &Expr,
-        query: &LogicalPlan,
+        membership: &Membership,
         others: &mut Vec<Expr>,
         outer: &Outer<'_>,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(pulled) = self.pull_up(query, outer, false)? else { return Ok(None) };
-        let equal = value.clone().eq(Expr::Column(pulled.value()));
-        let nullable = pulled.plan.schema().field(0).is_nullable();
-        let filter = conjunction(std::iter::once(equal).chain(pulled.filter));
+        let Some(pulled) = self.members(membership, outer)? else { return Ok(None) };
+        let unknown = membership.unknown(input.schema(), &pulled.plan)?;
+        let filter =
+            conjunction(membership.is_equal(&pulled.plan).into_iter().chain(pulled.filter));
         let mut rest = self.join(input, pulled.plan, JoinType::LeftAnti, filter)?;
-        if nullable && let Some(nulls) = self.nulls(query, outer)? {
-            rest = self.join(&rest, nulls.plan, JoinType::LeftAnti, nulls.filter)?;
-        }
-        if value.nullable(input.schema())?
-            && let Some(any) = self.pull_up(query, outer, false)?
-        {
-            let mark = self.mark(&mut rest, any.plan, any.filter)?;
-            others.push(value.clone().is_not_null().or(not(mark)));
+        for unknown in unknown {
+            let Some((Pulled { plan, filter }, joins)) =
+                self.unknown(membership, &unknown, outer)?
+            else {
+                return Ok(None);
+            };
+            let filter = conjunction(joins.into_iter().chain(filter));
+            match membership.are_null(&unknown) {
+                None => rest = self.join(&rest, plan, JoinType::LeftAnti, filter)?,
+                Some(are_null) => {
+                    let mark = self.mark(&mut rest, plan, filter)?;
+                    others.push(not(are_null).or(not(mark)));
+                }
+            }
         }
         Ok(Some(rest))
+    }
+
+    /// The subquery's rows, with the columns that are compared in front.
+    fn members(&self, membership: &Membership, outer: &Outer<'_>) -> Result<Option<Pulled>> {
+        self.pull_up(&membership.query, outer, membership.values.len())
+    }
+
+    /// The rows because of which it may be unknown whether a row is among them, and the conditions by which rows of the outer query meet these.
+    fn unknown(
+        &self,
+        membership: &Membership,
+        unknown: &Unknown,
+        outer: &Outer<'_>,
+    ) -> Result<Option<(Pulled, Vec<Expr>)>> {
+        let Some(members) = self.members(membership, outer)? else { return Ok(None) };
+        let members = members.where_null(unknown.null_members())?;
+        let joins = membership.meets(unknown, &members.plan)?;
+        Ok(Some((members, joins)))
     }
 
     /// The expression with marks and columns in place of its subqueries; the joins that provide them are added to `input`.
@@ -304,7 +406,7 @@ impl Decorrelation {
         let replaced = expression.transform_down(|expression| {
             let replacement = match &expression {
                 Expr::Exists(Exists { subquery, negated }) => {
-                    match self.pull_up(&subquery.subquery, outer, true)? {
+                    match self.pull_up(&subquery.subquery, outer, 0)? {
                         Some(pulled) => {
                             let mark = self.mark(input, pulled.plan, pulled.filter)?;
                             Some(if *negated { not(mark) } else { mark })
@@ -314,15 +416,28 @@ impl Decorrelation {
                 }
                 Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
                     let value = self.replaced(expr.as_ref().clone(), input, outer)?;
-                    let within = self.truth_within(&value, &subquery.subquery, input, outer)?;
+                    let membership = Membership::of(&value, &subquery.subquery)?;
+                    let within = self.truth_within(&membership, input, outer)?;
                     within.map(|within| if *negated { not(within) } else { within })
                 }
-                Expr::ScalarSubquery(subquery)
-                    if !outer.has_rule || !self.has_rule(&subquery.subquery, outer.rows)? =>
-                {
-                    match is_single(&subquery.subquery) {
-                        true => self.scalar_of_one(&subquery.subquery, input, outer)?,
-                        false => self.scalar(&subquery.subquery, input, outer)?,
+                Expr::ScalarSubquery(subquery) => {
+                    let query = &subquery.subquery;
+                    match outer.met(query) {
+                        Some(Some(value)) => Some(value),
+                        met if met.is_some()
+                            || !outer.has_rule
+                            || !self.has_rule(query, outer.rows)? =>
+                        {
+                            let value = match is_single(query) {
+                                true => self.scalar_of_one(query, input, outer)?,
+                                false => self.scalar(query, input, outer)?,
+                            };
+                            if let Some(value) = &value {
+                                outer.keep(query, value);
+                            }
+                            value
+                        }
+                        _ => return Ok(Transformed::no(expression)),
                     }
                 }
                 _ => return Ok(Transformed::no(expression)),
@@ -335,40 +450,35 @@ impl Decorrelation {
         Ok(replaced.data)
     }
 
-    /// `value IN` the subquery, as one of three truth values.
+    /// IN as one of three truth values.
     fn truth_within(
         &self,
-        value: &Expr,
-        query: &LogicalPlan,
+        membership: &Membership,
         input: &mut LogicalPlan,
         outer: &Outer<'_>,
     ) -> Result<Option<Expr>> {
-        let Some(equal) = self.pull_up(query, outer, false)? else { return Ok(None) };
-        let value_nullable = value.nullable(input.schema())?;
-        let is_equal = value.clone().eq(Expr::Column(equal.value()));
-        let has_nulls = equal.plan.schema().field(0).is_nullable();
-        let filter = conjunction(std::iter::once(is_equal).chain(equal.filter));
+        let Some(equal) = self.members(membership, outer)? else { return Ok(None) };
+        let unknown = membership.unknown(input.schema(), &equal.plan)?;
+        let filter = conjunction(membership.is_equal(&equal.plan).into_iter().chain(equal.filter));
         let found = self.mark(input, equal.plan, filter)?;
-        let mut unknown = Vec::new();
-        if has_nulls && let Some(nulls) = self.nulls(query, outer)? {
-            unknown.push(self.mark(input, nulls.plan, nulls.filter)?);
+        let mut is_unknown = Vec::new();
+        for unknown in unknown {
+            let Some((Pulled { plan, filter }, joins)) =
+                self.unknown(membership, &unknown, outer)?
+            else {
+                return Ok(None);
+            };
+            let mark = self.mark(input, plan, conjunction(joins.into_iter().chain(filter)))?;
+            is_unknown.push(match membership.are_null(&unknown) {
+                Some(are_null) => are_null.and(mark),
+                None => mark,
+            });
         }
-        if value_nullable && let Some(any) = self.pull_up(query, outer, false)? {
-            unknown.push(value.clone().is_null().and(self.mark(input, any.plan, any.filter)?));
-        }
-        let Some(unknown) = unknown.into_iter().reduce(Expr::or) else { return Ok(Some(found)) };
-        let null = lit(ScalarValue::Boolean(None));
-        when(found, lit(true)).when(unknown, null).otherwise(lit(false)).map(Some)
-    }
-
-    /// The rows of the subquery whose value is NULL.
-    fn nulls(&self, query: &LogicalPlan, outer: &Outer<'_>) -> Result<Option<Pulled>> {
-        let Some(Pulled { plan, filter }) = self.pull_up(query, outer, false)? else {
-            return Ok(None);
+        let Some(is_unknown) = is_unknown.into_iter().reduce(Expr::or) else {
+            return Ok(Some(found));
         };
-        let is_null = Expr::Column(plan.schema().columns().swap_remove(0)).is_null();
-        let plan = LogicalPlanBuilder::from(plan).filter(is_null)?.build()?;
-        Ok(Some(Pulled { plan, filter }))
+        let null = lit(ScalarValue::Boolean(None));
+        when(found, lit(true)).when(is_unknown, null).otherwise(lit(false)).map(Some)
     }
 
     /// The value of a subquery that returns at most one row.
@@ -378,7 +488,7 @@ impl Decorrelation {
         input: &mut LogicalPlan,
         outer: &Outer<'_>,
     ) -> Result<Option<Expr>> {
-        let Some(keyed) = self.keyed(query, outer, false)? else { return Ok(None) };
+        let Some(keyed) = self.keyed(query, outer, 1)? else { return Ok(None) };
         let value = Expr::Column(keyed.value());
         *input = self.join(input, keyed.plan, JoinType::Left, keyed.filter)?;
         Ok(Some(value))
@@ -394,7 +504,7 @@ impl Decorrelation {
         let with_keys = |pulled: Pulled| equality_keys(&pulled).map(|keys| (pulled, keys));
         let found = match self.pulled_as_it_is(query, outer.rows, false)?.and_then(with_keys) {
             Some(found) => Some(found),
-            None => self.keyed(query, outer, false)?.and_then(with_keys),
+            None => self.keyed(query, outer, 1)?.and_then(with_keys),
         };
         let Some((pulled, keys)) = found else { return Ok(None) };
         let function = |name: &str, argument| {
@@ -444,16 +554,17 @@ impl Decorrelation {
         LogicalPlanBuilder::from(input.clone()).join_on(right, kind, Some(filter))?.build()
     }
 
-    /// The subquery without references to the rows outside, and the condition under which its rows are for one of these.
+    /// The subquery without references to the rows outside, and the condition under which its rows are for one of these. Its first
+    /// `columns` columns are its own; with none of them, all that matters is whether it has rows.
     fn pull_up(
         &self,
         query: &LogicalPlan,
         outer: &Outer<'_>,
-        exists: bool,
+        columns: usize,
     ) -> Result<Option<Pulled>> {
-        match self.pulled_as_it_is(query, outer.rows, exists)? {
+        match self.pulled_as_it_is(query, outer.rows, columns == 0)? {
             Some(pulled) => Ok(Some(pulled)),
-            None => self.keyed(query, outer, exists),
+            None => self.keyed(query, outer, columns),
         }
     }
 
@@ -495,19 +606,23 @@ impl Decorrelation {
         &self,
         query: &LogicalPlan,
         outer: &Outer<'_>,
-        exists: bool,
+        columns: usize,
     ) -> Result<Option<Pulled>> {
         let Some(Keyed { plan, mut keys }) = dependent_join::keyed(&self.names, query, outer.rows)?
         else {
             return Ok(None);
         };
         let name = self.names.next("__subquery");
-        let value = match exists {
-            true => lit(true),
-            false => Expr::Column(plan.schema().columns().swap_remove(0)),
+        let values: Vec<Expr> = match columns {
+            0 => vec![lit(true).alias("__value")],
+            _ => (plan.schema().columns().into_iter().take(columns).enumerate())
+                .map(|(place, column)| match place {
+                    0 => Expr::Column(column).alias("__value"),
+                    place => Expr::Column(column).alias(format!("__value_{place}")),
+                })
+                .collect(),
         };
-        let value = std::iter::once(value.alias("__value"));
-        let columns: Vec<Expr> = value.chain(keys.iter().map(Key::value)).collect();
+        let columns: Vec<Expr> = values.into_iter().chain(keys.iter().map(Key::value)).collect();
         let plan = LogicalPlanBuilder::from(plan).project(columns)?.alias(&name)?.build()?;
         for key in &mut keys {
             key.column.relation = Some(name.as_str().into());
@@ -544,6 +659,9 @@ impl Decorrelation {
     }
 
     fn is_any_nested_in(&self, expressions: &[Expr], rows: &LogicalPlan) -> Result<bool> {
+        if !repeated(expressions).is_empty() {
+            return Ok(true);
+        }
         for expression in expressions {
             if self.is_nested_in(expression, rows)? {
                 return Ok(true);
@@ -574,6 +692,38 @@ fn filtered_join(join: logical::Join) -> Result<LogicalPlan> {
     match filter {
         Some(filter) => joined.filter(filter)?.build(),
         None => joined.build(),
+    }
+}
+
+/// VALUES in which rows with subqueries are SELECTs: nothing evaluates subqueries of VALUES.
+fn selected_values(values: logical::Values) -> Result<LogicalPlan> {
+    let logical::Values { schema, values } = values;
+    let mut inputs = Vec::new();
+    let mut plain = Vec::new();
+    let rows = |values| {
+        Arc::new(LogicalPlan::Values(logical::Values { schema: Arc::clone(&schema), values }))
+    };
+    for row in values {
+        if !row.iter().any(has_subquery) {
+            plain.push(row);
+            continue;
+        }
+        if !plain.is_empty() {
+            inputs.push(rows(std::mem::take(&mut plain)));
+        }
+        let selected = row.into_iter().zip(schema.iter()).map(|(value, (qualifier, field))| {
+            let value = Expr::Cast(Cast::new(Box::new(value), field.data_type().clone()));
+            value.alias_qualified(qualifier.cloned(), field.name())
+        });
+        let row = LogicalPlanBuilder::empty(true).project(selected)?.build()?;
+        inputs.push(Arc::new(row));
+    }
+    if !plain.is_empty() {
+        inputs.push(rows(plain));
+    }
+    match inputs.len() {
+        1 => Ok(inputs.remove(0).as_ref().clone()),
+        _ => Ok(LogicalPlan::Union(logical::Union { inputs, schema })),
     }
 }
 

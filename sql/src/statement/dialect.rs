@@ -27,8 +27,8 @@ const GENERIC: GenericDialect = GenericDialect;
 /// The precedence of `^`: above `*`, below `::`.
 const POWER: u8 = 45;
 
-/// The precedence of `->` and `->>`: above `=` and `LIKE`, below `+`.
-const ARROW: u8 = 25;
+/// The precedence of operators that the standard does not have, and of `||`: above `=` and `LIKE`, below `+`.
+const OTHER: u8 = 25;
 
 /// How often the parser may begin an expression: at least, and per token. Where one reading of the text fails it tries
 /// another, and nested readings that fail would take exponential time.
@@ -248,11 +248,18 @@ impl Dialect for Alluvium {
         }))
     }
 
-    /// `^` and `**` are the power: it binds more tightly than `*`, as in Postgres. `->` and `->>` of JSON bind more tightly
-    /// than comparisons, as there.
+    /// `^` and `**` are the power: it binds more tightly than `*`, as in Postgres. `||`, those of bits, `->` and `->>` bind
+    /// alike, more tightly than comparisons and less than `+`, as there.
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
         match parser.peek_token_ref().token {
-            Token::Arrow | Token::LongArrow => Some(Ok(ARROW)),
+            Token::StringConcat
+            | Token::Pipe
+            | Token::Ampersand
+            | Token::Sharp
+            | Token::ShiftLeft
+            | Token::ShiftRight
+            | Token::Arrow
+            | Token::LongArrow => Some(Ok(OTHER)),
             _ => is_power(parser).then_some(Ok(POWER)),
         }
     }

@@ -93,7 +93,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             }
             copied
         }
-        "SELECT" | "WITH" | "VALUES" | "(" => read_query(&mut parser)?,
+        "SELECT" | "WITH" | "VALUES" | "(" => read_query(&mut parser, &words, start)?,
         _ if transaction::is_of_transactions(&words) => transaction::read(&mut parser)?,
         "INSERT" | "UPDATE" | "DELETE" | "DROP" => {
             sort(parser.parse_statement().map_err(syntax_error)?, &words, start)?
@@ -171,8 +171,15 @@ fn window_close<'a>(
 }
 
 /// A query, which may lock rows.
-fn read_query(parser: &mut Parser<'_>) -> Result<StatementKind> {
+fn read_query(
+    parser: &mut Parser<'_>,
+    words: &[String],
+    start: Option<Position>,
+) -> Result<StatementKind> {
     let mut query = parser.parse_query().map_err(syntax_error)?;
+    if let Some(change) = syntax::change(&query)? {
+        return sort(change, words, start);
+    }
     syntax::normalize(&mut query)?;
     let locking = LockingQuery::take(&mut query)?;
     syntax::check(&query)?;

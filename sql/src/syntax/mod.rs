@@ -11,8 +11,10 @@
 //! - `schemas` resolves names in schemas;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
 //! - `column_names` names computed columns, `function_columns` those of functions in FROM;
-//! - `quantified` makes `x > ANY (SELECT …)` IN and EXISTS, `grouped_windows` GROUP BY TUMBLE a relation, `grouped_keys` drops casts of keys, `with_ties` FETCH … WITH
+//! - `quantified` makes `x > ANY (SELECT …)` IN, EXISTS or a CASE, `rows` comparisons of rows ones of values, `grouped_windows` GROUP BY TUMBLE a relation, `grouped_keys` drops casts of keys, `grouped_sets` expands sets
+//!   within sets, `order_names` says what names in ORDER BY mean, `with_ties` FETCH … WITH
 //!   TIES a rank, `simple_query` a query;
+//! - `nested_with` gives queries of WITH that hide others names of their own, `with_before_change` reads `WITH … INSERT`;
 //! - `wildcards` makes `* RENAME` and `(e).*` relations;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `shape` and `limits` refuse what is too deep or too long;
@@ -28,13 +30,17 @@ mod expression;
 mod function;
 mod function_columns;
 mod grouped_keys;
+mod grouped_sets;
 mod grouped_windows;
 mod lambdas;
 mod limits;
+mod nested_with;
 mod normalize;
+mod order_names;
 mod quantified;
 mod query;
 mod relation;
+mod rows;
 mod schemas;
 mod select;
 mod shape;
@@ -42,6 +48,7 @@ mod simple_query;
 mod table;
 mod view;
 mod wildcards;
+mod with_before_change;
 mod with_ties;
 
 use std::ops::ControlFlow;
@@ -60,11 +67,13 @@ pub(crate) use self::function::check_clauses;
 pub(crate) use self::limits::LONGEST_PATTERN;
 pub(crate) use self::normalize::normalize;
 pub(crate) use self::relation::refers;
+pub(crate) use self::rows::ROW_VALUE;
 pub(crate) use self::shape::check_type;
 pub(crate) use self::simple_query::{from_table, simple_query};
 pub(crate) use self::table::check_table;
 pub(crate) use self::view::check_view;
 pub(crate) use self::wildcards::{COLUMNS, FIELDS};
+pub(crate) use self::with_before_change::change;
 use crate::error::{Error, Position, Result};
 use crate::walk::walk;
 

@@ -14,10 +14,14 @@ use super::calls;
 use super::column_names::{name_columns, name_order};
 use super::function_columns::{name_in_query, name_in_select};
 use super::grouped_keys::drop_casts_of_keys;
+use super::grouped_sets;
 use super::grouped_windows::as_relation;
 use super::lambdas::{self, Lambdas};
+use super::nested_with;
+use super::order_names;
 use super::quantified::as_exists;
 use super::relation::name_semi_joins;
+use super::rows;
 use super::schemas;
 use super::shape::Shape;
 use super::wildcards;
@@ -35,14 +39,16 @@ use crate::statement::fold;
 /// - columns that are computed and have no alias, and those of functions in FROM, to columns that have one;
 /// - windows of time in GROUP BY, and columns with other names, to relations in FROM;
 /// - SEMI and ANTI joins to left ones, and keys of GROUP BY to fewer;
-/// - FETCH to LIMIT or, WITH TIES, to QUALIFY, and comparisons with ANY and ALL to IN and EXISTS;
-/// - names in schemas to names without;
+/// - FETCH to LIMIT or, WITH TIES, to QUALIFY, and comparisons with ANY and ALL to IN, EXISTS or CASE;
+/// - comparisons of rows to those of their values;
+/// - names in schemas to names without, and those of queries of WITH to ones that hide no others;
 /// - calls that stand for other expressions;
 /// - numbers that are DOUBLE, which are those with an exponent or with more digits than a DECIMAL has.
 ///
 /// # Errors
 /// If a window that is named is not defined, or if the tree is too deep.
 pub(crate) fn normalize(part: &mut impl VisitMut) -> Result<()> {
+    nested_with::rename(part);
     schemas::resolve(part)?;
     match part.visit(&mut Normalize {
         shape: Shape::default(),
@@ -87,6 +93,7 @@ impl VisitorMut for Normalize {
 
     /// The ORDER BY of a query may name the windows of its SELECT.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        order_names::resolve(query);
         self.shape.enter_query(query)?;
         name_in_query(query);
         if let Err(error) = with_ties_as_rank(query) {
@@ -114,6 +121,7 @@ impl VisitorMut for Normalize {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        grouped_sets::expand(select);
         self.shape.enter_select(select)?;
         name_semi_joins(&mut select.from);
         drop_casts_of_keys(select);
@@ -148,7 +156,7 @@ impl VisitorMut for Normalize {
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
         self.shape.leave_expr(expression);
         self.subqueries -= usize::from(is_subquery(expression));
-        match calls::expand(expression) {
+        match calls::expand(expression).and_then(|()| rows::expand(expression)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }

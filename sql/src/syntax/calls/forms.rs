@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
-use super::super::quantified::as_in;
+use super::super::quantified::{as_in, as_value};
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
@@ -32,7 +32,8 @@ const LONG: [&str; 3] = ["decade", "century", "millennium"];
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
 /// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and the time zone UTC the one that tables have;
-/// - `s COLLATE "C"` is `s`: text is ordered by its bytes; `x = ANY (SELECT …)` becomes `x IN (SELECT …)`;
+/// - `s COLLATE "C"` is `s`: text is ordered by its bytes; `x = ANY (SELECT …)` becomes `x IN (SELECT …)`, and
+///   others become a CASE over the subquery's extremes;
 /// - `EXTRACT(decade FROM t)` becomes `decade(t)`, and so does `date_part('decade', t)`;
 /// - `[t.a, 1]` becomes `make_array(t.a, 1)`, which can name columns of queries around;
 /// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
@@ -84,8 +85,8 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             Ok(())
         }
         Expr::AnyOp { .. } | Expr::AllOp { .. } => {
-            if let Some(contained) = as_in(expression) {
-                *expression = contained;
+            if let Some(compared) = as_in(expression).or_else(|| as_value(expression)) {
+                *expression = compared;
             }
             Ok(())
         }
