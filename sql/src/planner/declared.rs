@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use arrow::datatypes::Schema;
-use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
@@ -48,15 +48,17 @@ pub(super) fn check(view: &ViewDefinition) -> error::Result<()> {
     }
 }
 
-/// The same rows with integers of the types that were declared: literals are BIGINT.
+/// The same rows with integers of the types that were declared: literals, and sums with them, are BIGINT.
 pub(super) fn with_integers(plan: LogicalPlan, declared: &Schema) -> Result<LogicalPlan> {
     let made = plan.schema().clone();
+    // Its branches have no common types yet: it is said to have those of the first one.
+    let has_union = plan.exists(|node| Ok(matches!(node, LogicalPlan::Union(_))))?;
     let columns = made.columns().into_iter().zip(made.fields()).enumerate();
     let mut is_as_declared = true;
     let columns: Vec<Expr> = columns
         .map(|(place, (column, made))| match declared.fields().get(place) {
             Some(field)
-                if field.data_type() != made.data_type()
+                if (has_union || field.data_type() != made.data_type())
                     && field.data_type().is_integer()
                     && made.data_type().is_integer() =>
             {

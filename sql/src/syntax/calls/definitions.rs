@@ -75,7 +75,12 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     // Lists and structs.
     ("list_sort($1)", "array_sort($1, 'ASC', 'NULLS LAST')"),
     ("array_sort($1)", "array_sort($1, 'ASC', 'NULLS LAST')"),
+    ("list_sort($1, $2)", "array_sort($1, $2, 'NULLS LAST')"),
+    ("list_sort($1, $2, $3)", "array_sort($1, $2, $3)"),
     ("list_reverse_sort($1)", "array_sort($1, 'DESC', 'NULLS LAST')"),
+    ("array_sort($1, $2)", "array_sort($1, $2, 'NULLS LAST')"),
+    ("list_reverse_sort($1, $2)", "array_sort($1, 'DESC', $2)"),
+    ("array_reverse_sort($1, $2)", "array_sort($1, 'DESC', $2)"),
     ("array_reverse_sort($1)", "array_sort($1, 'DESC', 'NULLS LAST')"),
     ("list_unique($1)", "list_count(array_distinct($1))"),
     ("array_unique($1)", "list_count(array_distinct($1))"),

@@ -1,9 +1,11 @@
 //! JSON as a tree that keeps the order of members, and paths in it.
 
+use std::cell::{Cell, OnceCell};
 use std::fmt;
+use std::marker::PhantomData;
 
 use datafusion_common::{Result, exec_datafusion_err, exec_err};
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
 /// A value of JSON.
@@ -12,6 +14,8 @@ pub(super) enum Json {
     Null,
     Boolean(bool),
     Number(Number),
+    /// An integer beyond 64 bits.
+    Digits(String),
     Text(String),
     List(Vec<Json>),
     /// Members in the order of the text.
@@ -24,7 +28,11 @@ impl Json {
     /// # Errors
     /// If it is not JSON, or nests too deeply.
     pub(super) fn read(text: &str) -> Result<Json> {
-        serde_json::from_str(text)
+        let numbers = Numbers { text, met: Cell::new(0), tokens: OnceCell::new() };
+        let mut from = serde_json::Deserializer::from_str(text);
+        let value = Read { numbers: &numbers }.deserialize(&mut from);
+        value
+            .and_then(|value| from.end().map(|()| value))
             .map_err(|error| exec_datafusion_err!("\"{text}\" is not JSON: {error}"))
     }
 
@@ -52,7 +60,7 @@ impl Json {
             Json::Boolean(_) => "BOOLEAN",
             Json::Number(number) if number.is_u64() => "UBIGINT",
             Json::Number(number) if number.is_i64() => "BIGINT",
-            Json::Number(_) => "DOUBLE",
+            Json::Number(_) | Json::Digits(_) => "DOUBLE",
             Json::Text(_) => "VARCHAR",
             Json::List(_) => "ARRAY",
             Json::Object(_) => "OBJECT",
@@ -73,6 +81,7 @@ impl fmt::Display for Json {
             Json::Null => to.write_str("null"),
             Json::Boolean(value) => write!(to, "{value}"),
             Json::Number(number) => write!(to, "{number}"),
+            Json::Digits(digits) => to.write_str(digits),
             Json::Text(text) => write_text(text, to),
             Json::List(elements) => {
                 to.write_str("[")?;
@@ -94,15 +103,67 @@ impl fmt::Display for Json {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Json, D::Error> {
-        from.deserialize_any(Read)
+/// The numbers of a text, which are read in its order.
+struct Numbers<'a> {
+    text: &'a str,
+    /// How many were read.
+    met: Cell<usize>,
+    /// How they are written, once one was read that 64 bits do not hold.
+    tokens: OnceCell<Vec<&'a str>>,
+}
+
+impl<'a> Numbers<'a> {
+    /// Counts a number.
+    fn meet(&self) -> usize {
+        self.met.replace(self.met.get() + 1)
+    }
+
+    /// How a number is written.
+    fn written(&self, place: usize) -> Option<&'a str> {
+        self.tokens.get_or_init(|| tokens(self.text)).get(place).copied()
     }
 }
 
-struct Read;
+/// The numbers outside of strings.
+fn tokens(text: &str) -> Vec<&str> {
+    let is_part =
+        |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+    let (bytes, mut at, mut found) = (text.as_bytes(), 0, Vec::new());
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let length = bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                found.push(&text[at..at + length]);
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    found
+}
 
-impl<'de> Visitor<'de> for Read {
+/// Reads a value.
+#[derive(Clone, Copy)]
+struct Read<'a> {
+    numbers: &'a Numbers<'a>,
+}
+
+impl<'de> DeserializeSeed<'de> for Read<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> std::result::Result<Json, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Read<'_> {
     type Value = Json;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,14 +179,20 @@ impl<'de> Visitor<'de> for Read {
     }
 
     fn visit_i64<E>(self, value: i64) -> std::result::Result<Json, E> {
+        self.numbers.meet();
         Ok(Json::Number(value.into()))
     }
 
     fn visit_u64<E>(self, value: u64) -> std::result::Result<Json, E> {
+        self.numbers.meet();
         Ok(Json::Number(value.into()))
     }
 
     fn visit_f64<E>(self, value: f64) -> std::result::Result<Json, E> {
+        let written = self.numbers.written(self.numbers.meet());
+        if let Some(digits) = written.filter(|number| !number.contains(['.', 'e', 'E'])) {
+            return Ok(Json::Digits(digits.to_owned()));
+        }
         Ok(Number::from_f64(value).map_or(Json::Null, Json::Number))
     }
 
@@ -135,7 +202,7 @@ impl<'de> Visitor<'de> for Read {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> std::result::Result<Json, A::Error> {
         let mut elements = Vec::new();
-        while let Some(element) = from.next_element()? {
+        while let Some(element) = from.next_element_seed(self)? {
             elements.push(element);
         }
         Ok(Json::List(elements))
@@ -143,7 +210,7 @@ impl<'de> Visitor<'de> for Read {
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> std::result::Result<Json, A::Error> {
         let mut members = Vec::new();
-        while let Some(member) = from.next_entry()? {
+        while let Some(member) = from.next_entry_seed(PhantomData, self)? {
             members.push(member);
         }
         Ok(Json::Object(members))
