@@ -99,6 +99,7 @@ use self::context::Scope;
 pub use self::corrections::TextToInterval;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
+pub use self::functions::aggregate_names;
 use self::functions::registered;
 pub use self::functions::registered::RegisteredFunctions;
 pub use self::functions::sequence::{

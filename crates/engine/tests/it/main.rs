@@ -1,5 +1,6 @@
 //! The engine as its users meet it.
 
+mod aggregates;
 mod alter;
 mod armed;
 mod authorizer;

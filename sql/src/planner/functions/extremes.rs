@@ -1,7 +1,8 @@
-//! MIN and MAX of lists and structs.
+//! MIN and MAX of lists and structs, and of floats in groups.
 //!
 //! DataFusion compares the elements of lists one level deep. Here values are in the order of their keys, as ORDER BY and
-//! views have them. All other types are DataFusion's.
+//! views have them. In groups, DataFusion takes the last NaN for the smallest and largest number, and no infinity. All else
+//! is DataFusion's.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use datafusion_expr::{
 use datafusion_functions_aggregate::min_max::{max_udaf, min_udaf};
 
 use super::arg_extremes::First;
+use super::totals::{FloatExtreme, Groups};
 
 /// Both functions.
 pub(super) fn functions() -> [Arc<AggregateUDF>; 2] {
@@ -64,6 +66,7 @@ impl AggregateUDFImpl for Extreme {
     }
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        // One value of the type of the result, in groups too.
         self.others.state_fields(arguments)
     }
 
@@ -93,7 +96,17 @@ impl AggregateUDFImpl for Extreme {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.others.create_groups_accumulator(arguments)
+        Ok(match (arguments.return_type(), self.descending) {
+            (DataType::Float64, false) => {
+                Box::new(Groups::new(FloatExtreme::<f64, false>::finish()))
+            }
+            (DataType::Float64, true) => Box::new(Groups::new(FloatExtreme::<f64, true>::finish())),
+            (DataType::Float32, false) => {
+                Box::new(Groups::new(FloatExtreme::<f32, false>::finish()))
+            }
+            (DataType::Float32, true) => Box::new(Groups::new(FloatExtreme::<f32, true>::finish())),
+            _ => self.others.create_groups_accumulator(arguments)?,
+        })
     }
 
     fn is_descending(&self) -> Option<bool> {

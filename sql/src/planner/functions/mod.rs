@@ -2,7 +2,9 @@
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
 //! - `array_concat` does not depend on the rows beside it.
-//! - `sum` does not wrap around; `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
+//! - `sum` does not wrap around; `totals` are sums, means and statistics that do not depend on history;
+//! - `approx_distinct` knows floats, `neighbour` is LAG and LEAD by columns;
+//! - `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
 //! - `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
@@ -10,6 +12,7 @@
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 //! - `registered` has what a program adds.
 
+mod approx_distinct;
 mod arg_extremes;
 mod array_concat;
 mod date_bin;
@@ -17,8 +20,8 @@ mod date_part;
 mod date_trunc;
 pub(super) mod duckdb;
 mod extremes;
-mod finite;
 pub(crate) mod moving;
+mod neighbour;
 pub(super) mod now;
 mod pattern;
 mod percentile;
@@ -28,6 +31,7 @@ mod similar_to;
 mod sum;
 mod to_char;
 mod to_timestamp;
+mod totals;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -98,13 +102,16 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
                 .into_iter()
                 .chain(arg_extremes::functions())
                 .chain(extremes::functions())
-                .chain([sum::function(), percentile::function()])
+                .chain([approx_distinct::function(), percentile::function()])
+                .chain(totals::functions())
                 .chain(duckdb::aggregate()),
             |function| function.name(),
             |function| function.aliases(),
         ),
         window: by_name(
-            datafusion_functions_window::all_default_window_functions(),
+            datafusion_functions_window::all_default_window_functions()
+                .into_iter()
+                .chain(neighbour::functions()),
             |function| function.name(),
             |function| function.aliases(),
         ),
@@ -156,6 +163,14 @@ pub(crate) fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind>
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
     let registered = FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys());
     registered.map(String::as_str).chain(defined_names())
+}
+
+/// The own names of all aggregates but those that SQL defines by others, in order.
+pub fn aggregate_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = FUNCTIONS.aggregate.values().map(|function| function.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The own name of the scalar function that has this name, which may be an alias.

@@ -20,8 +20,6 @@ use datafusion_expr::{
 };
 use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
-use super::finite::{Finite, sums_floats};
-
 /// The plan with functions that can be computed over all of its frames.
 pub(crate) fn computable(plan: LogicalPlan) -> Result<LogicalPlan> {
     let computable = plan.transform_up_with_subqueries(|node| match node {
@@ -118,13 +116,7 @@ impl AggregateUDFImpl for Moving {
         let name = self.function.name();
         match self.function.create_sliding_accumulator(arguments) {
             // DataFusion's is 0, not NULL, over a frame from which all values have gone.
-            Ok(sliding) if sliding.supports_retract_batch() && name != "bit_xor" => {
-                let mut types = call.fields.iter().map(|field| field.data_type());
-                Ok(match sums_floats(name, &mut types) {
-                    true => Box::new(Finite::new(name, sliding)),
-                    false => sliding,
-                })
-            }
+            Ok(sliding) if sliding.supports_retract_batch() && name != "bit_xor" => Ok(sliding),
             _ => {
                 call.accumulator()?;
                 Ok(Box::new(Frame { call, rows: VecDeque::new() }))

@@ -27,18 +27,26 @@ struct PercentileCont {
     others: Arc<AggregateUDF>,
 }
 
+/// Where the result is among the values in order.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// From 0 to 1.
+    fraction: f64,
+    descending: bool,
+}
+
 impl PercentileCont {
-    /// The place of the result among the values in ascending order, from 0 to 1; `None` if that is no such number.
-    fn place(arguments: &AccumulatorArgs<'_>) -> Option<f64> {
+    /// The place of the result; `None` if its fraction is no such number.
+    fn place(arguments: &AccumulatorArgs<'_>) -> Option<Place> {
         let nothing = RecordBatch::new_empty(Arc::new(arguments.schema.clone()));
         let Ok(ColumnarValue::Scalar(place)) = arguments.exprs.get(1)?.evaluate(&nothing) else {
             return None;
         };
-        let ScalarValue::Float64(Some(place)) = place.cast_to(&DataType::Float64).ok()? else {
+        let ScalarValue::Float64(Some(fraction)) = place.cast_to(&DataType::Float64).ok()? else {
             return None;
         };
         let descending = arguments.order_bys.first().is_some_and(|order| order.options.descending);
-        (0.0..=1.0).contains(&place).then_some(if descending { 1.0 - place } else { place })
+        (0.0..=1.0).contains(&fraction).then_some(Place { fraction, descending })
     }
 }
 
@@ -103,9 +111,10 @@ impl AggregateUDFImpl for PercentileCont {
 }
 
 /// The value at `place` of values, which are brought into another order.
-fn percentile(values: &mut [f64], place: f64) -> Option<f64> {
+fn percentile(values: &mut [f64], Place { fraction, descending }: Place) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
-    let place = place * last as f64;
+    let place = fraction * last as f64;
+    let place = if descending { last as f64 - place } else { place };
     let below = place.floor() as usize;
     let (_, &mut lower, above) = values.select_nth_unstable_by(below, f64::total_cmp);
     let fraction = place - below as f64;
@@ -119,7 +128,7 @@ fn percentile(values: &mut [f64], place: f64) -> Option<f64> {
 /// The percentile of one group.
 #[derive(Debug)]
 struct Percentile {
-    place: f64,
+    place: Place,
     is_distinct: bool,
     result: DataType,
     values: Vec<f64>,
@@ -177,7 +186,7 @@ impl Accumulator for Percentile {
 /// The percentiles of many groups.
 #[derive(Debug)]
 struct Percentiles {
-    place: f64,
+    place: Place,
     result: DataType,
     groups: Vec<Vec<f64>>,
 }

@@ -91,6 +91,23 @@ impl FloatSum {
         }
     }
 
+    /// Adds another sum.
+    ///
+    /// Panics as [`FloatSum::add`].
+    pub fn merge(&mut self, other: &Self) {
+        let mut carry = false;
+        for (limb, addend) in self.limbs.iter_mut().zip(other.limbs) {
+            (*limb, carry) = limb.carrying_add(addend, carry);
+        }
+        for (count, more) in [
+            (&mut self.nans, other.nans),
+            (&mut self.positive_infinities, other.positive_infinities),
+            (&mut self.negative_infinities, other.negative_infinities),
+        ] {
+            *count = count.checked_add(more).expect("fewer than 2^63 rows");
+        }
+    }
+
     /// The sum, rounded to the nearest float, ties to even; infinite beyond the largest.
     ///
     /// NaN if there is a NaN or there are infinities of both signs; values that were subtracted again

@@ -18,9 +18,10 @@ use datafusion_expr::{
 use datafusion_functions::math;
 
 use super::plain::{Plain, wrong_number};
+use super::whole::{self, Whole};
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
-    let whole = |others: Arc<ScalarUDF>| {
+    let of_integers = |others: Arc<ScalarUDF>| {
         let signature = Signature::user_defined(Volatility::Immutable);
         Arc::new(ScalarUDF::from(OfIntegers { others, signature }))
     };
@@ -29,7 +30,10 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         Plain::function(&["octet_length"], text_or_list, |_| DataType::Int64, octet_length),
         Plain::function(&["list_count", "array_count"], list, |_| DataType::Int64, list_count),
         Plain::function(&["isfinite"], number_or_time, |_| DataType::Boolean, is_finite),
-        whole(math::trunc()),
+        whole::function(of_integers(math::trunc()), Whole::TowardsZero),
+        whole::function(math::ceil(), Whole::Above),
+        whole::function(math::floor(), Whole::Below),
+        whole::function(math::round(), Whole::Nearest),
     ]
 }
 

@@ -19,8 +19,17 @@ use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Signature, Volatility,
 };
 
-/// Computes a result of sorted values without NULL; the number is the second argument, or zero.
-type Evaluate = fn(&ArrayRef, f64) -> Result<ScalarValue>;
+/// Computes a result of sorted values without NULL.
+type Evaluate = fn(&ArrayRef, Place) -> Result<ScalarValue>;
+
+/// Which of the values is the result.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The share of the values up to it; zero of functions that have no such argument.
+    fraction: f64,
+    /// Whether they are counted from the last one on.
+    descending: bool,
+}
 
 pub(super) fn functions() -> [Arc<AggregateUDF>; 9] {
     let same = |kind: &DataType| kind.clone();
@@ -83,10 +92,10 @@ impl Collected {
         }))
     }
 
-    /// The fraction of a quantile, from 0 to 1.
-    fn fraction(&self, arguments: &AccumulatorArgs<'_>) -> Result<f64> {
+    /// The place of a quantile, whose fraction is from 0 to 1.
+    fn place(&self, arguments: &AccumulatorArgs<'_>) -> Result<Place> {
         if !self.is_quantile {
-            return Ok(0.0);
+            return Ok(Place { fraction: 0.0, descending: false });
         }
         let nothing = RecordBatch::new_empty(Arc::new(arguments.schema.clone()));
         let value = match arguments.exprs.get(1) {
@@ -100,7 +109,7 @@ impl Collected {
         let descending = arguments.order_bys.first().is_some_and(|order| order.options.descending);
         match fraction {
             ScalarValue::Float64(Some(fraction)) if (0.0..=1.0).contains(&fraction) => {
-                Ok(if descending { 1.0 - fraction } else { fraction })
+                Ok(Place { fraction, descending })
             }
             _ => plan_err!("the fraction of {} is a constant from 0 to 1", self.name),
         }
@@ -149,7 +158,7 @@ impl AggregateUDFImpl for Collected {
             return plan_err!("{} takes an argument", self.name);
         };
         Ok(Box::new(Values {
-            fraction: self.fraction(&arguments)?,
+            place: self.place(&arguments)?,
             evaluate: self.evaluate,
             is_distinct: arguments.is_distinct,
             kind: value.data_type().clone(),
@@ -162,7 +171,7 @@ impl AggregateUDFImpl for Collected {
 /// The values of a group.
 #[derive(Debug)]
 struct Values {
-    fraction: f64,
+    place: Place,
     evaluate: Evaluate,
     is_distinct: bool,
     kind: DataType,
@@ -203,7 +212,7 @@ impl Accumulator for Values {
             let firsts: UInt64Array = runs(&values)?.map(|(first, _)| Some(first as u64)).collect();
             values = arrow::compute::take(&values, &firsts, None)?;
         }
-        (self.evaluate)(&values, self.fraction)
+        (self.evaluate)(&values, self.place)
     }
 
     fn size(&self) -> usize {
@@ -229,15 +238,16 @@ fn runs(values: &ArrayRef) -> Result<impl Iterator<Item = (usize, usize)>> {
     Ok(runs.into_iter().map(|run| (run.start, run.len())))
 }
 
-fn mode(values: &ArrayRef, _: f64) -> Result<ScalarValue> {
+fn mode(values: &ArrayRef, _: Place) -> Result<ScalarValue> {
     let longest = runs(values)?.reduce(|best, run| if run.1 > best.1 { run } else { best });
     ScalarValue::try_from_array(values, longest.map_or(0, |(first, _)| first))
 }
 
-fn quantile(values: &ArrayRef, fraction: f64) -> Result<ScalarValue> {
+fn quantile(values: &ArrayRef, Place { fraction, descending }: Place) -> Result<ScalarValue> {
     let count = values.len() as f64;
     let place = (count - (count - fraction * count).floor()).max(1.0) as usize - 1;
-    ScalarValue::try_from_array(values, place.min(values.len() - 1))
+    let (place, last) = (place.min(values.len() - 1), values.len() - 1);
+    ScalarValue::try_from_array(values, if descending { last - place } else { place })
 }
 
 fn map_of_counts(kind: &DataType) -> DataType {
@@ -249,7 +259,7 @@ fn entry(kind: &DataType) -> Fields {
     Fields::from(vec![key, Field::new("value", DataType::UInt64, true)])
 }
 
-fn histogram(values: &ArrayRef, _: f64) -> Result<ScalarValue> {
+fn histogram(values: &ArrayRef, _: Place) -> Result<ScalarValue> {
     let (firsts, counts): (Vec<u64>, Vec<u64>) =
         runs(values)?.map(|(first, length)| (first as u64, length as u64)).unzip();
     let keys = arrow::compute::take(values, &UInt64Array::from(firsts), None)?;

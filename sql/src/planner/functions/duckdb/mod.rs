@@ -3,7 +3,7 @@
 //! - `plain` is a function of columns; all others are made of it, except `by_type`, which chooses among DataFusion's;
 //! - `text`, `text_slice`, `pattern` and `hashes`: of texts and bytes, `format`: `format` and `printf`;
 //! - `time`: parts, differences and buckets of times, `time_format`: `strftime` and `strptime`;
-//! - `number`: bits and lengths of time, `type_names`: `typeof`;
+//! - `whole`: whole numbers next to a DECIMAL; `number`: bits and lengths of time, `type_names`: `typeof`;
 //! - `json`: functions of JSON, over the trees of `json_value`;
 //! - `collected`: aggregates of all values of a group.
 mod by_type;
@@ -20,6 +20,7 @@ mod text_slice;
 mod time;
 mod time_format;
 mod type_names;
+mod whole;
 
 use std::sync::Arc;
 
