@@ -10,7 +10,7 @@
 //!   its type, and `parametrized` makes parameters of literals.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
-//! - `operators` plans `^` and numbers; `short_time` adds seconds to timestamps.
+//! - `operators` plans `^` and numbers, `time_arithmetic` sums of times; `short_time` adds seconds to timestamps.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
 //! - `final_rows` finds the column by which rows of a view are final, `lateness` those by which they may come late.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
@@ -79,6 +79,7 @@ mod simplify;
 mod single_row;
 mod sql_functions;
 mod subquery;
+mod time_arithmetic;
 pub(crate) mod time_window;
 mod types;
 mod unnested_names;

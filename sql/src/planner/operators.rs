@@ -6,11 +6,12 @@ use arrow::datatypes::DataType;
 use datafusion_common::{Column, DFSchema, Result, ScalarValue, plan_datafusion_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion_expr::{Expr, ExprSchemable, lit};
+use datafusion_expr::{Expr, lit};
 use sqlparser::ast::BinaryOperator;
 
 use super::functions::FUNCTIONS;
-use super::functions::duckdb::{EXTRACT, EXTRACT_TEXT, TIMES};
+use super::functions::duckdb::{EXTRACT, EXTRACT_TEXT};
+use super::time_arithmetic;
 
 /// The operator in front of a number that is DOUBLE: `'1e3' DOUBLE NULL`, as the syntax is rewritten before it is planned.
 /// DataFusion takes all numbers that are not integers for DECIMAL.
@@ -20,8 +21,8 @@ pub(crate) const DOUBLE: &str = "DOUBLE";
 /// -v`.
 pub(crate) const NAMED: &str = "NAMED";
 
-/// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>` of JSON, and multiples and fractions of
-/// intervals.
+/// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>`
+/// of JSON, and arithmetic with times.
 #[derive(Debug)]
 pub(super) struct Operators;
 
@@ -70,18 +71,13 @@ impl ExprPlanner for Operators {
                 let call = ScalarFunction::new_udf(Arc::clone(extract), arguments);
                 Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
             }
-            (BinaryOperator::Multiply | BinaryOperator::Divide, _) => {
-                let is_interval =
-                    |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
-                let (interval, number) = match (is_interval(&raw.left), is_interval(&raw.right)) {
-                    (true, false) if raw.op == BinaryOperator::Multiply => (raw.left, raw.right),
-                    (true, false) => (raw.left, lit(1.0) / raw.right),
-                    (false, true) if raw.op == BinaryOperator::Multiply => (raw.right, raw.left),
-                    _ => return Ok(PlannerResult::Original(raw)),
-                };
-                let times = ScalarFunction::new_udf(Arc::clone(&TIMES), vec![interval, number]);
-                Ok(PlannerResult::Planned(Expr::ScalarFunction(times)))
-            }
+            (
+                BinaryOperator::Plus
+                | BinaryOperator::Minus
+                | BinaryOperator::Multiply
+                | BinaryOperator::Divide,
+                _,
+            ) => time_arithmetic::planned(raw, schema),
             _ => Ok(PlannerResult::Original(raw)),
         }
     }

@@ -105,7 +105,11 @@ fn unknown_names_get_a_suggestion() {
 fn type_mismatches_are_errors_at_their_expressions() {
     let definitions = Definitions::flights();
     let refused = refusal(&definitions, "SELECT a + time_hour AS x FROM numbers, flights");
-    assert_eq!(refused, "2:8: INTEGER + TIMESTAMP cannot be computed: CAST one of them");
+    assert_eq!(
+        refused,
+        "2:8: INTEGER + TIMESTAMP cannot be computed: say of what unit the number is, as in \
+         n * INTERVAL '1 day'; only DATE plus or minus an integer is in days"
+    );
     let overflow = refusal(&definitions, "SELECT a FROM numbers WHERE b > 9223372036854775807 + 1");
     assert_eq!(overflow, "2:33: 9223372036854775807 + 1 overflows its type");
 }

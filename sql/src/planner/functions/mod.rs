@@ -7,6 +7,7 @@
 //! - `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
+//! - `time_zone` is AT TIME ZONE;
 //! - `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
 //! - `sequence` takes values of sequences.
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
@@ -29,6 +30,7 @@ pub(super) mod registered;
 pub(super) mod sequence;
 mod similar_to;
 mod sum;
+mod time_zone;
 mod to_char;
 mod to_timestamp;
 mod totals;
@@ -72,6 +74,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
                 date_bin::function(),
                 date_trunc::function(),
                 date_part::function(),
+                time_zone::function(),
                 to_char::function(),
             ])
             .chain(duckdb::scalar()),

@@ -61,7 +61,6 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
         "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
     ("date_add($1, $2)", "$1 + $2"),
-    ("timezone($1, $2)", "$2 AT TIME ZONE $1"),
     ("age($1)", "age(CAST(current_date() AS TIMESTAMP), $1)"),
     ("to_years($1)", "INTERVAL '1 year' * $1"),
     ("to_months($1)", "INTERVAL '1 month' * $1"),

@@ -31,7 +31,7 @@ const LONG: [&str; 3] = ["decade", "century", "millennium"];
 /// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
-/// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and the time zone UTC the one that tables have;
+/// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and `t AT TIME ZONE z` becomes `timezone(z, t)`;
 /// - `s COLLATE "C"` is `s`: text is ordered by its bytes; `x = ANY (SELECT …)` becomes `x IN (SELECT …)`, and
 ///   others become a CASE over the subquery's extremes;
 /// - `EXTRACT(decade FROM t)` becomes `decade(t)`, and so does `date_part('decade', t)`;
@@ -100,13 +100,10 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             access_chain.iter_mut().for_each(|access| complete(access, is_name));
             Ok(())
         }
-        Expr::AtTimeZone { time_zone, .. } => {
-            if let Expr::Value(zone) = time_zone.as_mut()
-                && let Value::SingleQuotedString(zone) = &mut zone.value
-                && ["utc", "gmt", "z", "etc/utc"].contains(&zone.to_lowercase().as_str())
-            {
-                *zone = "+00:00".to_owned();
-            }
+        Expr::AtTimeZone { timestamp, time_zone } => {
+            let time = std::mem::replace(timestamp.as_mut(), null());
+            let zone = std::mem::replace(time_zone.as_mut(), null());
+            *expression = call(Ident::new("timezone"), [zone, time]);
             Ok(())
         }
         Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => {

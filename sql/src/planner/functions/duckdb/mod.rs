@@ -27,7 +27,7 @@ use std::sync::Arc;
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 
 pub(in crate::planner) use self::json::{EXTRACT, EXTRACT_TEXT};
-pub(in crate::planner) use self::number::TIMES;
+pub(in crate::planner) use self::number::{OVER, TIMES};
 pub(in crate::planner) use self::text_slice::TextSlices;
 pub(super) use self::time::{TIMESTAMP, date_time};
 

@@ -12,7 +12,7 @@ use arrow::array::{
 use arrow::datatypes::{
     DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
 };
-use datafusion_common::{Result, exec_datafusion_err, plan_err};
+use datafusion_common::{DataFusionError, Result, exec_datafusion_err, exec_err, plan_err};
 use datafusion_expr::ScalarUDF;
 
 use super::plain::{Plain, wrong_number};
@@ -23,6 +23,10 @@ const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 pub(in crate::planner) static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Plain::function(&["interval_times"], interval_and_number, |_| INTERVAL, times)
 });
+
+/// Divides intervals by numbers.
+pub(in crate::planner) static OVER: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Plain::function(&["interval_over"], interval_and_divisor, |_| INTERVAL, over));
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
@@ -60,6 +64,10 @@ fn interval_and_number(arguments: &[DataType]) -> Result<Vec<DataType>> {
         other => return plan_err!("an interval cannot be multiplied by {other}"),
     };
     Ok(vec![INTERVAL, number])
+}
+
+fn interval_and_divisor(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    interval_and_number(arguments).map(|_| vec![INTERVAL, DataType::Float64])
 }
 
 fn bit_count(arguments: &[ArrayRef]) -> Result<ArrayRef> {
@@ -121,26 +129,41 @@ fn even(arguments: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 const MONTH: f64 = 30.0;
-const DAY: f64 = 86_400e9;
+const SECONDS: f64 = 86_400.0;
+
+fn too_long() -> DataFusionError {
+    exec_datafusion_err!("overflow: an interval is too long")
+}
+
+/// The interval whose parts are these: what is left of a month are days, and what is left of a day is a time. As in
+/// PostgreSQL, the fraction of a month is rounded to microseconds before its days are cut off.
+fn of_parts(months: f64, days: f64, nanoseconds: f64) -> Result<IntervalMonthDayNano> {
+    let rounded = |value: f64| (value * 1e6).round() / 1e6;
+    let of_months = rounded((months - months.trunc()) * MONTH);
+    let mut whole_days = days.trunc() + of_months.trunc();
+    // The seconds of the rest of days.
+    let mut rest = rounded((days.fract() + of_months.fract()) * SECONDS);
+    if rest.abs() >= SECONDS {
+        whole_days += (rest / SECONDS).trunc();
+        rest %= SECONDS;
+    }
+    let nanoseconds = ((nanoseconds + rest * 1e9) / 1e3).round() * 1e3;
+    let fits = months.abs() <= f64::from(i32::MAX)
+        && whole_days.abs() <= f64::from(i32::MAX)
+        && nanoseconds.abs() < i64::MAX as f64;
+    match fits {
+        true => Ok(IntervalMonthDayNano::new(months as i32, whole_days as i32, nanoseconds as i64)),
+        false => Err(too_long()),
+    }
+}
 
 /// Multiples: of fractions, what is left of a month are days, and what is left of a day is a time.
 fn times(arguments: &[ArrayRef]) -> Result<ArrayRef> {
-    let overflow = || exec_datafusion_err!("overflow: an interval is too long");
     let intervals = arguments[0].as_primitive::<IntervalMonthDayNanoType>();
     let whole = |interval: IntervalMonthDayNano, times: i64| {
         let small = |part: i32| i64::from(part).checked_mul(times)?.try_into().ok();
         let nanoseconds = interval.nanoseconds.checked_mul(times)?;
         Some(IntervalMonthDayNano::new(small(interval.months)?, small(interval.days)?, nanoseconds))
-    };
-    let fraction = |interval: IntervalMonthDayNano, times: f64| {
-        let months = f64::from(interval.months) * times;
-        let days = f64::from(interval.days) * times + months.fract() * MONTH;
-        let nanoseconds = interval.nanoseconds as f64 * times + days.fract() * DAY;
-        let fits = months.abs() <= f64::from(i32::MAX)
-            && days.abs() <= f64::from(i32::MAX)
-            && nanoseconds.abs() < i64::MAX as f64;
-        let nanoseconds = (nanoseconds / 1e3).round() * 1e3;
-        fits.then(|| IntervalMonthDayNano::new(months as i32, days as i32, nanoseconds as i64))
     };
     let product: IntervalMonthDayNanoArray = match arguments[1].data_type() {
         DataType::Int64 => intervals
@@ -148,7 +171,7 @@ fn times(arguments: &[ArrayRef]) -> Result<ArrayRef> {
             .zip(arguments[1].as_primitive::<Int64Type>())
             .map(|(interval, times)| match (interval, times) {
                 (Some(interval), Some(times)) => {
-                    whole(interval, times).map(Some).ok_or_else(overflow)
+                    whole(interval, times).map(Some).ok_or_else(too_long)
                 }
                 _ => Ok(None),
             })
@@ -157,12 +180,31 @@ fn times(arguments: &[ArrayRef]) -> Result<ArrayRef> {
             .iter()
             .zip(arguments[1].as_primitive::<Float64Type>())
             .map(|(interval, times)| match (interval, times) {
-                (Some(interval), Some(times)) => {
-                    fraction(interval, times).map(Some).ok_or_else(overflow)
-                }
+                (Some(interval), Some(times)) => multiplied(interval, times).map(Some),
                 _ => Ok(None),
             })
             .collect::<Result<_>>()?,
     };
     Ok(Arc::new(product))
+}
+
+fn multiplied(interval: IntervalMonthDayNano, times: f64) -> Result<IntervalMonthDayNano> {
+    let IntervalMonthDayNano { months, days, nanoseconds } = interval;
+    of_parts(f64::from(months) * times, f64::from(days) * times, nanoseconds as f64 * times)
+}
+
+/// Fractions, with remainders as in multiples.
+fn over(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let intervals = arguments[0].as_primitive::<IntervalMonthDayNanoType>();
+    let divisors = arguments[1].as_primitive::<Float64Type>();
+    let quotients = intervals.iter().zip(divisors).map(|(interval, divisor)| {
+        let (Some(interval), Some(divisor)) = (interval, divisor) else { return Ok(None) };
+        if divisor == 0.0 {
+            return exec_err!("division by zero");
+        }
+        let IntervalMonthDayNano { months, days, nanoseconds } = interval;
+        let (months, days) = (f64::from(months) / divisor, f64::from(days) / divisor);
+        of_parts(months, days, nanoseconds as f64 / divisor).map(Some)
+    });
+    Ok(Arc::new(quotients.collect::<Result<IntervalMonthDayNanoArray>>()?))
 }
