@@ -6,12 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use arrow::array::{Array, ArrayRef, Decimal128Array, StringArray};
+use arrow::datatypes::DECIMAL128_MAX_PRECISION;
 use arrow::error::ArrowError;
-
-use crate::leaves;
 
 /// How much of a text a message shows.
 const SHOWN: usize = 40;
@@ -75,48 +72,22 @@ fn exponent(text: &[u8]) -> Option<i64> {
     Some(sign * digits.iter().fold(0, larger))
 }
 
-/// Whether values of type `target` are DECIMAL where those of type `source` are texts.
-pub fn is_of_text(source: &DataType, target: &DataType) -> bool {
-    leaves::any(source, target, &|source, target| of_text(source, target).is_some())
-}
-
-/// The type of values of type `source` with DECIMAL in place of the texts that are to be of that type in `target`.
-pub fn of_texts_type(source: &DataType, target: &DataType) -> DataType {
-    leaves::map_type(source, target, &|source, target| match of_text(source, target) {
-        Some(_) => target.clone(),
-        None => source.clone(),
-    })
-}
-
-/// The values, with DECIMAL in place of the texts that are to be of that type in `target`.
+/// The texts as DECIMAL of this precision and scale.
 ///
 /// # Errors
 ///
-/// If one of these texts is not such a DECIMAL; with `or_null` it becomes NULL.
-pub fn of_texts(
-    values: &ArrayRef,
-    target: &DataType,
+/// If one of the texts is not such a DECIMAL; with `or_null` it becomes NULL.
+pub(crate) fn all(
+    texts: &StringArray,
+    precision: u8,
+    scale: i8,
     or_null: bool,
 ) -> Result<ArrayRef, ArrowError> {
-    leaves::map(values, target, &|values, target| {
-        let Some((precision, scale)) = of_text(values.data_type(), target) else {
-            return Ok(Arc::clone(values));
-        };
-        let texts = cast(values, &DataType::Utf8)?;
-        let decimals = parse_all(texts.as_string(), precision, scale);
-        if !or_null && decimals.null_count() > texts.null_count() {
-            return Err(first_error(texts.as_string(), &decimals, precision, scale));
-        }
-        Ok(Arc::new(decimals.with_precision_and_scale(precision, scale)?))
-    })
-}
-
-/// The precision and scale of a DECIMAL that is to be made of a text.
-fn of_text(source: &DataType, target: &DataType) -> Option<(u8, i8)> {
-    match target {
-        DataType::Decimal128(precision, scale) if source.is_string() => Some((*precision, *scale)),
-        _ => None,
+    let decimals = parse_all(texts, precision, scale);
+    if !or_null && decimals.null_count() > texts.null_count() {
+        return Err(first_error(texts, &decimals, precision, scale));
     }
+    Ok(Arc::new(decimals.with_precision_and_scale(precision, scale)?))
 }
 
 fn parse_all(texts: &StringArray, precision: u8, scale: i8) -> Decimal128Array {

@@ -8,7 +8,7 @@
 //! - [`planner`]: names, types and rules, with DataFusion's planner and optimizer;
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
 //! - [`physical`]: the operators that maintain it, and their dataflow;
-//! - [`decimal`]: texts as DECIMAL;
+//! - [`texts`]: texts as DECIMAL, by [`decimal`], and as dates and times, by `time_text`;
 //! - `leaves`: nested values, changed in what they hold;
 //! - [`error`]: errors with positions;
 //! - [`stack`]: the stack that deep trees need.
@@ -25,6 +25,8 @@ pub mod planner;
 pub mod stack;
 pub mod statement;
 mod syntax;
+pub mod texts;
+mod time_text;
 mod walk;
 
 pub use error::{Error, Position};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Absent, Portion, Refusal, decimal};
+use alluvium::{Absent, Portion, Refusal, texts};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
     UInt32Array,
@@ -113,7 +113,7 @@ impl<'a> Fit<'a> {
             (from, to) if from == to => Ok(given.clone()),
             (DataType::Utf8, DataType::Binary) => Ok(bytes(given)),
             (DataType::Utf8, to) if to.is_nested() => nested(field, given),
-            (DataType::Utf8, to) if to.is_decimal() => decimal::of_texts(given, to, true),
+            (from, to) if texts::are_read(from, to) => texts::read(given, to, true),
             (_, to) => cast_with_options(given, to, &CastOptions::default()),
         }
     }

@@ -78,12 +78,12 @@ mod wait;
 mod worker;
 mod writer;
 
-pub use alluvium_sql::decimal;
 pub use alluvium_sql::error::Position;
 pub use alluvium_sql::name;
 pub use alluvium_sql::statement::{
     MOST_COLUMNS, MOST_NAME_BYTES, Statement, StatementKind, Statements, parse,
 };
+pub use alluvium_sql::texts;
 pub use arrow;
 pub use datafusion::scalar::ScalarValue;
 

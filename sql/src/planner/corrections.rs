@@ -183,12 +183,14 @@ impl ScalarUDFImpl for Interval {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let seconds = IntervalParseConfig::new(Unit::Second);
-        let interval =
-            |text: &str| match parse_interval_month_day_nano_config(text, seconds.clone()) {
-                Ok(interval) => Ok(Some(interval)),
-                Err(_) if self.or_null => Ok(None),
-                Err(error) => Err(error),
-            };
+        let interval = |text: &str| match parse_interval_month_day_nano_config(
+            text.trim_ascii(),
+            seconds.clone(),
+        ) {
+            Ok(interval) => Ok(Some(interval)),
+            Err(_) if self.or_null => Ok(None),
+            Err(error) => Err(error),
+        };
         match &arguments.args[0] {
             ColumnarValue::Scalar(text) => {
                 let text = text.try_as_str().flatten();

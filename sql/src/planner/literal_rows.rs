@@ -12,7 +12,6 @@ use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, TableSource, Values, lit};
 
 use super::numbers::nearest_double;
-use super::short_time::with_seconds;
 
 /// The fewest rows that are worth a scan.
 const FEWEST: usize = 64;
@@ -146,14 +145,14 @@ impl Column {
     }
 }
 
-/// A literal as its cast to `target` takes it, where a cast of a literal differs from a cast of a column: timestamps
-/// may leave seconds out, and a number is the nearest DOUBLE.
+/// A literal as its cast to `target` takes it, where a cast of a literal differs from a cast of a column: a number is
+/// the nearest DOUBLE.
 fn prepared(value: &ScalarValue, target: Option<&DataType>) -> ScalarValue {
     let literal = Expr::Literal(value.clone(), None);
     let prepared = target.and_then(|target| match (target, value) {
         (DataType::Float64, ScalarValue::Int64(Some(number))) => Some(lit(*number as f64)),
         (DataType::Float64, _) => nearest_double(&literal).map(lit),
-        _ => with_seconds(&literal, target),
+        _ => None,
     });
     match prepared.unwrap_or(literal) {
         Expr::Literal(value, _) => value,

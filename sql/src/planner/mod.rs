@@ -10,7 +10,7 @@
 //!   its type, and `parametrized` makes parameters of literals.
 //! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
-//! - `operators` plans `^` and numbers, `time_arithmetic` sums of times; `short_time` adds seconds to timestamps.
+//! - `operators` plans `^` and numbers, `time_arithmetic` sums of times.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
 //! - `final_rows` finds the column by which rows of a view are final, `lateness` those by which they may come late.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
@@ -74,7 +74,6 @@ mod repeated_names;
 mod selected_names;
 pub(crate) mod series;
 pub(crate) mod set_operation;
-mod short_time;
 mod simplify;
 mod single_row;
 mod sql_functions;

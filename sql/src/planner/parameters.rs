@@ -15,6 +15,7 @@ use sqlparser::ast::{self, Visitor};
 use super::numbers::loses_fraction;
 use crate::error::{Error, Position, Result};
 use crate::statement::StatementKind;
+use crate::texts;
 use crate::walk::walk;
 
 const MILLISECONDS_IN_DAY: i64 = 24 * 60 * 60 * 1000;
@@ -242,7 +243,7 @@ fn fitting(
 
 /// The value with another type, unless that type cannot hold it. An integer does not hold a fraction.
 fn fitted(value: &ScalarValue, wanted: &DataType) -> Option<ScalarValue> {
-    let fitted = value.cast_to(wanted).ok()?;
+    let fitted = texts::cast_value(value, wanted).ok()?;
     let given = value.data_type();
     let is_held = match value {
         _ if !loses_fraction(&given, wanted) => true,

@@ -10,7 +10,8 @@ use alluvium_dataflow::wording::type_name;
 use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, IntervalMonthDayNano, IntervalUnit, Time64NanosecondType, TimeUnit,
+    DataType, DurationMicrosecondType, IntervalMonthDayNano, IntervalUnit, Time64NanosecondType,
+    TimeUnit,
 };
 use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
@@ -209,12 +210,12 @@ fn in_zone(timestamp: Expr, zone: &Option<Arc<str>>, other: &Option<Arc<str>>) -
 }
 
 fn as_interval(length: Expr, kind: &DataType) -> Expr {
-    if *kind == INTERVAL { length } else { cast_to(length, INTERVAL) }
+    if *kind == INTERVAL { length } else { since_midnight(length) }
 }
 
+/// The interval from midnight to a time of day, and the days and time of a difference.
 fn since_midnight(time: Expr) -> Expr {
-    let call = ScalarFunction::new_udf(Arc::clone(&SINCE_MIDNIGHT), vec![time]);
-    Expr::ScalarFunction(call)
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&AS_INTERVAL), vec![time]))
 }
 
 fn add(left: Expr, right: Expr) -> PlannerResult<RawBinaryExpr> {
@@ -229,21 +230,21 @@ fn binary(left: Expr, op: Operator, right: Expr) -> PlannerResult<RawBinaryExpr>
     PlannerResult::Planned(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
 }
 
-static SINCE_MIDNIGHT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let time = DataType::Time64(TimeUnit::Nanosecond);
-    let signature = Signature::exact(vec![time], Volatility::Immutable);
-    Arc::new(ScalarUDF::from(SinceMidnight { signature }))
+static AS_INTERVAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::from(AsInterval { signature }))
 });
 
-/// The interval from midnight to a time of day.
+/// The interval from midnight to a time of day. Of a difference of timestamps, it has days and a time as in PostgreSQL: one in
+/// nanoseconds alone would end after 292 years.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct SinceMidnight {
+struct AsInterval {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for SinceMidnight {
+impl ScalarUDFImpl for AsInterval {
     fn name(&self) -> &str {
-        "since_midnight"
+        "as_interval"
     }
 
     fn signature(&self) -> &Signature {
@@ -256,19 +257,32 @@ impl ScalarUDFImpl for SinceMidnight {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(match &arguments.args[0] {
-            ColumnarValue::Array(times) => ColumnarValue::Array(lengths(times)?),
-            ColumnarValue::Scalar(time) => {
-                let length = lengths(&time.to_array()?)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&length, 0)?)
+            ColumnarValue::Array(lengths) => ColumnarValue::Array(as_intervals(lengths)?),
+            ColumnarValue::Scalar(length) => {
+                let interval = as_intervals(&length.to_array()?)?;
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&interval, 0)?)
             }
         })
     }
 }
 
-fn lengths(times: &ArrayRef) -> Result<ArrayRef> {
-    let times = cast(times, &DataType::Time64(TimeUnit::Nanosecond))?;
-    let times = times.as_primitive::<Time64NanosecondType>();
-    let lengths: IntervalMonthDayNanoArray =
-        times.unary(|nanoseconds| IntervalMonthDayNano::new(0, 0, nanoseconds));
-    Ok(Arc::new(lengths))
+fn as_intervals(lengths: &ArrayRef) -> Result<ArrayRef> {
+    const DAY: i64 = 86_400_000_000;
+    let intervals: IntervalMonthDayNanoArray = match lengths.data_type() {
+        DataType::Duration(_) => {
+            let lengths = cast(lengths, &DataType::Duration(TimeUnit::Microsecond))?;
+            // All of 64 bits are fewer days than 32 bits count.
+            lengths.as_primitive::<DurationMicrosecondType>().unary(|length| {
+                IntervalMonthDayNano::new(0, (length / DAY) as i32, length % DAY * 1_000)
+            })
+        }
+        DataType::Interval(_) => return Ok(cast(lengths, &INTERVAL)?),
+        _ => {
+            let times = cast(lengths, &DataType::Time64(TimeUnit::Nanosecond))?;
+            times
+                .as_primitive::<Time64NanosecondType>()
+                .unary(|nanoseconds| IntervalMonthDayNano::new(0, 0, nanoseconds))
+        }
+    };
+    Ok(Arc::new(intervals))
 }

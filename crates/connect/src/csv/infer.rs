@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Error, Inferred, Result};
+use alluvium::{Error, Inferred, Result, texts as read_texts};
 use arrow::array::{Array, ArrayRef, StringBuilder};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
@@ -91,8 +91,11 @@ fn kind(texts: &ArrayRef) -> DataType {
     }
     let all = |is: fn(&str) -> bool| texts.as_string::<i32>().iter().flatten().all(is);
     let is = |kind: &DataType| {
-        cast_with_options(texts, kind, &CastOptions::default())
-            .is_ok_and(|values| values.null_count() == texts.null_count())
+        let values = match read_texts::are_read(texts.data_type(), kind) {
+            true => read_texts::read(texts, kind, true),
+            false => cast_with_options(texts, kind, &CastOptions::default()),
+        };
+        values.is_ok_and(|values| values.null_count() == texts.null_count())
     };
     // Casts take more for a value than anybody would write: 1 for true, a time for its date.
     if all(|text| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium::decimal;
+use alluvium::texts;
 use arrow::array::{Array, ArrayRef, AsArray, StructArray, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
@@ -50,7 +50,7 @@ fn as_texts<'a>(
 ) -> Result<ArrayRef, ArrowError> {
     let texts_for = texts_for_decimals(field.data_type());
     let values = read(&field.clone().with_data_type(texts_for), true, texts)?;
-    decimal::of_texts(&values, field.data_type(), false)
+    texts::read(&values, field.data_type(), false)
 }
 
 fn read<'a>(

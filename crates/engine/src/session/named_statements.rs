@@ -9,6 +9,7 @@ use datafusion::scalar::ScalarValue;
 use super::{Outcome, Prepared, Session};
 use crate::error::{Error, Result, SqlState};
 use crate::query::Execution;
+use crate::texts;
 
 /// The prepared statements of a session, by their names. They are no part of transactions.
 pub(super) type NamedStatements = BTreeMap<String, Arc<Prepared>>;
@@ -43,7 +44,7 @@ impl Session {
             .into_iter()
             .zip(types)
             .map(|(value, data_type)| match data_type {
-                Some(data_type) => Ok(value.cast_to(data_type)?),
+                Some(data_type) => Ok(texts::cast_value(&value, data_type)?),
                 None => Ok(value),
             })
             .collect();

@@ -17,6 +17,7 @@ use datafusion_functions::datetime;
 
 use super::to_char::as_format;
 use crate::planner::microseconds::in_microseconds;
+use crate::texts;
 
 /// The functions that take formats.
 pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
@@ -76,7 +77,7 @@ impl ScalarUDFImpl for Completed {
             ("to_timestamp", Some(kind)) if kind.is_integer() => &self.seconds,
             ("to_timestamp", Some(kind)) if kind.is_string() => {
                 if let [text] = &arguments.args[..] {
-                    return text.cast_to(&result, None);
+                    return read(text, &result);
                 }
                 &self.microseconds
             }
@@ -84,6 +85,14 @@ impl ScalarUDFImpl for Completed {
         };
         Self::completed(function, arguments)?.cast_to(&result, None)
     }
+}
+
+/// A text without a format as a timestamp.
+fn read(text: &ColumnarValue, kind: &DataType) -> Result<ColumnarValue> {
+    Ok(match text {
+        ColumnarValue::Array(texts) => ColumnarValue::Array(texts::read(texts, kind, false)?),
+        ColumnarValue::Scalar(text) => ColumnarValue::Scalar(texts::cast_value(text, kind)?),
+    })
 }
 
 impl Completed {

@@ -16,8 +16,7 @@ use super::functions::{
     IN_PRECISION, OF_TEXT, OF_TEXT_OR_NULL, QUOTIENT, ROUND, is_called, loses_fraction,
 };
 use super::{Change, Types, change_node, change_up};
-use crate::decimal;
-use crate::planner::short_time::with_seconds;
+use crate::texts;
 
 /// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
 #[derive(Debug)]
@@ -101,14 +100,18 @@ fn converted(
     of_text: &Arc<ScalarUDF>,
 ) -> Converted {
     let Some(Some(source)) = types.first() else { return Converted::Operand(operand, false) };
-    if let Some(literal) = with_seconds(&operand, target) {
-        return Converted::Operand(literal, true);
+    if let Some(time) = time_of_literal(&operand, target) {
+        // DataFusion asks for nanoseconds.
+        return match time.data_type() == *target {
+            true => Converted::Exact(Expr::Literal(time, None)),
+            false => Converted::Operand(Expr::Literal(time, None), true),
+        };
     }
     if let (true, DataType::Float64, Some(value)) = (source.is_decimal(), target, literal(&operand))
     {
         return Converted::Exact(datafusion_expr::lit(value));
     }
-    let function = if decimal::is_of_text(source, target) {
+    let function = if texts::are_read(source, target) {
         of_text
     } else if loses_fraction(source, target) {
         &*ROUND
@@ -116,19 +119,42 @@ fn converted(
         return Converted::Operand(operand, false);
     };
     // The second argument says which of the values in lists and structs are meant.
-    match (&operand, ScalarValue::try_from(target)) {
+    match (&operand, value_of(target)) {
         (Expr::ScalarFunction(call), _) if Arc::ptr_eq(&call.func, function) => {
             Converted::Operand(operand, false)
         }
         (operand, Ok(target_value)) => {
             let arguments = vec![operand.clone(), Expr::Literal(target_value, None)];
             let call = Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), arguments));
-            match target {
-                DataType::Decimal128(..) => Converted::Exact(call),
-                _ => Converted::Operand(call, true),
+            match !loses_fraction(source, target) && texts::read_type(source, target) == *target {
+                true => Converted::Exact(call),
+                false => Converted::Operand(call, true),
             }
         }
         (_, Err(_)) => Converted::Operand(operand, false),
+    }
+}
+
+/// A value of a type. Those of two types must differ: NULL with and without a time zone are equal.
+fn value_of(target: &DataType) -> Result<ScalarValue> {
+    match target {
+        DataType::Timestamp(_, Some(zone)) => {
+            Ok(ScalarValue::TimestampMicrosecond(Some(0), Some(Arc::clone(zone))))
+        }
+        target => ScalarValue::try_from(target),
+    }
+}
+
+/// The date or time that a text literal is; `None` of all else.
+fn time_of_literal(operand: &Expr, target: &DataType) -> Option<ScalarValue> {
+    match operand {
+        Expr::Literal(text, _) if target.is_temporal() && text.try_as_str().flatten().is_some() => {
+            let read = texts::read(&text.to_array().ok()?, target, true).ok()?;
+            ScalarValue::try_from_array(&read, 0)
+                .ok()
+                .filter(|time| !time.is_null() && texts::are_read(&text.data_type(), target))
+        }
+        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ use datafusion_expr::{
     Signature, Volatility,
 };
 
-use crate::{decimal, leaves};
+use crate::{leaves, texts};
 
 /// `round(x, target)`: whole numbers, still of a type with fractions, in place of those that a cast to the type of `target`
 /// makes integers. A DECIMAL is rounded half away from zero, and floating point numbers half to the even one.
@@ -31,13 +31,13 @@ pub(super) static IN_PRECISION: LazyLock<Arc<ScalarUDF>> =
 pub(super) static QUOTIENT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("quotient", Act::Divide));
 
-/// `text_to_decimal(x, target)`: DECIMAL in place of the texts that a cast to the type of `target` makes DECIMAL.
+/// `read_text(x, target)`: what [`texts::read`] makes of the texts that are cast to the type of `target`.
 pub(super) static OF_TEXT: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Number::function("text_to_decimal", Act::Parse { or_null: false }));
+    LazyLock::new(|| Number::function("read_text", Act::Parse { or_null: false }));
 
-/// As [`OF_TEXT`], with NULL for texts that are not such a DECIMAL.
+/// As [`OF_TEXT`], with NULL for texts that are no such values.
 pub(super) static OF_TEXT_OR_NULL: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Number::function("try_text_to_decimal", Act::Parse { or_null: true }));
+    LazyLock::new(|| Number::function("try_read_text", Act::Parse { or_null: true }));
 
 /// Whether `called` is one of the functions of this module.
 pub(super) fn is_called(called: &Arc<ScalarUDF>, function: &LazyLock<Arc<ScalarUDF>>) -> bool {
@@ -83,7 +83,7 @@ impl ScalarUDFImpl for Number {
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         Ok(match (self.act, arguments) {
             (Act::Round, [number, target]) => rounded_type(number, target),
-            (Act::Parse { .. }, [text, target]) => decimal::of_texts_type(text, target),
+            (Act::Parse { .. }, [text, target]) => texts::read_type(text, target),
             (Act::Divide, [dividend, divisor]) => {
                 BinaryTypeCoercer::new(dividend, &Operator::Divide, divisor).get_result_type()?
             }
@@ -109,7 +109,7 @@ impl ScalarUDFImpl for Number {
         let values = match (self.act, arguments.arg_fields.get(1)) {
             (Act::Round, Some(target)) => rounded(&values, target.data_type())?,
             (Act::Parse { or_null }, Some(target)) => {
-                decimal::of_texts(&values, target.data_type(), or_null)?
+                texts::read(&values, target.data_type(), or_null)?
             }
             _ => {
                 check_precision(&values)?;
