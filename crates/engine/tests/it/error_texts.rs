@@ -56,8 +56,10 @@ fn every_refusal_says_what_is_wrong_and_where() {
         }
     }
     assert!(count > 100, "{count}");
-    for (found, expected) in found.lines().zip(TEXTS.lines()) {
-        assert_eq!(found, expected);
-    }
+    let pairs = found.lines().zip(TEXTS.lines());
+    let differ = pairs.filter(|(found, expected)| found != expected).take(20);
+    let differ: Vec<String> =
+        differ.map(|(found, expected)| format!("- {expected}\n+ {found}")).collect();
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
     assert_eq!(found, TEXTS);
 }

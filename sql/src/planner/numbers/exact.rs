@@ -49,7 +49,7 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
     match part {
         Expr::Cast(Cast { expr, field }) => {
             let target = field.data_type().clone();
-            match converted(*expr, types, &target, &OF_TEXT) {
+            match converted(*expr, types, &target, &OF_TEXT)? {
                 Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
                 Converted::Operand(expr, changed) => {
                     let cast = Expr::Cast(Cast { expr: Box::new(expr), field });
@@ -59,7 +59,7 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
         }
         Expr::TryCast(TryCast { expr, field }) => {
             let target = field.data_type().clone();
-            match converted(*expr, types, &target, &OF_TEXT_OR_NULL) {
+            match converted(*expr, types, &target, &OF_TEXT_OR_NULL)? {
                 Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
                 Converted::Operand(expr, changed) => {
                     let cast = Expr::TryCast(TryCast { expr: Box::new(expr), field });
@@ -98,28 +98,29 @@ fn converted(
     types: &Types,
     target: &DataType,
     of_text: &Arc<ScalarUDF>,
-) -> Converted {
-    let Some(Some(source)) = types.first() else { return Converted::Operand(operand, false) };
-    if let Some(time) = time_of_literal(&operand, target) {
+) -> Result<Converted> {
+    let Some(Some(source)) = types.first() else { return Ok(Converted::Operand(operand, false)) };
+    let or_null = is_called(of_text, &OF_TEXT_OR_NULL);
+    if let Some(time) = time_of_literal(&operand, target, or_null)? {
         // DataFusion asks for nanoseconds.
-        return match time.data_type() == *target {
+        return Ok(match time.data_type() == *target {
             true => Converted::Exact(Expr::Literal(time, None)),
             false => Converted::Operand(Expr::Literal(time, None), true),
-        };
+        });
     }
     if let (true, DataType::Float64, Some(value)) = (source.is_decimal(), target, literal(&operand))
     {
-        return Converted::Exact(datafusion_expr::lit(value));
+        return Ok(Converted::Exact(datafusion_expr::lit(value)));
     }
     let function = if texts::are_read(source, target) {
         of_text
     } else if loses_fraction(source, target) {
         &*ROUND
     } else {
-        return Converted::Operand(operand, false);
+        return Ok(Converted::Operand(operand, false));
     };
     // The second argument says which of the values in lists and structs are meant.
-    match (&operand, value_of(target)) {
+    Ok(match (&operand, value_of(target)) {
         (Expr::ScalarFunction(call), _) if Arc::ptr_eq(&call.func, function) => {
             Converted::Operand(operand, false)
         }
@@ -132,7 +133,7 @@ fn converted(
             }
         }
         (_, Err(_)) => Converted::Operand(operand, false),
-    }
+    })
 }
 
 /// A value of a type. Those of two types must differ: NULL with and without a time zone are equal.
@@ -146,16 +147,23 @@ fn value_of(target: &DataType) -> Result<ScalarValue> {
 }
 
 /// The date or time that a text literal is; `None` of all else.
-fn time_of_literal(operand: &Expr, target: &DataType) -> Option<ScalarValue> {
-    match operand {
-        Expr::Literal(text, _) if target.is_temporal() && text.try_as_str().flatten().is_some() => {
-            let read = texts::read(&text.to_array().ok()?, target, true).ok()?;
-            ScalarValue::try_from_array(&read, 0)
-                .ok()
-                .filter(|time| !time.is_null() && texts::are_read(&text.data_type(), target))
-        }
-        _ => None,
+///
+/// # Errors
+/// If the text is none, unless it may be NULL.
+fn time_of_literal(
+    operand: &Expr,
+    target: &DataType,
+    or_null: bool,
+) -> Result<Option<ScalarValue>> {
+    let Expr::Literal(text, _) = operand else { return Ok(None) };
+    if !target.is_temporal()
+        || text.try_as_str().flatten().is_none()
+        || !texts::are_read(&text.data_type(), target)
+    {
+        return Ok(None);
     }
+    let time = ScalarValue::try_from_array(&texts::read(&text.to_array()?, target, or_null)?, 0)?;
+    Ok(Some(time).filter(|time| !time.is_null()))
 }
 
 /// Arithmetic of two DECIMAL of these precisions and scales, whose result may have more digits than its type.
