@@ -9,7 +9,6 @@ use sqlparser::ast::{
     GroupByExpr, Ident, Query, SelectItem, SetExpr, Spanned, Subscript, TableAlias,
     TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
 };
-use sqlparser::tokenizer::Span;
 
 use super::calls::{call, name_of};
 use super::simple_query::simple_query;
@@ -26,7 +25,6 @@ const ROWS: &str = "rows";
 /// # Errors
 /// If the rows have different numbers of values.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
-    let span = expression.span();
     let compared = match expression {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => {
             let (left, right) = match (row(left), row(right)) {
@@ -44,14 +42,14 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
                 },
                 (None, None) => return Ok(()),
             };
-            compared(&left, op, &right, span)?
+            compared(&left, op, &right)?
         }
         Expr::InList { expr, list, negated } => {
             let Some(values) = row(expr) else { return Ok(()) };
             let Some(rows) = list.iter().map(row).collect::<Option<Vec<_>>>() else {
                 return Ok(());
             };
-            let equal = |row: &Vec<Expr>| compared(&values, &BinaryOperator::Eq, row, span);
+            let equal = |row: &Vec<Expr>| compared(&values, &BinaryOperator::Eq, row);
             let equal = rows.iter().map(equal).collect::<Result<Vec<_>>>()?;
             match any_of(equal) {
                 Some(found) => negated_if(*negated, found),
@@ -62,8 +60,8 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             let (Some(values), Some(low), Some(high)) = (row(expr), row(low), row(high)) else {
                 return Ok(());
             };
-            let low = compared(&values, &BinaryOperator::GtEq, &low, span)?;
-            let high = compared(&values, &BinaryOperator::LtEq, &high, span)?;
+            let low = compared(&values, &BinaryOperator::GtEq, &low)?;
+            let high = compared(&values, &BinaryOperator::LtEq, &high)?;
             negated_if(*negated, binary(low, BinaryOperator::And, high))
         }
         Expr::InSubquery { expr, subquery, negated: _ } => {
@@ -144,21 +142,22 @@ fn any_of(mut conditions: Vec<Expr>) -> Option<Expr> {
 }
 
 /// The comparison of two rows, value by value.
-fn compared(left: &[Expr], operator: &BinaryOperator, right: &[Expr], span: Span) -> Result<Expr> {
+fn compared(left: &[Expr], operator: &BinaryOperator, right: &[Expr]) -> Result<Expr> {
+    let position = || left.iter().chain(right).find_map(|value| Position::of_span(value.span()));
     if left.len() != right.len() {
         let message = format!(
             "rows of {} and of {} values cannot be compared: they have to have as many",
             left.len(),
             right.len()
         );
-        return Err(Error::new(message, Position::of_span(span)));
+        return Err(Error::new(message, position()));
     }
     let pair = |(left, right): (&Expr, &Expr), operator: &BinaryOperator| {
         binary(left.clone(), operator.clone(), right.clone())
     };
     let mut pairs = left.iter().zip(right).rev();
     let Some(last) = pairs.next() else {
-        return Err(Error::new("a row without values cannot be compared", Position::of_span(span)));
+        return Err(Error::new("a row without values cannot be compared", position()));
     };
     let mut condition = pair(last, operator);
     for values in pairs {
