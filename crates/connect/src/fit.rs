@@ -9,7 +9,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
     UInt32Array,
 };
-use arrow::compute::{CastOptions, cast_with_options, filter, take};
+use arrow::compute::{CastOptions, cast, cast_with_options, filter, take};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -113,7 +113,7 @@ impl<'a> Fit<'a> {
             (from, to) if from == to => Ok(given.clone()),
             (DataType::Utf8, DataType::Binary) => Ok(bytes(given)),
             (DataType::Utf8, to) if to.is_nested() => nested(field, given),
-            (from, to) if texts::are_read(from, to) => texts::read(given, to, true),
+            (from, to) if texts::are_read(from, to) => cast(&texts::read(given, to, true)?, to),
             (_, to) => cast_with_options(given, to, &CastOptions::default()),
         }
     }

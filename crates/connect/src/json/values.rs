@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium::texts;
 use arrow::array::{Array, ArrayRef, AsArray, StructArray, new_empty_array};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
@@ -50,7 +51,7 @@ fn as_texts<'a>(
 ) -> Result<ArrayRef, ArrowError> {
     let texts_for = texts_for_decimals(field.data_type());
     let values = read(&field.clone().with_data_type(texts_for), true, texts)?;
-    texts::read(&values, field.data_type(), false)
+    cast(&texts::read(&values, field.data_type(), false)?, field.data_type())
 }
 
 fn read<'a>(
