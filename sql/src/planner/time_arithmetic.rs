@@ -244,7 +244,7 @@ struct AsInterval {
 
 impl ScalarUDFImpl for AsInterval {
     fn name(&self) -> &str {
-        "as_interval"
+        "interval"
     }
 
     fn signature(&self) -> &Signature {

@@ -128,7 +128,7 @@ fn a_group_by_what_need_not_rise_is_not() {
          FROM auction\nGROUP BY 1",
         "aggregate count(*) by key1 (GROUP BY at line 4, column 10)\n\
          \x20 groups in aggregate.1 #: # rows, # bytes in memory\n\
-         \x20   never pruned: date_time - expires - date_time need not rise with time (at line 2, column 8)\n\
+         \x20   never pruned: date_time - interval(expires - date_time) need not rise with time (at line 2, column 8)\n\
          \x20   what helps: use the time itself, or DATE_TRUNC or DATE_BIN of it, or add a constant",
     );
 }

@@ -2,7 +2,9 @@
 //!
 //! - `definitions` lists functions that are defined by SQL;
 //! - `forms` has those that are not calls of functions that SQL could define, as `struct_pack(a := 1)`.
+//! - `filtered` gives FILTER to functions that take one row of a frame.
 mod definitions;
+mod filtered;
 mod forms;
 
 use std::collections::HashMap;
@@ -63,6 +65,10 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     forms::expand(expression)?;
     let Expr::Function(function) = expression else { return Ok(()) };
+    if let Some(unfiltered) = filtered::unfiltered(function) {
+        *expression = unfiltered;
+        return Ok(());
+    }
     let Some(name) = name_of(function) else { return Ok(()) };
     let Some(definitions) = DEFINED.get(name.as_str()) else { return Ok(()) };
     let arguments = match &function.args {
