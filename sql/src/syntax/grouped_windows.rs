@@ -17,6 +17,7 @@ use sqlparser::ast::{
 };
 
 use super::calls::call;
+use super::simple_query::known_as;
 use super::simple_query::simple_query;
 use crate::error::{Error, Position, Result};
 use crate::statement::fold;
@@ -103,7 +104,7 @@ pub(super) fn as_relation(select: &mut Select) -> Result<()> {
 fn named(relation: &ObjectName) -> TableAlias {
     let name = relation.0.last().and_then(|part| part.as_ident()).cloned();
     let name = name.unwrap_or_else(|| Ident::new("rows"));
-    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
+    known_as(name)
 }
 
 /// The name and the arguments of a function that makes windows.

@@ -69,7 +69,7 @@ pub(crate) use self::normalize::normalize;
 pub(crate) use self::relation::refers;
 pub(crate) use self::rows::ROW_VALUE;
 pub(crate) use self::shape::check_type;
-pub(crate) use self::simple_query::{from_table, simple_query};
+pub(crate) use self::simple_query::{from_query, from_table, known_as, simple_query};
 pub(crate) use self::table::check_table;
 pub(crate) use self::view::check_view;
 pub(crate) use self::wildcards::{COLUMNS, FIELDS};

@@ -5,10 +5,9 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Ident, ObjectName, Query, TableAlias, TableFactor, VisitMut, VisitorMut, With,
-};
+use sqlparser::ast::{Ident, ObjectName, Query, TableFactor, VisitMut, VisitorMut, With};
 
+use super::simple_query::known_as;
 use crate::statement::fold;
 
 /// Gives such queries names of their own.
@@ -99,14 +98,9 @@ impl VisitorMut for Nested {
             if let Some(Named { renamed: Some(renamed), .. }) =
                 visible.find(|query| query.name == wanted)
             {
-                let known_as = Ident { span: ident.span, ..Ident::with_quote('"', wanted) };
+                let own = Ident { span: ident.span, ..Ident::with_quote('"', wanted) };
                 let renamed = Ident { span: ident.span, ..renamed.clone() };
-                alias.get_or_insert_with(|| TableAlias {
-                    explicit: true,
-                    name: known_as,
-                    columns: Vec::new(),
-                    at: None,
-                });
+                alias.get_or_insert_with(|| known_as(own));
                 *name = ObjectName::from(vec![renamed]);
             }
         }

@@ -14,13 +14,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, Ident, ObjectName, OrderByKind,
-    Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, Visit,
-    VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use super::calls::name_of;
 use super::column_names::name_columns;
-use super::simple_query::simple_query;
+use super::simple_query::{binary, from_query, known_as, simple_query};
 use crate::planner::operators::NAMED;
 use crate::statement::fold;
 
@@ -95,18 +95,11 @@ fn select_inside(query: &mut Query, keys: Vec<SelectItem>) {
     };
     select.projection.extend(keys);
     let mut inside = simple_query(Vec::new(), Vec::new(), None);
-    let alias = Ident::with_quote('"', INSIDE);
-    let alias = TableAlias { explicit: true, name: alias, columns: Vec::new(), at: None };
     let outside = simple_query(vec![SelectItem::Wildcard(options)], Vec::new(), None);
     inside.body = std::mem::replace(&mut query.body, outside.body);
-    let relation = TableFactor::Derived {
-        lateral: false,
-        subquery: Box::new(inside),
-        alias: Some(alias),
-        sample: None,
-    };
+    let from = from_query(inside, known_as(Ident::with_quote('"', INSIDE)));
     if let SetExpr::Select(select) = query.body.as_mut() {
-        select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
+        select.from = vec![from];
     }
 }
 
@@ -183,9 +176,11 @@ impl Visitor for Names<'_> {
             Expr::Identifier(name) => {
                 if let Some(given) = self.given.get(&fold(name)) {
                     self.found = true;
-                    let mut plain = Plain { is_plain: true };
-                    let ControlFlow::Continue(()) = given.expr.visit(&mut plain);
-                    self.is_plain &= plain.is_plain;
+                    // What it is given to has the names of FROM.
+                    let nothing = HashMap::new();
+                    let mut names = Names { given: &nothing, found: false, is_plain: true };
+                    let ControlFlow::Continue(()) = given.expr.visit(&mut names);
+                    self.is_plain &= names.is_plain;
                 }
             }
             Expr::CompoundIdentifier(parts) => {
@@ -193,27 +188,6 @@ impl Visitor for Names<'_> {
             }
             Expr::Function(function) => self.is_plain &= may_be_twice(function),
             _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Whether an expression can be computed twice.
-struct Plain {
-    is_plain: bool,
-}
-
-impl Visitor for Plain {
-    type Break = Infallible;
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {
-        self.is_plain = false;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Infallible> {
-        if let Expr::Function(function) = expression {
-            self.is_plain &= may_be_twice(function);
         }
         ControlFlow::Continue(())
     }
@@ -236,11 +210,9 @@ impl VisitorMut for OfFrom<'_> {
             && let Some(given) = self.given.get(&fold(name))
         {
             let text = Value::SingleQuotedString(fold(name)).with_span(name.span);
-            *expression = Expr::Nested(Box::new(Expr::BinaryOp {
-                left: Box::new(Expr::Value(text)),
-                op: BinaryOperator::Custom(NAMED.to_owned()),
-                right: Box::new(given.expr.clone()),
-            }));
+            let given = given.expr.clone();
+            let named = binary(Expr::Value(text), BinaryOperator::Custom(NAMED.to_owned()), given);
+            *expression = Expr::Nested(Box::new(named));
         }
         ControlFlow::Continue(())
     }

@@ -8,13 +8,12 @@
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Query, Select, SelectItem, Subscript, TableAlias,
-    TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
+    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Query, Select, SelectItem, TableWithJoins, UnaryOperator, Value,
 };
 
 use super::calls::call;
-use super::simple_query::simple_query;
+use super::simple_query::{binary, field, from_query, simple_query, text, with_columns};
 
 /// The name of the values that are compared, as a relation and as a column of it.
 const VALUES: &str = "compared values";
@@ -88,10 +87,7 @@ pub(super) fn as_value(expression: &Expr) -> Option<Expr> {
     fields.extend(extremes.iter().map(|extreme| (*extreme, over_values(extreme))));
     let fields = fields.into_iter().flat_map(|(name, value)| [text(name), value]);
     let summary = of_values(query, call(Ident::new("named_struct"), fields));
-    let asked = |name: &str| Expr::CompoundFieldAccess {
-        root: Box::new(summary.clone()),
-        access_chain: vec![AccessExpr::Subscript(Subscript::Index { index: text(name) })],
-    };
+    let asked = |name: &str| field(summary.clone(), name);
     let compared = extremes
         .iter()
         .map(|extreme| binary(left.as_ref().clone(), op.clone(), asked(extreme)))
@@ -115,14 +111,6 @@ pub(super) fn as_value(expression: &Expr) -> Option<Expr> {
         ],
         else_result: Some(Box::new(compared)),
     })
-}
-
-fn text(text: &str) -> Expr {
-    Expr::value(Value::SingleQuotedString(text.to_owned()))
-}
-
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
 fn count_of_rows() -> Expr {
@@ -158,14 +146,5 @@ fn exists(query: &Query, condition: Expr, negated: bool) -> Expr {
 
 /// `(query) AS values (value)`
 fn values(query: &Query) -> TableWithJoins {
-    let alias = TableAlias {
-        explicit: true,
-        name: name(),
-        columns: vec![TableAliasColumnDef { name: name(), data_type: None }],
-        at: None,
-    };
-    let subquery = Box::new(query.clone());
-    let relation =
-        TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None };
-    TableWithJoins { relation, joins: Vec::new() }
+    from_query(query.clone(), with_columns(name(), [name()]))
 }

@@ -5,13 +5,12 @@
 //! [`ROW_VALUE`] and a number: by these names the planner knows the row again.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    GroupByExpr, Ident, Query, SelectItem, SetExpr, Spanned, Subscript, TableAlias,
-    TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Ident, Query, SelectItem, SetExpr, Spanned, UnaryOperator,
 };
 
 use super::calls::{call, name_of};
-use super::simple_query::simple_query;
+use super::simple_query::{binary, field, from_query, simple_query, text, with_columns};
 use crate::error::{Error, Position, Result};
 
 /// How the names of the fields begin that hold a row's values.
@@ -111,10 +110,6 @@ fn subquery(expression: &Expr) -> Option<&Query> {
     }
 }
 
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
 fn negated_if(negated: bool, condition: Expr) -> Expr {
     match negated {
         false => condition,
@@ -179,24 +174,26 @@ fn compared(left: &[Expr], operator: &BinaryOperator, right: &[Expr]) -> Result<
     Ok(Expr::Nested(Box::new(condition)))
 }
 
-fn field(place: usize) -> Expr {
-    Expr::value(Value::SingleQuotedString(format!("{ROW_VALUE}{place}")))
+/// The name of a value of a row.
+fn name_of_value(place: usize) -> String {
+    format!("{ROW_VALUE}{place}")
 }
 
 /// The row as a struct.
 fn structure(values: Vec<Expr>) -> Expr {
     let fields = values.into_iter().enumerate();
-    call(Ident::new("named_struct"), fields.flat_map(|(place, value)| [field(place), value]))
+    call(
+        Ident::new("named_struct"),
+        fields.flat_map(|(place, value)| [text(&name_of_value(place)), value]),
+    )
 }
 
 /// The values of the one row that a subquery selects.
 fn selected(query: &Query, values: usize) -> Result<Vec<Expr>> {
     let mut query = query.clone();
     select_row(&mut query, values)?;
-    let value = |place| Expr::CompoundFieldAccess {
-        root: Box::new(Expr::Subquery(Box::new(query.clone()))),
-        access_chain: vec![AccessExpr::Subscript(Subscript::Index { index: field(place) })],
-    };
+    let row = Expr::Subquery(Box::new(query));
+    let value = |place| field(row.clone(), &name_of_value(place));
     Ok((0..values).map(value).collect())
 }
 
@@ -218,25 +215,13 @@ fn select_row(query: &mut Query, values: usize) -> Result<()> {
         ))];
         return Ok(());
     }
-    let name = |place: usize| Ident::with_quote('"', format!("{ROW_VALUE}{place}"));
-    let column = |place| TableAliasColumnDef { name: name(place), data_type: None };
+    let names = (0..values).map(|place| Ident::with_quote('"', name_of_value(place)));
     let rows = Ident::with_quote('"', ROWS);
-    let alias = TableAlias {
-        explicit: true,
-        name: rows.clone(),
-        columns: (0..values).map(column).collect(),
-        at: None,
-    };
-    let selected = structure(
-        (0..values)
-            .map(|place| Expr::CompoundIdentifier(vec![rows.clone(), name(place)]))
-            .collect(),
-    );
-    let subquery = Box::new(std::mem::replace(query, simple_query(Vec::new(), Vec::new(), None)));
-    let relation =
-        TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None };
-    let from = TableWithJoins { relation, joins: Vec::new() };
-    *query = simple_query(vec![SelectItem::UnnamedExpr(selected)], vec![from], None);
+    let column = |name| Expr::CompoundIdentifier(vec![rows.clone(), name]);
+    let selected = SelectItem::UnnamedExpr(structure(names.clone().map(column).collect()));
+    let inside = std::mem::replace(query, simple_query(Vec::new(), Vec::new(), None));
+    let from = from_query(inside, with_columns(rows.clone(), names));
+    *query = simple_query(vec![selected], vec![from], None);
     Ok(())
 }
 

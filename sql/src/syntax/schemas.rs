@@ -11,6 +11,7 @@ use sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 
+use super::simple_query::known_as;
 use crate::error::{Error, Position, Result};
 use crate::name::{DATABASE, SCHEMA};
 use crate::statement::fold;
@@ -233,7 +234,7 @@ impl VisitorMut for Schemas {
         {
             let name = Ident::with_quote('"', fold(last));
             let name = Ident { span: last.span, ..name };
-            *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+            *alias = Some(known_as(name));
         }
         ControlFlow::Continue(())
     }

@@ -1,9 +1,10 @@
-//! The syntax of a simple query.
+//! The syntax of a simple query, and of what it is made of.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Expr, GroupByExpr, Ident, ObjectName, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    TableAlias, TableFactor, TableWithJoins,
+    AccessExpr, BinaryOperator, Expr, GroupByExpr, Ident, ObjectName, Query, Select, SelectFlavor,
+    SelectItem, SetExpr, Subscript, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins,
+    Value,
 };
 
 /// `SELECT items FROM from WHERE selection`
@@ -52,9 +53,50 @@ pub(crate) fn simple_query(
     }
 }
 
+/// A query in FROM.
+pub(crate) fn from_query(query: Query, alias: TableAlias) -> TableWithJoins {
+    let relation = TableFactor::Derived {
+        lateral: false,
+        subquery: Box::new(query),
+        alias: Some(alias),
+        sample: None,
+    };
+    TableWithJoins { relation, joins: Vec::new() }
+}
+
+/// `AS name`
+pub(crate) fn known_as(name: Ident) -> TableAlias {
+    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
+}
+
+/// `AS name (columns)`
+pub(super) fn with_columns(name: Ident, columns: impl IntoIterator<Item = Ident>) -> TableAlias {
+    let columns = columns.into_iter();
+    let columns = columns.map(|name| TableAliasColumnDef { name, data_type: None }).collect();
+    TableAlias { columns, ..known_as(name) }
+}
+
+/// `'text'`
+pub(super) fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+/// `left op right`
+pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+/// `(value)['name']`
+pub(super) fn field(value: Expr, name: &str) -> Expr {
+    let index = text(name);
+    Expr::CompoundFieldAccess {
+        root: Box::new(value),
+        access_chain: vec![AccessExpr::Subscript(Subscript::Index { index })],
+    }
+}
+
 /// A table in FROM.
 pub(crate) fn from_table(name: ObjectName, alias: Option<Ident>) -> TableWithJoins {
-    let known_as = |name| TableAlias { explicit: true, name, columns: Vec::new(), at: None };
     let relation = TableFactor::Table {
         name,
         alias: alias.map(known_as),

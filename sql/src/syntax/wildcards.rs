@@ -12,12 +12,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Ident, IdentWithAlias, OrderBy, RenameSelectItem, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, Spanned, TableAlias, TableAliasColumnDef,
-    TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    SelectItemQualifiedWildcardKind, SetExpr, Spanned, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use super::clause::refuse;
-use super::simple_query::simple_query;
+use super::simple_query::{from_query, simple_query, with_columns};
 use crate::error::Result;
 use crate::statement::fold;
 
@@ -74,9 +74,7 @@ pub(super) fn as_relation(select: &mut Select, order_by: Option<&mut OrderBy>) -
         let ControlFlow::Continue(()) = order_by.visit(&mut NewNames { renamed: &renamed });
     }
     let columns = renamed.into_iter().flatten();
-    let columns = columns.map(|name| TableAliasColumnDef { name, data_type: None }).collect();
-    let name = Ident::with_quote('"', COLUMNS);
-    let alias = TableAlias { explicit: true, name, columns, at: None };
+    let alias = with_columns(Ident::with_quote('"', COLUMNS), columns);
     let all = SelectItem::Wildcard(WildcardAdditionalOptions::default());
     let mut rows = simple_query(Vec::new(), Vec::new(), None);
     let mut outer = simple_query(vec![all], Vec::new(), None);
@@ -84,13 +82,7 @@ pub(super) fn as_relation(select: &mut Select, order_by: Option<&mut OrderBy>) -
     outer_select.select_token = select.select_token.clone();
     let inner = std::mem::replace(select, outer_select.as_ref().clone());
     rows.body = Box::new(SetExpr::Select(Box::new(inner)));
-    let relation = TableFactor::Derived {
-        lateral: false,
-        subquery: Box::new(rows),
-        alias: Some(alias),
-        sample: None,
-    };
-    select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    select.from = vec![from_query(rows, alias)];
     Ok(())
 }
 

@@ -7,11 +7,11 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    FromTable, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, VisitMut,
-    VisitorMut, WildcardAdditionalOptions, With,
+    FromTable, Query, SelectItem, SetExpr, Statement, TableFactor, VisitMut, VisitorMut,
+    WildcardAdditionalOptions, With,
 };
 
-use super::simple_query::{from_table, simple_query};
+use super::simple_query::{from_query, from_table, known_as, simple_query};
 use crate::error::{Error, Position, Result};
 use crate::statement::fold;
 
@@ -88,21 +88,11 @@ impl VisitorMut for Spread {
             && let Some(ident) = part.as_ident()
             && self.with.cte_tables.iter().any(|query| fold(&query.alias.name) == fold(ident))
         {
-            let alias = alias.clone().unwrap_or_else(|| TableAlias {
-                explicit: true,
-                name: ident.clone(),
-                columns: Vec::new(),
-                at: None,
-            });
+            let alias = alias.clone().unwrap_or_else(|| known_as(ident.clone()));
             let all = SelectItem::Wildcard(WildcardAdditionalOptions::default());
             let mut query = simple_query(vec![all], vec![from_table(name.clone(), None)], None);
             query.with = Some(self.with.clone());
-            *factor = TableFactor::Derived {
-                lateral: false,
-                subquery: Box::new(query),
-                alias: Some(alias),
-                sample: None,
-            };
+            *factor = from_query(query, alias).relation;
         }
         ControlFlow::Continue(())
     }

@@ -10,14 +10,14 @@ use std::ops::ControlFlow;
 use datafusion_common::JoinType;
 use sqlparser::ast::{
     Expr, Ident, JoinConstraint, OrderBy, Query, Select, SelectItem, SetExpr, Statement,
-    TableAlias, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
 use super::{MERGED, is_planned_here, kind};
 use crate::catalog::{Catalog, Relation};
 use crate::name;
 use crate::statement::fold;
-use crate::syntax::refers;
+use crate::syntax::{known_as, refers};
 
 /// Puts joins that merge columns into brackets with a name for what they merge, and qualifies merged columns by it.
 pub(in crate::planner) fn qualify(statement: &mut Statement, catalog: &dyn Catalog) {
@@ -113,9 +113,8 @@ impl Names<'_> {
         let joins = std::mem::replace(&mut from.joins, outside);
         let inside = TableWithJoins { relation, joins };
         let merged = self.merged(&inside, &name);
-        let alias = TableAlias { explicit: true, name, columns: Vec::new(), at: None };
-        from.relation =
-            TableFactor::NestedJoin { table_with_joins: Box::new(inside), alias: Some(alias) };
+        let alias = Some(known_as(name));
+        from.relation = TableFactor::NestedJoin { table_with_joins: Box::new(inside), alias };
         merged
     }
 

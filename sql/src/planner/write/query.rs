@@ -1,12 +1,10 @@
 //! Names, and relations in FROM, as syntax.
 
-use sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
-};
+use sqlparser::ast::{Expr, Ident, ObjectName, Query, SelectItem, TableWithJoins};
 
 use crate::name::{self, SCHEMA};
-use crate::syntax::from_table;
 pub(super) use crate::syntax::simple_query as select;
+use crate::syntax::{from_query, from_table, known_as};
 
 /// A name as it is, whatever its letters.
 pub(super) fn exactly(name: impl Into<String>) -> Ident {
@@ -34,15 +32,5 @@ pub(super) fn from(relation: &str, alias: &str) -> TableWithJoins {
 
 /// A query in FROM.
 pub(super) fn derived(query: Query, alias: &str) -> TableWithJoins {
-    let relation = TableFactor::Derived {
-        lateral: false,
-        subquery: Box::new(query),
-        alias: Some(self::alias(alias)),
-        sample: None,
-    };
-    TableWithJoins { relation, joins: Vec::new() }
-}
-
-fn alias(name: &str) -> TableAlias {
-    TableAlias { explicit: true, name: exactly(name), columns: Vec::new(), at: None }
+    from_query(query, known_as(exactly(alias)))
 }

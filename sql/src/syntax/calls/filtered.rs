@@ -5,10 +5,11 @@
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    AccessExpr, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    NullTreatment, ObjectName, Spanned, Subscript, Value,
+    CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    NullTreatment, ObjectName, Spanned, Value,
 };
 
+use super::super::simple_query::{field, text};
 use super::{call, name_of};
 
 /// These functions, and the names that DataFusion knows them by.
@@ -36,13 +37,12 @@ pub(super) fn unfiltered(function: &mut Function) -> Option<Expr> {
         return None;
     };
     let condition = *function.filter.take()?;
-    let field = || Expr::value(Value::SingleQuotedString(VALUE.to_owned()));
     let value = std::mem::replace(argument, Expr::value(Value::Null));
     // NULLs that are passed over anyway need no struct.
     let ignores_nulls = function.null_treatment == Some(NullTreatment::IgnoreNulls);
     let value = match ignores_nulls {
         true => value,
-        false => call(Ident::new("named_struct"), [field(), value]),
+        false => call(Ident::new("named_struct"), [text(VALUE), value]),
     };
     *argument = Expr::Case {
         case_token: AttachedToken::empty(),
@@ -57,9 +57,6 @@ pub(super) fn unfiltered(function: &mut Function) -> Option<Expr> {
     let call = Expr::Function(function.clone());
     Some(match ignores_nulls {
         true => call,
-        false => Expr::CompoundFieldAccess {
-            root: Box::new(call),
-            access_chain: vec![AccessExpr::Subscript(Subscript::Index { index: field() })],
-        },
+        false => field(call, VALUE),
     })
 }

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 
 use super::super::quantified::{as_in, as_value};
+use super::super::simple_query::text;
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
@@ -128,10 +129,6 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
 
 fn null() -> Expr {
     Expr::value(Value::Null)
-}
-
-fn text(text: &str) -> Expr {
-    Expr::value(Value::SingleQuotedString(text.to_owned()))
 }
 
 fn unnamed(argument: Expr) -> FunctionArg {
