@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Origin, PageTime};
-use arrow::array::{AsArray, RecordBatch, UInt32Array};
+use arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use timely::communication::Push;
 use timely::container::NoopBuilder;
@@ -78,6 +78,18 @@ pub fn exchange_by_value<'scope, T: PageTime>(
 ) -> DeltaStream<'scope, T> {
     let partitions = stream.scope().peers();
     exchange_in(stream, By::Value(layout.clone()), partitions, context)
+}
+
+/// Sends each row to the worker of the bytes in a column.
+///
+/// With one worker the stream stays as it is.
+pub(crate) fn exchange_by_bytes<'scope, T: PageTime>(
+    stream: DeltaStream<'scope, T>,
+    column: usize,
+    context: &StateContext,
+) -> DeltaStream<'scope, T> {
+    let partitions = stream.scope().peers();
+    exchange_in(stream, By::Bytes(column), partitions, context)
 }
 
 /// Sends each row to the worker of the partition of its key, out of so many.
@@ -221,6 +233,7 @@ enum By {
     Columns(KeyColumns),
     Key(Layout),
     Value(Layout),
+    Bytes(usize),
 }
 
 impl By {
@@ -229,6 +242,10 @@ impl By {
             By::Columns(key) => key.encode(rows, bytes),
             By::Key(layout) => layout.encode_keys(rows, bytes),
             By::Value(layout) => layout.encode_values_of(rows, bytes),
+            By::Bytes(column) => {
+                let rows = rows.column(*column).as_binary::<i32>();
+                (0..rows.len()).for_each(|row| bytes.push(rows.value(row)));
+            }
         }
     }
 }

@@ -73,6 +73,8 @@ pub enum Fault {
     KeepMatch,
     /// Of right rows of one time an ASOF join matches the one that came first.
     TiesByArrival,
+    /// Rows that an end of a range join passes stay as they are.
+    EndStays,
     /// Rows leave the view of a temporal filter one epoch too late.
     LeaveViewLate,
     /// When rows are dealt out anew, some go to all workers and others to none.
@@ -107,7 +109,7 @@ pub enum Fault {
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 41] = [
+    pub const WRONG: [Fault; 42] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -137,6 +139,7 @@ impl Fault {
         Fault::FinalTwice,
         Fault::FinalEarly,
         Fault::KeepMatch,
+        Fault::EndStays,
         Fault::TiesByArrival,
         Fault::LeaveViewLate,
         Fault::OwnWaterline,

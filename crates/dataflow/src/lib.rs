@@ -7,7 +7,7 @@
 //! Stateful operators take a `Spec`. Its `compile` makes all layouts, codecs and functions and can fail, on any thread. The
 //! operator, built on a worker, cannot fail. [`join`] runs under differential-dataflow's driver. All others are reductions
 //! (`reduce`): of one input [`aggregate`], [`ranked`], [`window`], [`distinct`], [`table`] and [`errors`], and of two inputs
-//! [`outer_join`], [`asof_join`] and [`sets`].
+//! [`outer_join`], [`asof_join`], [`range_join`] and [`sets`].
 //!
 //! [`waterlines`] say which changes of a table cannot come any more, and [`late`] which rows it keeps cannot change any more.
 //! [`in_time`] drops the changes of a view that come too late. [`final_rows`] waits with the rows of a view until they cannot
@@ -60,11 +60,13 @@ mod placement;
 pub mod publication;
 pub use notice::without_notice;
 pub use panic_text::panic_text;
+pub mod range_join;
 pub mod ranked;
 pub mod reader;
 mod recompute;
 pub mod recursion;
 mod reduce;
+mod row_pairs;
 mod semijoin;
 pub mod series;
 pub mod sessions;

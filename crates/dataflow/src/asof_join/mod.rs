@@ -10,7 +10,6 @@
 //! (`sweep`). No output is kept.
 
 mod matches;
-mod pairs;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,6 @@ use alluvium_trace::{BoundColumn, Epoch, Spine};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 
-use self::pairs::Pairs;
 use self::sweep::{Sweep, TimeOrder};
 use crate::arrangement::{Arrangement, Kept, arrange_encoded};
 use crate::codec::CodecError;
@@ -30,6 +28,7 @@ use crate::key_columns::KeyColumns;
 use crate::layout::Layout;
 use crate::ranked::entry::{EntryEncoder, push_entries};
 use crate::reduce::cogroup;
+use crate::row_pairs::RowPairs;
 
 /// Which right row is the nearest to a left row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,6 +173,6 @@ pub fn asof_join<'scope>(
     let left = spec.left.arrange(left, "ArrangeLeft", &contexts.left);
     let right = spec.right.arrange(right, "ArrangeRight", &contexts.right);
     let layouts = (left.layout.clone(), right.layout.clone());
-    let output = Pairs::new(layouts, spec.schema.clone(), spec.keeps_left, &contexts.left);
+    let output = RowPairs::new(layouts, spec.schema.clone(), spec.keeps_left, &contexts.left);
     cogroup(left, right, "AsofJoin", &contexts.left, Sweep::new(spec.time), output)
 }

@@ -7,9 +7,10 @@
 //! stretch to stretch until the match is constant again.
 
 use super::matches::Matches;
-use super::pairs::Pairs;
 use crate::fault::{self, Fault};
+use crate::ranked::entry::split;
 use crate::reduce::{History, PairLogic, Rows};
+use crate::row_pairs::RowPairs;
 use crate::weight::add;
 
 /// The order of rows: their first bytes are their time.
@@ -168,16 +169,16 @@ impl Sweep {
     }
 
     /// Emits the changes of the stretch's left rows, as far as there is room; returns whether it is done with them.
-    fn emit(&mut self, key: &[u8], left: &mut Rows, output: &mut Pairs) -> bool {
+    fn emit(&mut self, key: &[u8], left: &mut Rows, output: &mut RowPairs) -> bool {
         let (matches, end) = (&self.matches, self.end.as_deref());
-        let found = matches.before();
+        let found = matches.before().map(value);
         if matches.is_constant() || fault::armed(Fault::KeepMatch) {
             if !output.wants(found) {
                 left.pass_changes(key, end);
                 return true;
             }
             return left.each_change_below(key, end, |row, time, weight| {
-                output.push(key, row, found, (time, weight));
+                output.push(key, value(row), found, (time, weight));
                 !output.is_full()
             });
         }
@@ -194,14 +195,14 @@ impl Sweep {
 }
 
 impl PairLogic for Sweep {
-    type Output = Pairs;
+    type Output = RowPairs;
 
     fn reduce(
         &mut self,
         key: &[u8],
         left: &mut Rows,
         right: &mut Rows,
-        output: &mut Pairs,
+        output: &mut RowPairs,
     ) -> bool {
         while self.is_open || self.open(key, left, right) {
             if !self.emit(key, left, output) {
@@ -214,8 +215,9 @@ impl PairLogic for Sweep {
 }
 
 /// Emits the changes of a left row whose weight and whose match may both change.
-fn replay(key: &[u8], row: &[u8], history: &History, matches: &Matches, output: &mut Pairs) {
-    let (mut weight, mut found) = (history.before, matches.before());
+fn replay(key: &[u8], row: &[u8], history: &History, matches: &Matches, output: &mut RowPairs) {
+    let row = value(row);
+    let (mut weight, mut found) = (history.before, matches.before().map(value));
     for (time, by, turn) in history.with_turns(matches.turns()) {
         let (was, was_found) = (weight, found);
         weight = add(weight, by);
@@ -223,8 +225,13 @@ fn replay(key: &[u8], row: &[u8], history: &History, matches: &Matches, output: 
             output.push(key, row, found, (time, add(weight, -was)));
             continue;
         };
-        found = next;
+        found = next.map(value);
         output.push(key, row, was_found, (time, -was));
         output.push(key, row, found, (time, weight));
     }
+}
+
+/// The value of a row, which is an entry.
+fn value(row: &[u8]) -> &[u8] {
+    split(row, 0).1
 }

@@ -107,6 +107,9 @@ impl EntryEncoder {
     }
 }
 
+/// The column of encoded rows that has their entries.
+pub(crate) const ENTRY: usize = 1;
+
 /// Adds encoded entries to a buffer.
 pub(crate) fn push_entries<T: PageTime>(delta: &Delta<T>, buffer: &mut RowBuffer<T>) {
     let column = |index: usize| {
@@ -117,7 +120,7 @@ pub(crate) fn push_entries<T: PageTime>(delta: &Delta<T>, buffer: &mut RowBuffer
             .downcast_ref::<BinaryArray>()
             .expect("encoded rows are bytes")
     };
-    let (keys, values) = (column(0), column(1));
+    let (keys, values) = (column(0), column(ENTRY));
     for row in 0..delta.len() {
         buffer.push(keys.value(row), values.value(row), delta.time(row), delta.weight(row));
     }

@@ -118,7 +118,7 @@ impl Rows {
     }
 
     /// Moves back to the first row under `key` with fresh updates.
-    fn rewind(&mut self, key: &[u8]) {
+    pub(crate) fn rewind(&mut self, key: &[u8]) {
         if self.fresh.key() == Some(key) {
             self.fresh.rewind_vals();
         }
@@ -269,6 +269,20 @@ impl Rows {
             self.all.step_val();
         }
         has_room
+    }
+
+    /// Moves back to the first row under `key`.
+    pub(crate) fn rewind_rows(&mut self, key: &[u8]) {
+        if self.find(key) {
+            self.all.rewind_vals();
+        }
+    }
+
+    /// Moves past the current row under `key`.
+    pub(crate) fn step_row(&mut self, key: &[u8]) {
+        if self.find(key) {
+            self.all.step_val();
+        }
     }
 
     /// Moves forward to the first row under `key` that is not below `row`.

@@ -11,6 +11,7 @@ mod filters;
 mod harness;
 mod import;
 mod joins;
+mod range_join;
 mod ranges;
 mod sliding;
 mod top;

@@ -1,4 +1,4 @@
-//! The output of an ASOF join.
+//! Pairs of rows: the output of joins that read both sides in place.
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
@@ -10,11 +10,10 @@ use crate::codec::Encoded;
 use crate::delta::{DELTA_ROWS, Delta, DeltaBuilder, delta_bytes};
 use crate::fault::{self, Fault};
 use crate::layout::{Layout, all_columns, assemble};
-use crate::ranked::entry::split;
 use crate::reduce::PairOutput;
 
 /// Collects changes of left rows with their matches into deltas.
-pub(super) struct Pairs {
+pub(crate) struct RowPairs {
     left: Rows,
     /// The matches of rows that follow each other are often the same.
     right: Rows,
@@ -45,16 +44,17 @@ impl Rows {
         self.keys.bytes().len() + self.values.bytes().len()
     }
 
-    fn push(&mut self, key: &[u8], entry: &[u8]) {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
         self.keys.push(key);
-        self.values.push(split(entry, 0).1);
+        self.values.push(value);
     }
 
     /// Whether this is the last row.
-    fn ends_with(&self, key: &[u8], entry: &[u8]) -> bool {
-        self.keys.len().checked_sub(1).is_some_and(|last| {
-            self.values.get(last) == split(entry, 0).1 && self.keys.get(last) == key
-        })
+    fn ends_with(&self, key: &[u8], value: &[u8]) -> bool {
+        self.keys
+            .len()
+            .checked_sub(1)
+            .is_some_and(|last| self.values.get(last) == value && self.keys.get(last) == key)
     }
 
     /// The columns of the rows, which are left out from now on.
@@ -67,9 +67,9 @@ impl Rows {
     }
 }
 
-impl Pairs {
+impl RowPairs {
     /// Of rows of these layouts. `schema` names the columns of both.
-    pub(super) fn new(
+    pub(crate) fn new(
         (left, right): (Layout, Layout),
         schema: SchemaRef,
         keeps_left: bool,
@@ -88,12 +88,12 @@ impl Pairs {
     }
 
     /// Whether there is a row for a left row with this match, or none.
-    pub(super) fn wants(&self, found: Option<&[u8]>) -> bool {
+    pub(crate) fn wants(&self, found: Option<&[u8]>) -> bool {
         found.is_some() || self.keeps_left && !fault::armed(Fault::NoLonelyRows)
     }
 
-    /// Adds a change of a left row with this match, if there is a row for it.
-    pub(super) fn push(
+    /// Adds a change of a left row with this match, if there is a row for it. Both are values of their layouts, under `key`.
+    pub(crate) fn push(
         &mut self,
         key: &[u8],
         row: &[u8],
@@ -120,12 +120,12 @@ impl Pairs {
     }
 
     /// Whether a delta should be emitted before more is added.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         !self.full.is_empty()
     }
 }
 
-impl PairOutput for Pairs {
+impl PairOutput for RowPairs {
     fn drain(&mut self) -> impl Iterator<Item = Delta<Epoch>> + '_ {
         self.full.drain(..)
     }
