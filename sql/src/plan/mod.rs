@@ -7,22 +7,25 @@
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
 //! - [`ranking_filter`]: turns a filter on `ROW_NUMBER` and its relatives into a top-k.
 //! - [`clock_filter`]: turns comparisons with `NOW()` into temporal filters.
+//! - [`range_filter`]: turns comparisons with values that move into range joins.
 //! - [`bounds`]: says which rows of state are not needed any more.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
 //! - [`mod@explain`]: prints a plan; [`mod@explain_state`] says what it keeps and why; [`names`] writes its columns and expressions.
-//! - [`expression`]: the expressions that maps evaluate.
+//! - [`expression`]: the expressions that maps evaluate; [`failure`]: whether one fails.
 pub mod bounds;
 mod build;
 mod clock_filter;
 mod explain;
 mod explain_state;
 mod expression;
+mod failure;
 mod fingerprint;
 mod names;
 pub mod node;
 mod properties;
 mod prune;
+mod range_filter;
 mod ranking_filter;
 mod share;
 

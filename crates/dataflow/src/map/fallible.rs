@@ -16,8 +16,8 @@ pub fn can_fail(expression: &Arc<dyn PhysicalExpr>) -> bool {
     !is_total(expression) || expression.children().into_iter().any(can_fail)
 }
 
-/// Whether the expression has a value for any values of its children.
-fn is_total(expression: &Arc<dyn PhysicalExpr>) -> bool {
+/// Whether the expression has a value for any values of its children. False when in doubt, as [`can_fail`] says it.
+pub fn is_total(expression: &Arc<dyn PhysicalExpr>) -> bool {
     if let Some(binary) = expression.downcast_ref::<BinaryExpr>() {
         return matches!(
             binary.op(),

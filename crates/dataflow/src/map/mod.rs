@@ -23,7 +23,7 @@ use crate::fuel::fueled;
 pub use bounded::{Bounded, LARGEST, Sizes};
 pub use chain::MapStep;
 pub use errors::{ErrorRows, error_schema, message, print_row, whole_message};
-pub use fallible::can_fail;
+pub use fallible::{can_fail, is_total};
 
 /// The rows of `stream` that `filter` keeps, with the columns `project`, and the errors of rows for
 /// which either fails.

@@ -97,8 +97,9 @@ impl Spec {
     /// A join of two sides that have keys, and a value and ends, of the same types. `schema` names the columns of the left side and
     /// then those of the payload.
     ///
-    /// No row has NULL as its value or as an end, and no right row has a low end above its high end; they are not equal unless
-    /// both are in the range.
+    /// A right row that has NULL as all of its ends is paired with all left rows, and these alone with those that have NULL as their
+    /// value. With another right row no end is NULL, and the low one is not above the high one; they are not equal unless both are in
+    /// the range.
     ///
     /// Fails if a key, or the value, cannot be a key, or a column cannot be stored.
     pub fn compile(

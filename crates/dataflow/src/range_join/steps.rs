@@ -6,12 +6,13 @@
 //!
 //! A place is the least bytes of the entries from which on the step counts. Entries begin with their value, whose encoding is no
 //! beginning of another one: those from a value on begin at its bytes, and those behind it at the next bytes that do not begin
-//! with them. The empty place is before all entries. A step that goes up has the weight of its row, and one that goes down the
+//! with them. The empty place is before all entries, also those of NULL, which begin with 0. A step that goes up has the weight of its row, and one that goes down the
 //! opposite.
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, RowBuffer};
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
+use arrow::buffer::NullBuffer;
 
 use super::{End, Right};
 use crate::codec::{CodecError, Encoded};
@@ -88,10 +89,12 @@ impl StepEncoder {
                 step.extend_from_slice(&length(payloads.get(row)));
                 step.extend_from_slice(payloads.get(row));
                 let payload = step.len();
-                // Without a low end the function rises before everything, without a high one it never falls.
-                step.extend_from_slice(lows.get(row).unwrap_or_default());
+                let (low, high) = (lows.get(row), highs.get(row));
+                // Without a low end the function rises before all values, without a high one it never falls.
+                let first = if high.is_some() { FIRST_VALUE } else { &[] };
+                step.extend_from_slice(low.unwrap_or(first));
                 buffer.push(key, &step, time, weight);
-                if let Some(high) = highs.get(row) {
+                if let Some(high) = high {
                     step.truncate(payload);
                     step.extend_from_slice(high);
                     buffer.push(key, &step, time, multiply(weight, -1));
@@ -101,15 +104,20 @@ impl StepEncoder {
     }
 }
 
+/// The place of the least value.
+const FIRST_VALUE: &[u8] = &[1];
+
 /// The places of an end of some rows; none if there is no such end.
 struct Places {
     values: Encoded,
     places: Encoded,
+    nulls: Option<NullBuffer>,
 }
 
 impl Places {
     fn new(context: &StateContext) -> Self {
-        Self { values: Encoded::counted(context), places: Encoded::counted(context) }
+        let (values, places) = (Encoded::counted(context), Encoded::counted(context));
+        Self { values, places, nulls: None }
     }
 
     fn fill(&mut self, rows: &RecordBatch, edge: Option<&Edge>) {
@@ -117,6 +125,7 @@ impl Places {
         self.places.clear();
         let Some(edge) = edge else { return };
         edge.value.encode(rows, &mut self.values);
+        self.nulls = edge.value.columns().first().and_then(|at| rows.column(*at).logical_nulls());
         if !edge.is_behind {
             return std::mem::swap(&mut self.values, &mut self.places);
         }
@@ -130,7 +139,8 @@ impl Places {
     }
 
     fn get(&self, row: usize) -> Option<&[u8]> {
-        (!self.places.is_empty()).then(|| self.places.get(row))
+        let is_null = self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        (!self.places.is_empty() && !is_null).then(|| self.places.get(row))
     }
 }
 

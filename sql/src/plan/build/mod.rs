@@ -30,6 +30,7 @@ use self::recursion::Recurring;
 use super::IncrementalPlan;
 use super::expression::{self, Expression};
 use super::prune::prune_nothing;
+use super::range_filter::into_range_joins;
 use crate::catalog::{DeclaredRecursion, Relation};
 use crate::error::{Error, Result};
 use crate::planner::LiteralRows;
@@ -66,6 +67,9 @@ fn build_by(
     let builder = Builder { landmarks, properties, context, recurring };
     let mut pruned = prune_nothing(build(&builder)?)?;
     pruned.bound(&[]);
+    if into_range_joins(&mut pruned)? {
+        pruned.bound(&[]);
+    }
     if let Some((column, reason)) = pruned.never_final() {
         let message = format!("no row of a view in it is ever final by \"{column}\": {reason}");
         return Err(Error::new(message, None));

@@ -91,6 +91,18 @@ impl IncrementalPlan {
     }
 }
 
+impl IncrementalPlan {
+    /// Whether there is one row, whatever the tables hold.
+    pub(crate) fn has_one_row(&self) -> bool {
+        match &self.node {
+            Node::Aggregate(aggregate) => aggregate.keys.is_empty(),
+            Node::Map(map) => map.filter.is_none() && map.input.has_one_row(),
+            Node::View(view) => view.input.has_one_row(),
+            _ => false,
+        }
+    }
+}
+
 impl Aggregate {
     /// The columns by which groups are sorted: the one by which they are pruned comes first.
     fn sorted_by(&self) -> Vec<usize> {

@@ -111,10 +111,11 @@ impl PlanNode for Join {
     fn prune(self, _: &SchemaRef, _: Properties, required: &[usize]) -> Result<IncrementalPlan> {
         let Join { left, right, on, .. } = self;
         let width = left.width();
-        if on.is_empty() && right.is_clock() && required.iter().all(|&column| column < width) {
+        let has_one_row = |side: &IncrementalPlan| side.is_clock() || side.has_one_row();
+        if on.is_empty() && has_one_row(&right) && required.iter().all(|&column| column < width) {
             return prune(*left, required);
         }
-        if on.is_empty() && left.is_clock() && required.iter().all(|&column| column >= width) {
+        if on.is_empty() && has_one_row(&left) && required.iter().all(|&column| column >= width) {
             let required: Vec<usize> = required.iter().map(|column| column - width).collect();
             return prune(*right, &required);
         }

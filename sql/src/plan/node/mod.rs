@@ -16,6 +16,7 @@ mod index;
 mod join;
 mod map;
 mod outer_join;
+mod range_join;
 mod recurrence;
 mod recursion;
 mod scan;
@@ -51,6 +52,7 @@ pub use self::map::Map;
 pub(crate) use self::map::{RoundMap, RowMap};
 pub use self::outer_join::OuterJoin;
 pub(crate) use self::outer_join::joined_schema;
+pub use self::range_join::RangeJoin;
 pub use self::recurrence::Recurrence;
 pub use self::recursion::{Member, Recursion};
 pub use self::scan::{Scan, ViewRows};
@@ -233,6 +235,8 @@ nodes! {
     OuterJoin,
     /// ASOF joins.
     AsofJoin,
+    /// Comparisons of rows with values that move.
+    RangeJoin,
     /// A row for each element of a row's lists.
     Unnest,
     /// GROUP BY.

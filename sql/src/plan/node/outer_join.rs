@@ -57,6 +57,10 @@ impl IncrementalPlan {
         kind: OuterJoinKind,
         residual: Option<Expression>,
     ) -> Result<IncrementalPlan> {
+        if kind == OuterJoinKind::Left && on.is_empty() && residual.is_none() && right.has_one_row()
+        {
+            return IncrementalPlan::join(left, right, on);
+        }
         sides::check_types(&left, &right, &on)?;
         let (l, r) = (&left.properties, &right.properties);
         let width = left.width();
