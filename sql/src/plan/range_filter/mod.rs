@@ -16,7 +16,9 @@ mod sides;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use alluvium_dataflow::layout::assemble;
 use alluvium_dataflow::map;
+use arrow::array::{Array, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::Operator;
@@ -42,24 +44,30 @@ pub(super) fn into_range_joins(plan: &mut IncrementalPlan) -> Result<bool> {
     }
     if let Node::Map(map) = &plan.node
         && let Some(replaced) = replaced(map, &plan.schema)?
-        && replaced.schema == plan.schema
+        && is_same(&replaced.schema, &plan.schema)
     {
-        *plan = replaced;
+        let schema = Arc::clone(&plan.schema);
+        *plan = IncrementalPlan { schema, ..replaced };
         is_changed = true;
     }
     Ok(is_changed)
 }
 
+/// Whether rows of the first schema are rows of the second one.
+fn is_same(new: &Schema, old: &Schema) -> bool {
+    let mut fields = new.fields().iter().zip(old.fields());
+    fields.all(|(new, old)| {
+        new.name() == old.name()
+            && new.data_type() == old.data_type()
+            && (!new.is_nullable() || old.is_nullable())
+    })
+}
+
 /// What a map of a join does, with a range join instead of that.
 fn replaced(map: &Map, schema: &Schema) -> Result<Option<IncrementalPlan>> {
-    let (Node::Join(join), Some(filter)) = (&map.input.node, &map.filter) else { return Ok(None) };
-    let is_pruned = join.retention.0.column().is_some() || join.retention.1.column().is_some();
-    if is_pruned || join.left.is_clock() || join.right.is_clock() {
-        return Ok(None);
-    }
+    let Some(filter) = &map.filter else { return Ok(None) };
     let filters = split_conjunction(filter);
-    for range_of in [Side::Right, Side::Left] {
-        let sides = Sides::new(join, range_of, &map.input.schema);
+    for sides in Sides::of_join(&map.input) {
         if let Some(filter) = RangeFilter::find(&sides, &filters)?
             && filter.pays(&sides, &map.project)
         {
@@ -128,7 +136,19 @@ impl RangeFilter {
             is_first = false;
             rest.push(Arc::clone(condition));
         }
-        Ok(found.map(|found| Self { of_left, of_right, rest, ..found }))
+        let found = found.map(|found| Self { of_left, of_right, rest, ..found });
+        Ok(found.filter(|found| !sides.keeps_left || found.drops_lonely_rows(sides)))
+    }
+
+    /// Whether no left row without a right one comes through the filter.
+    fn drops_lonely_rows(&self, sides: &Sides<'_>) -> bool {
+        let nulls = one_row_of_nulls(&sides.right.schema);
+        let is_null = |end: &FoundEnd| {
+            let value = sides.on_side(Arc::clone(&end.value), sides.right);
+            let value = value.and_then(|value| value.evaluate(&nulls)?.into_array(1));
+            value.is_ok_and(|value| value.is_null(0))
+        };
+        self.ends().any(is_null)
     }
 
     fn of(value: Expression) -> Self {
@@ -274,6 +294,15 @@ impl RangeFilter {
         let (first, second) = if self.is_high_first { (high, low) } else { (low, high) };
         Ok(expression::and(first, second).unwrap_or_else(|| lit(true)))
     }
+}
+
+/// A row that has NULL in all columns of a schema.
+fn one_row_of_nulls(schema: &Schema) -> RecordBatch {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    let columns = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1));
+    let columns = columns.collect();
+    assemble(Arc::new(schema), columns, 1)
 }
 
 /// What the rows are that a plan maps.

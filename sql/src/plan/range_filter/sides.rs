@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use alluvium_dataflow::outer_join::OuterJoinKind;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::Result;
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::BinaryExpr;
 
-use crate::plan::IncrementalPlan;
 use crate::plan::expression::{self, Expression};
-use crate::plan::node::{Join, Side};
+use crate::plan::node::Side;
+use crate::plan::{IncrementalPlan, Node};
 
 /// The sides of a join, of which one has the ends of a range.
 pub(super) struct Sides<'a> {
@@ -21,20 +22,37 @@ pub(super) struct Sides<'a> {
     pub(super) on: Vec<(usize, usize)>,
     /// Whether the left side is the second one of the join.
     pub(super) is_swapped: bool,
+    /// Whether left rows without a right one are kept, with NULLs.
+    pub(super) keeps_left: bool,
     /// The columns of the join.
     pub(super) schema: &'a Schema,
 }
 
 impl<'a> Sides<'a> {
-    pub(super) fn new(join: &'a Join, range_of: Side, schema: &'a Schema) -> Self {
-        let (left, right) = (&*join.left, &*join.right);
-        match range_of {
-            Side::Right => Self { left, right, on: join.on.clone(), is_swapped: false, schema },
-            Side::Left => {
-                let on = join.on.iter().map(|&(l, r)| (r, l)).collect();
-                Self { left: right, right: left, on, is_swapped: true, schema }
+    /// The sides of a join, with the ends on either side; none if it is no inner join, and does not only keep left rows besides, or if it
+    /// forgets rows.
+    pub(super) fn of_join(join: &'a IncrementalPlan) -> Vec<Self> {
+        let (left, right, on, retention, keeps_left) = match &join.node {
+            Node::Join(join) => (&join.left, &join.right, &join.on, &join.retention, false),
+            Node::OuterJoin(join)
+                if join.kind == OuterJoinKind::Left && join.residual.is_none() =>
+            {
+                (&join.left, &join.right, &join.on, &join.retention, true)
             }
+            _ => return Vec::new(),
+        };
+        let is_pruned = retention.0.column().is_some() || retention.1.column().is_some();
+        if is_pruned || left.is_clock() || right.is_clock() {
+            return Vec::new();
         }
+        let (on, is_swapped, schema) = (on.clone(), false, &*join.schema);
+        let sides = Self { left, right, on, is_swapped, keeps_left, schema };
+        if keeps_left {
+            return vec![sides];
+        }
+        let on = sides.on.iter().map(|&(l, r)| (r, l)).collect();
+        let swapped = Self { left: right, right: left, on, is_swapped: true, keeps_left, schema };
+        vec![sides, swapped]
     }
 
     /// The side of a column of the join, and its place there.
