@@ -52,7 +52,8 @@ fn change(number: u64, rows: u64, view: &str) -> String {
     let value = number * 611_953 % 1_000_003;
     let step = number % 7;
     match view {
-        view if view.contains(" l ") && number % 2 == 0 => match view.contains("by_group") {
+        view if view.contains(" l ") && number.is_multiple_of(2) => match view.contains("by_group")
+        {
             true => {
                 format!("UPDATE by_group SET x = {} WHERE g = {}", 10_000 + step, number % GROUPS)
             }

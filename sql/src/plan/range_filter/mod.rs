@@ -319,8 +319,7 @@ fn is_total(expression: &Expression, schema: &Schema) -> bool {
     let type_of = |expression: &Expression| expression.data_type(schema).ok();
     let is_floating = |data_type: DataType| data_type.is_floating();
     let is_own = if let Some(cast) = expression.downcast_ref::<CastExpr>() {
-        let is_number = |from: DataType| from.is_integer() || from.is_floating();
-        cast.cast_type().is_floating() && type_of(cast.expr()).is_some_and(is_number)
+        type_of(cast.expr()).is_some_and(|from| has_room(cast.cast_type(), &from))
     } else if let Some(call) = expression.downcast_ref::<ScalarFunctionExpr>() {
         call.name() == ONE_NAN
     } else {
@@ -328,6 +327,26 @@ fn is_total(expression: &Expression, schema: &Schema) -> bool {
             || is_sum(expression) && type_of(expression).is_some_and(is_floating)
     };
     is_own && expression.children().into_iter().all(|child| is_total(child, schema))
+}
+
+/// Whether a type of numbers has a value for each of another one.
+fn has_room(data_type: &DataType, from: &DataType) -> bool {
+    // The digits before the point, and behind it.
+    let digits = |data_type: &DataType| match data_type {
+        DataType::Int8 => Some((3, 0)),
+        DataType::Int16 => Some((5, 0)),
+        DataType::Int32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::Decimal128(precision, scale) => {
+            Some((i16::from(*precision) - i16::from(*scale), i16::from(*scale)))
+        }
+        _ => None,
+    };
+    match (digits(data_type), digits(from)) {
+        (Some(to), Some(from)) => to.0 >= from.0 && to.1 >= from.1,
+        (None, _) => data_type.is_floating() && (from.is_integer() || from.is_floating()),
+        (Some(_), None) => false,
+    }
 }
 
 /// Whether an operator adds, subtracts or multiplies.
