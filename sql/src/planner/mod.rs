@@ -24,7 +24,7 @@
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts` and `one_nan` are ours.
+//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan` and `whole_days` are ours.
 pub(crate) mod asof;
 mod constant;
 mod constructs;
@@ -85,6 +85,7 @@ mod unnested_names;
 mod uses;
 mod validate;
 mod view;
+mod whole_days;
 mod wildcards;
 mod write;
 

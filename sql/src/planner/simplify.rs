@@ -6,10 +6,13 @@
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr::{Between, Case, InList};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan};
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 
+use super::whole_days;
 use crate::error::Error;
 
 /// The largest number of parts that an expression may become.
@@ -45,8 +48,22 @@ impl OptimizerRule for BoundedSimplifier {
         plan.apply_expressions(|expression| {
             check_copies(expression).map(|()| TreeNodeRecursion::Continue)
         })?;
-        self.inner.rewrite(plan, config)
+        self.inner.rewrite(plan, config)?.transform_data(in_whole_days)
     }
+}
+
+/// The plan with dates compared with days instead of constant instants.
+fn in_whole_days(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = match plan.inputs().is_empty() {
+        true => plan.schema().as_ref().clone(),
+        false => merge_schema(&plan.inputs()),
+    };
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expression| {
+        let name = names.save(&expression);
+        let replaced = expression.transform_up(|part| Ok(whole_days::compared(part, &schema)))?;
+        Ok(replaced.update_data(|expression| name.restore(expression)))
+    })
 }
 
 /// Refuses an expression that would be copied out of proportion when it is simplified or planned to be evaluated.

@@ -455,3 +455,15 @@ fn rows_and_bytes_are_those_of_all_workers() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_date_is_pruned_by_another_one_plus_an_interval() {
+    let tables = "
+        CREATE TABLE a (day DATE LATENESS INTERVAL '1' DAY, x BIGINT) WITH ('materialized' = 'false');
+        CREATE TABLE b (day DATE LATENESS INTERVAL '1' DAY, y BIGINT) WITH ('materialized' = 'false');
+        CREATE MATERIALIZED VIEW v AS
+            SELECT x, y FROM a JOIN b ON x = y AND b.day BETWEEN a.day AND a.day + INTERVAL '2' DAYS;";
+    let text = without_numbers(&explained(&engine_with(1, tables), "v"));
+    assert!(text.contains("pruned by day, from the waterline of b.day"), "{text}");
+    assert!(text.contains("pruned by day, from the waterline of a.day"), "{text}");
+}

@@ -49,6 +49,11 @@ fn queries_seek_in_the_index_that_their_conditions_restrict_most() {
             "SELECT * FROM orders WHERE day BETWEEN DATE '2020-01-01' AND DATE '2020-02-01'",
             "index=by_day, seek=[day], ranges=1",
         ),
+        // A date plus an interval is an instant, and falls on a day.
+        (
+            "SELECT * FROM orders WHERE day >= DATE '2020-01-31' + INTERVAL '1' MONTH",
+            "index=by_day, seek=[day], ranges=1",
+        ),
         // The key has at most one row.
         (
             "SELECT * FROM orders WHERE id = 1 AND customer = 3",

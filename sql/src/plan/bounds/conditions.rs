@@ -83,6 +83,9 @@ pub(crate) fn undone(
     compared: &Expression,
 ) -> Option<(usize, Expression)> {
     let (column, steps) = column_and_steps(computed, schema)?;
+    if steps.iter().any(|step| matches!(step, Step::Midnight)) {
+        return None;
+    }
     let compared = steps.iter().fold(Arc::clone(compared), |value, step| step.undo(value));
     Some((column, compared))
 }
@@ -119,12 +122,14 @@ fn constant_length(length: &Expression) -> Option<i128> {
     Some(intervals::nanoseconds(interval))
 }
 
-/// A step of a computation that keeps the order of all values and can be undone.
+/// A step of a computation that keeps the order of all values and can be undone, or nearly so.
 enum Step {
     /// `+` or `-`, and a constant length.
     Shift(Operator, Expression),
     /// From this type of a time to one with the same numbers.
     Cast(DataType),
+    /// From a date to the time at which it begins. Undone it is the day of a time, which is no later.
+    Midnight,
 }
 
 impl Step {
@@ -140,6 +145,7 @@ impl Step {
                 let shifted = BinaryExpr::new(value, inverse, Arc::clone(length));
                 Arc::new(shifted.with_fail_on_overflow(true))
             }
+            Step::Midnight => Arc::new(CastExpr::new(value, DataType::Date32, None)),
             Step::Cast(data_type) => Arc::new(CastExpr::new(value, data_type.clone(), None)),
         }
     }
@@ -154,10 +160,11 @@ fn column_and_steps(expression: &Expression, schema: &Schema) -> Option<(usize, 
         }
         if let Some(cast) = rest.downcast_ref::<CastExpr>() {
             let from = cast.expr().data_type(schema).ok()?;
-            if !has_same_numbers(&from, cast.cast_type()) {
-                return None;
+            match (&from, cast.cast_type()) {
+                (DataType::Date32, DataType::Timestamp(_, None)) => steps.push(Step::Midnight),
+                (from, to) if has_same_numbers(from, to) => steps.push(Step::Cast(from.clone())),
+                _ => return None,
             }
-            steps.push(Step::Cast(from));
             rest = cast.expr();
             continue;
         }
