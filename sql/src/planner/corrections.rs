@@ -2,7 +2,7 @@
 //!
 //! - [`in_syntax`]: `x <op> ANY(list)` is NULL, not false, if only a NULL of the list could decide it.
 //! - [`in_plan`]: `SIMILAR TO` has the patterns of the standard, and no pattern is too long to be compiled; `round(x, n)` has
-//!   one type.
+//!   one type; `-x` of integers does not wrap around.
 //! - [`TextToInterval`]: a text without a unit is a number of seconds, `'6'::interval`, as it is in `INTERVAL '6'`.
 
 use std::ops::ControlFlow;
@@ -28,6 +28,7 @@ use datafusion_optimizer::analyzer::AnalyzerRule;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
 use super::functions;
+use super::time_arithmetic::negated;
 use super::types::type_of;
 use crate::syntax::call;
 
@@ -77,10 +78,14 @@ fn or_null(any: &ast::Expr, list: &ast::Expr) -> ast::Expr {
 /// The plan with other expressions.
 pub(super) fn in_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     let corrected = plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
         let names = NamePreserver::new(&node);
         node.map_expressions(|expression| {
             let name = names.save(&expression);
-            Ok(in_expression(expression)?.update_data(|expression| name.restore(expression)))
+            let corrected = in_expression(expression)?.transform_data(|expression| {
+                expression.transform_up(|part| Ok(negated(part, &schema)))
+            })?;
+            Ok(corrected.update_data(|expression| name.restore(expression)))
         })
     })?;
     Ok(corrected.data)

@@ -24,6 +24,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::AnalyzerRule;
 
+use super::interval_choice::choice;
 use super::operands::map_compared;
 use super::types::type_of;
 
@@ -76,9 +77,10 @@ fn compared(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
     };
     Transformed::yes(match part {
         Expr::ScalarFunction(ScalarFunction { func, args })
-            if matches!(func.name(), "greatest" | "least" | "nullif") =>
+            if args.iter().any(|argument| type_of(argument, schema) == Some(INTERVAL)) =>
         {
-            Expr::ScalarFunction(ScalarFunction { func, args: all(args) })
+            let func = choice(func.name()).map_or(func, Arc::clone);
+            Expr::ScalarFunction(ScalarFunction { func, args })
         }
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             if matches!(func.name(), "min" | "max") || params.distinct {

@@ -45,6 +45,7 @@ mod grouping_sets;
 mod growth;
 mod hopeless;
 mod in_lists;
+mod interval_choice;
 pub(crate) mod intervals;
 mod join_keys;
 mod lateness;

@@ -13,6 +13,7 @@ use arrow::datatypes::{
     DataType, DurationMicrosecondType, IntervalMonthDayNano, IntervalUnit, Time64NanosecondType,
     TimeUnit,
 };
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::planner::{PlannerResult, RawBinaryExpr};
@@ -43,6 +44,7 @@ pub(super) fn planned(
         return Ok(PlannerResult::Original(raw));
     };
     let (raw, left, right) = with_typed_null(raw, left, right);
+    let (raw, left, right) = with_typed_text(raw, left, right);
     match raw.op {
         BinaryOperator::Plus => sum(raw, &left, &right),
         BinaryOperator::Minus => difference(raw, &left, &right),
@@ -74,6 +76,49 @@ fn with_typed_null(
         }
     }
     (raw, left, right)
+}
+
+/// A literal text as an interval, where nothing else has a meaning: added to a timestamp or a length of time, and subtracted
+/// from a length. (What is subtracted from a timestamp may be a timestamp.)
+fn with_typed_text(
+    mut raw: RawBinaryExpr,
+    mut left: DataType,
+    mut right: DataType,
+) -> (RawBinaryExpr, DataType, DataType) {
+    let is_text = |operand: &Expr| matches!(operand, Expr::Literal(value, _) if value.data_type().is_string());
+    let takes = |kind: &DataType| match raw.op {
+        BinaryOperator::Plus => {
+            is_length(kind) || matches!(kind, DataType::Timestamp(..) | DataType::Time64(_))
+        }
+        BinaryOperator::Minus => is_length(kind) || matches!(kind, DataType::Time64(_)),
+        _ => false,
+    };
+    if is_text(&raw.right) && takes(&left) {
+        raw.right = cast_to(raw.right, INTERVAL);
+        right = INTERVAL;
+    } else if raw.op == BinaryOperator::Plus && is_text(&raw.left) && takes(&right) {
+        raw.left = cast_to(raw.left, INTERVAL);
+        left = INTERVAL;
+    }
+    (raw, left, right)
+}
+
+/// `-n` of an integer, subtracted from zero: DataFusion's wraps around in queries.
+pub(super) fn negated(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Expr::Negative(operand) = part else { return Transformed::no(part) };
+    match type_of(&operand, schema) {
+        Some(kind) if kind.is_signed_integer() && !matches!(*operand, Expr::Literal(..)) => {
+            match ScalarValue::new_zero(&kind) {
+                Ok(zero) => Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(
+                    Box::new(Expr::Literal(zero, None)),
+                    Operator::Minus,
+                    operand,
+                ))),
+                Err(_) => Transformed::no(Expr::Negative(operand)),
+            }
+        }
+        _ => Transformed::no(Expr::Negative(operand)),
+    }
 }
 
 fn sum(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::types::{
     ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
 };
-use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::cast;
 use arrow::compute::kernels::cast_utils::IntervalUnit as Part;
 use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit};
@@ -142,6 +142,8 @@ fn extract(part: &str, values: &ArrayRef) -> Result<ArrayRef> {
         (_, Ok(Part::Nanosecond)) => {
             each::<Int64Type>(values, |length| length.nanoseconds % MINUTE)
         }
+        // Even of what is no part, NULL is NULL.
+        _ if values.null_count() == values.len() => small(|_| 0),
         _ => exec_err!("an interval has no part \"{part}\""),
     }
 }

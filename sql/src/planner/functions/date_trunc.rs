@@ -1,12 +1,13 @@
 //! `date_trunc` over all of TIMESTAMP.
 //!
 //! DataFusion truncates nanoseconds, and fails before 1677 and after 2262. There the start of a bin is taken, and for the
-//! first day of TIMESTAMP, in which DataFusion wraps around.
+//! first day of TIMESTAMP, in which DataFusion wraps around. The part may be a column.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::compute::min;
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_null_array};
+use arrow::compute::{cast, interleave, min, take};
 use arrow::datatypes::{DataType, FieldRef, TimestampMicrosecondType};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
@@ -54,6 +55,9 @@ impl ScalarUDFImpl for DateTrunc {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let [ColumnarValue::Array(parts), times] = &arguments.args[..] {
+            return self.by_part(parts, times, &arguments);
+        }
         let [ColumnarValue::Scalar(part), times] = &arguments.args[..] else {
             return self.others.invoke_with_args(arguments);
         };
@@ -70,12 +74,56 @@ impl ScalarUDFImpl for DateTrunc {
                     .map(ColumnarValue::Scalar),
             })
         };
-        if begins_with_first_day(&times)
+        // DataFusion cuts milliseconds off towards 1970.
+        let is_fraction = part.try_as_str().flatten().is_some_and(|part| {
+            ["millisecond", "microsecond"]
+                .iter()
+                .any(|fraction| part.eq_ignore_ascii_case(fraction))
+        });
+        if (is_fraction || begins_with_first_day(&times))
             && let Some(starts) = starts()
         {
             return starts;
         }
         self.others.invoke_with_args(arguments).or_else(|error| starts().unwrap_or(Err(error)))
+    }
+}
+
+impl DateTrunc {
+    /// The starts where each row has a part of its own: those of one part at once.
+    fn by_part(
+        &self,
+        parts: &ArrayRef,
+        times: &ColumnarValue,
+        arguments: &ScalarFunctionArgs,
+    ) -> Result<ColumnarValue> {
+        let times = times.to_array(arguments.number_rows)?;
+        let parts = cast(parts, &DataType::Utf8)?;
+        let parts = parts.as_string::<i32>();
+        let mut rows: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (row, part) in parts.iter().enumerate() {
+            if let Some(part) = part {
+                rows.entry(part).or_default().push(row as u32);
+            }
+        }
+        let mut starts = vec![new_null_array(arguments.return_type(), 1)];
+        let mut places = vec![(0, 0); parts.len()];
+        for (part, rows) in rows {
+            let rows = UInt32Array::from(rows);
+            let part = ColumnarValue::Scalar(ScalarValue::from(part));
+            let times = ColumnarValue::Array(take(&times, &rows, None)?);
+            let found = self.invoke_with_args(ScalarFunctionArgs {
+                args: vec![part, times],
+                number_rows: rows.len(),
+                ..arguments.clone()
+            })?;
+            for (place, row) in rows.values().iter().enumerate() {
+                places[*row as usize] = (starts.len(), place);
+            }
+            starts.push(found.into_array(rows.len())?);
+        }
+        let starts: Vec<_> = starts.iter().map(AsRef::as_ref).collect();
+        Ok(ColumnarValue::Array(interleave(&starts, &places)?))
     }
 }
 

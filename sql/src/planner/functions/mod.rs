@@ -8,7 +8,7 @@
 //! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
 //! - `to_char` and these know the patterns of PostgreSQL, too.
 //! - `time_zone` is AT TIME ZONE;
-//! - `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
+//! - `pad` pads to lengths below zero; `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
 //! - `sequence` takes values of sequences.
 //! - `duckdb` has what people know from DuckDB. What SQL can define is in `syntax::calls`.
 //! - `registered` has what a program adds.
@@ -24,6 +24,7 @@ mod extremes;
 pub(crate) mod moving;
 mod neighbour;
 pub(super) mod now;
+mod pad;
 mod pattern;
 mod percentile;
 pub(super) mod registered;
@@ -69,6 +70,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             .chain(now::functions())
             .chain(sequence::functions())
             .chain(to_timestamp::functions())
+            .chain(pad::functions())
             .chain([
                 array_concat::function(),
                 date_bin::function(),

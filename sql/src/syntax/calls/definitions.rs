@@ -18,9 +18,11 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     // Conditions.
     ("if($1, $2, $3)", "CASE WHEN $1 THEN $2 ELSE $3 END"),
     ("iif($1, $2, $3)", "CASE WHEN $1 THEN $2 ELSE $3 END"),
+    ("ifnull($1, $2)", "coalesce($1, $2)"),
+    ("nvl($1, $2)", "coalesce($1, $2)"),
     // Text and bytes.
     ("regexp_full_match($1, $2)", "regexp_like($1, '\\A(?:' || $2 || ')\\z')"),
-    ("regexp_escape($1)", "regexp_replace($1, '([^A-Za-z0-9_])', '\\\\\\1', 'g')"),
+    ("regexp_escape($1)", "regexp_replace($1, '([[:ascii:]&&[^A-Za-z0-9_]])', '\\\\\\1', 'g')"),
     ("encode($1)", "CAST($1 AS BYTEA)"),
     ("decode($1)", "CAST($1 AS VARCHAR)"),
     ("base64($1)", "encode($1, 'base64pad')"),

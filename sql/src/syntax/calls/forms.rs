@@ -37,7 +37,7 @@ const LONG: [&str; 3] = ["decade", "century", "millennium"];
 ///   others become a CASE over the subquery's extremes;
 /// - `EXTRACT(decade FROM t)` becomes `decade(t)`, and so does `date_part('decade', t)`;
 /// - `[t.a, 1]` becomes `make_array(t.a, 1)`, which can name columns of queries around;
-/// - `~n` becomes `n # -1`, and `m // n` becomes `m / n`.
+/// - `~n` becomes `n # -1`, `-INTERVAL '1 day'` becomes `INTERVAL '1 day' * -1`, and `m // n` becomes `m / n`.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
         Expr::Function(function) => match name_of(function).as_deref() {
@@ -112,6 +112,18 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             *expression = Expr::BinaryOp {
                 left: Box::new(number),
                 op: BinaryOperator::PGBitwiseXor,
+                right: Box::new(Expr::UnaryOp {
+                    op: UnaryOperator::Minus,
+                    expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),
+                }),
+            };
+            Ok(())
+        }
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } if matches!(**expr, Expr::Interval(_)) => {
+            let interval = std::mem::replace(expr.as_mut(), null());
+            *expression = Expr::BinaryOp {
+                left: Box::new(interval),
+                op: BinaryOperator::Multiply,
                 right: Box::new(Expr::UnaryOp {
                     op: UnaryOperator::Minus,
                     expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),

@@ -136,9 +136,9 @@ fn too_long() -> DataFusionError {
 }
 
 /// The interval whose parts are these: what is left of a month are days, and what is left of a day is a time. As in
-/// PostgreSQL, the fraction of a month is rounded to microseconds before its days are cut off.
+/// PostgreSQL, the fraction of a month is rounded, half to even, to microseconds before its days are cut off.
 fn of_parts(months: f64, days: f64, nanoseconds: f64) -> Result<IntervalMonthDayNano> {
-    let rounded = |value: f64| (value * 1e6).round() / 1e6;
+    let rounded = |value: f64| (value * 1e6).round_ties_even() / 1e6;
     let of_months = rounded((months - months.trunc()) * MONTH);
     let mut whole_days = days.trunc() + of_months.trunc();
     // The seconds of the rest of days.
@@ -147,7 +147,7 @@ fn of_parts(months: f64, days: f64, nanoseconds: f64) -> Result<IntervalMonthDay
         whole_days += (rest / SECONDS).trunc();
         rest %= SECONDS;
     }
-    let nanoseconds = ((nanoseconds + rest * 1e9) / 1e3).round() * 1e3;
+    let nanoseconds = ((nanoseconds + rest * 1e9) / 1e3).round_ties_even() * 1e3;
     let fits = months.abs() <= f64::from(i32::MAX)
         && whole_days.abs() <= f64::from(i32::MAX)
         && nanoseconds.abs() < i64::MAX as f64;

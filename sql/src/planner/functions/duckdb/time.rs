@@ -380,7 +380,8 @@ fn epoch(arguments: &[ArrayRef], microseconds: i64, per_microsecond: i64) -> Res
     }
     let times = arguments[0].as_primitive::<TimestampMicrosecondType>();
     let numbers: Int64Array = times.try_unary(|time| {
-        time.div_euclid(microseconds).checked_mul(per_microsecond).ok_or_else(overflow)
+        // As in DuckDB, the fraction is cut off.
+        (time / microseconds).checked_mul(per_microsecond).ok_or_else(overflow)
     })?;
     Ok(Arc::new(numbers))
 }
