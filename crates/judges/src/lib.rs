@@ -12,6 +12,7 @@
 //! - [`tally`]: running many programs, and statistics about them;
 //! - [`hostile`]: statements and files that an engine must survive;
 //! - [`suites`]: SQL files of other projects, whose queries become views;
+//! - [`sweep`]: every function and operator over the edges of every type;
 //! - `mutants`: the engine with seeded faults, and how soon they are found.
 
 mod answers;
@@ -27,6 +28,7 @@ mod program;
 mod query;
 pub mod recursion;
 pub mod suites;
+pub mod sweep;
 pub mod tally;
 
 pub use program::run::Judges;

@@ -5,3 +5,4 @@ mod files;
 mod hostile;
 mod random;
 mod recursion;
+mod sweep;
