@@ -19,6 +19,9 @@ use crate::planner::functions::FUNCTIONS;
 /// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
 pub(crate) const ONE_NAN: &str = "one_nan";
 
+/// The function that makes -0.0 the same as 0.0.
+pub(crate) const ONE_ZERO: &str = "one_zero";
+
 /// A physical expression.
 pub(crate) type Expression = Arc<dyn PhysicalExpr>;
 

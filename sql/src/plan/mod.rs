@@ -40,7 +40,7 @@ pub(crate) use self::explain_state::explain_state;
 pub use self::explain_state::{Keeping, KeptBy, KeptState, LastRows};
 use self::expression::Expression;
 pub use self::expression::checked;
-pub(crate) use self::expression::{ONE_NAN, one_row};
+pub(crate) use self::expression::{ONE_NAN, ONE_ZERO, one_row};
 pub(crate) use self::fingerprint::Canonical;
 pub use self::fingerprint::Fingerprint;
 pub use self::node::Node;

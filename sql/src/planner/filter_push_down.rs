@@ -106,7 +106,7 @@ fn filtered<'a>(plan: &'a LogicalPlan, conditions: &mut Vec<Expr>) -> &'a Logica
 }
 
 /// Functions that never fail.
-const SURE: [&str; 16] = [
+const SURE: [&str; 17] = [
     "btrim",
     "character_length",
     "coalesce",
@@ -119,6 +119,7 @@ const SURE: [&str; 16] = [
     "nullif",
     "octet_length",
     plan::ONE_NAN,
+    plan::ONE_ZERO,
     "rtrim",
     "starts_with",
     "substr",

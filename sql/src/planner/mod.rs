@@ -24,7 +24,7 @@
 //! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
 //!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan` and `whole_days` are ours.
+//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan`, `one_zero` and `whole_days` are ours.
 pub(crate) mod asof;
 mod constant;
 mod constructs;
@@ -59,6 +59,7 @@ mod named_casts;
 mod now;
 mod numbers;
 mod one_nan;
+mod one_zero;
 mod operands;
 pub(crate) mod operators;
 mod optimizer;
@@ -116,6 +117,7 @@ pub use self::microseconds::Microseconds;
 pub use self::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
 pub use self::numbers::ExactNumbers;
 pub use self::one_nan::OneNan;
+pub use self::one_zero::OneZero;
 pub use self::parameters::{bind, check_parameters, check_values, fit, parameter_count, typed};
 pub use self::parametrized::{Parametrized, literal_value, may_become, parametrized};
 pub use self::recursion::{RECURSION_LIMIT, WorkTable};

@@ -37,6 +37,7 @@ use super::join_keys::{CrossJoinElimination, EquijoinExtraction};
 use super::microseconds::{Microseconds, in_microseconds};
 use super::numbers::ExactNumbers;
 use super::one_nan::OneNan;
+use super::one_zero::OneZero;
 use super::simplify::BoundedSimplifier;
 use crate::statement::nearest;
 use arrow::datatypes::DataType;
@@ -60,6 +61,7 @@ impl ViewOptimizer {
             Arc::new(IntervalsByLength),
             Arc::new(DisjointLists),
             Arc::new(OneNan),
+            Arc::new(OneZero::of_views()),
         ]);
         analyzer.add_function_rewrite(Arc::new(ColumnTypes));
         let rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![

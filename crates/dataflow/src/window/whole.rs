@@ -12,7 +12,7 @@ use datafusion_physical_expr::window::WindowExpr;
 
 use super::{Definition, Windowed};
 use crate::arrangement::arrange_encoded;
-use crate::codec::{CodecError, Encoded};
+use crate::codec::{CodecError, Encoded, canonical_floats, has_floats};
 use crate::delta::DeltaStream;
 use crate::exchange::exchange;
 use crate::key_columns::KeyColumns;
@@ -28,6 +28,8 @@ pub struct Whole {
     key: KeyColumns,
     entries: EntryEncoder,
     expressions: Vec<Arc<dyn WindowExpr>>,
+    /// The columns of the order that have floats, whose zeros are equal, though DataFusion tells them apart.
+    floats: Vec<usize>,
     /// The types of the results.
     results: Vec<DataType>,
     /// The columns of the input, then the results.
@@ -48,6 +50,11 @@ impl Whole {
             key: KeyColumns::new(input, keys)?,
             entries: definition.entries()?,
             expressions,
+            floats: order
+                .iter()
+                .map(|&(column, _)| column)
+                .filter(|column| has_floats(input.field(*column).data_type()))
+                .collect(),
             results: results.collect(),
             output: Layout::keyed(output.clone(), keys)?,
         })
@@ -90,11 +97,12 @@ impl Evaluator for Windows {
         let columns = layout.decode(groups.keys(), values, &all_columns(schema));
         let (rows, ranges) = expanded(&assemble(schema.clone(), columns, groups.rows()), groups);
 
+        let ordered = with_one_zero(&rows, &self.spec.floats);
         let mut pieces: Vec<Vec<ArrayRef>> =
             vec![Vec::with_capacity(groups.len()); self.spec.expressions.len()];
         let mut failures = vec![None; groups.len()];
         for (range, failure) in ranges.iter().zip(&mut failures) {
-            let partition = rows.slice(range.start, range.len());
+            let partition = ordered.slice(range.start, range.len());
             for (number, (expression, result)) in
                 self.spec.expressions.iter().zip(&self.spec.results).enumerate()
             {
@@ -124,6 +132,19 @@ impl Evaluator for Windows {
             results.end();
         }
     }
+}
+
+/// The rows with 0.0 for -0.0 in these columns.
+fn with_one_zero(rows: &RecordBatch, floats: &[usize]) -> RecordBatch {
+    if floats.is_empty() {
+        return rows.clone();
+    }
+    let mut columns = rows.columns().to_vec();
+    for &column in floats {
+        columns[column] =
+            canonical_floats(&columns[column]).expect("floats stay floats, at any depth");
+    }
+    RecordBatch::try_new(rows.schema(), columns).expect("columns keep their types and lengths")
 }
 
 fn evaluate(

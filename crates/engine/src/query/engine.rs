@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use alluvium_sql::planner::{
     BoundedSimplifier, CrossJoinElimination, DisjointLists, EquijoinExtraction, ExactNumbers,
-    FilterPushDown, IntervalsByLength, Microseconds, OneNan, TextToInterval,
+    FilterPushDown, IntervalsByLength, Microseconds, OneNan, OneZero, TextToInterval,
 };
 use alluvium_storage::Storage;
 use arrow::array::RecordBatch;
@@ -289,6 +289,7 @@ impl QueryEngine {
             .with_analyzer_rule(Arc::new(CheckedArithmetic))
             .with_analyzer_rule(Arc::new(DistinctRows))
             .with_analyzer_rule(Arc::new(OneNan))
+            .with_analyzer_rule(Arc::new(OneZero::of_queries()))
             .with_analyzer_rule(Arc::new(DeepExpressions))
             .build();
         Planning::new(state, true)

@@ -25,7 +25,7 @@ use self::aggregate::GuardedAggregate;
 use self::scalar::GuardedScalar;
 use super::{FunctionKind, function_kind};
 use crate::error::Error;
-use crate::plan::ONE_NAN;
+use crate::plan::{ONE_NAN, ONE_ZERO};
 use crate::statement::Alluvium;
 use crate::syntax::{called, check_clauses, is_defined};
 use crate::walk::walk;
@@ -125,7 +125,8 @@ impl RegisteredFunctions {
 }
 
 /// What is told from other functions by its name, and cannot be called, or only in one place.
-const RESERVED: [&str; 6] = [ONE_NAN, "by_length", "tumble", "hop", "session", "descriptor"];
+const RESERVED: [&str; 7] =
+    [ONE_NAN, ONE_ZERO, "by_length", "tumble", "hop", "session", "descriptor"];
 
 /// A function that DataFusion's planner makes without looking for it.
 const MAKE_MAP: &str = "make_map";

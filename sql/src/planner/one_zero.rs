@@ -1,0 +1,207 @@
+//! -0.0 and 0.0 are equal, as in PostgreSQL.
+//!
+//! DataFusion's comparisons, groups and joins take them for equal, but its orders, distinct arguments, CASE and NULLIF
+//! tell floats apart by their bits. There -0.0 becomes 0.0 before it is compared. Values that are returned keep their sign.
+
+use std::sync::{Arc, LazyLock};
+
+use alluvium_dataflow::codec::{canonical_floats, has_floats};
+use arrow::compute::kernels::cmp::eq;
+use arrow::compute::nullif;
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::{AggregateFunction, Case, ScalarFunction, Sort, WindowFunction};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::logical_plan::{Distinct, DistinctOn, Sort as SortPlan};
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{
+    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion_optimizer::AnalyzerRule;
+
+use super::types::type_of;
+use crate::plan::ONE_ZERO;
+
+static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::from(Canonical { signature }))
+});
+
+static NULL_IF: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(2, Volatility::Immutable);
+    Arc::new(ScalarUDF::from(NullIf { signature }))
+});
+
+/// Makes -0.0 and 0.0 equal where DataFusion tells them apart. Runs after the types are coerced.
+#[derive(Debug)]
+pub struct OneZero {
+    /// Whether orders and distinct arguments are compared by DataFusion too. Those of views are keys, which have one zero.
+    of_queries: bool,
+}
+
+impl OneZero {
+    /// For the expressions of views.
+    pub fn of_views() -> Self {
+        Self { of_queries: false }
+    }
+
+    /// For queries, which DataFusion evaluates.
+    pub fn of_queries() -> Self {
+        Self { of_queries: true }
+    }
+
+    fn part(&self, part: Expr, schema: &DFSchema) -> Transformed<Expr> {
+        let one_zero = |part| canonical(part, schema);
+        let boxed = |part: Box<Expr>| Box::new(canonical(*part, schema));
+        Transformed::yes(match part {
+            Expr::Case(Case { expr: Some(expr), when_then_expr, else_expr }) => {
+                let branches = when_then_expr.into_iter();
+                let when_then_expr = branches.map(|(when, then)| (boxed(when), then)).collect();
+                Expr::Case(Case { expr: Some(boxed(expr)), when_then_expr, else_expr })
+            }
+            Expr::ScalarFunction(ScalarFunction { func, args })
+                if func.name() == "nullif" && args.iter().any(|part| is_float(part, schema)) =>
+            {
+                Expr::ScalarFunction(ScalarFunction::new_udf(NULL_IF.clone(), args))
+            }
+            Expr::AggregateFunction(AggregateFunction { func, mut params }) if self.of_queries => {
+                if params.distinct {
+                    params.args = params.args.into_iter().map(one_zero).collect();
+                }
+                params.order_by = sorts(params.order_by, schema);
+                Expr::AggregateFunction(AggregateFunction { func, params })
+            }
+            Expr::WindowFunction(call) if self.of_queries => {
+                let WindowFunction { fun, mut params } = *call;
+                params.partition_by = params.partition_by.into_iter().map(one_zero).collect();
+                params.order_by = sorts(params.order_by, schema);
+                Expr::WindowFunction(Box::new(WindowFunction { fun, params }))
+            }
+            part => return Transformed::no(part),
+        })
+    }
+
+    fn node(&self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        let schema = merge_schema(&node.inputs());
+        let names = NamePreserver::new(&node);
+        let inner = node.map_expressions(|expression| {
+            if matches!(expression, Expr::Column(_)) {
+                return Ok(Transformed::no(expression));
+            }
+            let name = names.save(&expression);
+            let replaced = expression.transform_up(|part| Ok(self.part(part, &schema)))?;
+            Ok(replaced.update_data(|expression| name.restore(expression)))
+        })?;
+        if !self.of_queries {
+            return Ok(inner);
+        }
+        Ok(inner.update_data(|node| match node {
+            LogicalPlan::Sort(SortPlan { expr, input, fetch }) => {
+                LogicalPlan::Sort(SortPlan { expr: sorts(expr, &schema), input, fetch })
+            }
+            LogicalPlan::Distinct(Distinct::On(on)) => {
+                let sort_expr = on.sort_expr.map(|order| sorts(order, &schema));
+                LogicalPlan::Distinct(Distinct::On(DistinctOn { sort_expr, ..on }))
+            }
+            node => node,
+        }))
+    }
+}
+
+impl AnalyzerRule for OneZero {
+    fn name(&self) -> &str {
+        ONE_ZERO
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| self.node(node)).data()
+    }
+}
+
+fn sorts(order: Vec<Sort>, schema: &DFSchema) -> Vec<Sort> {
+    let order = order.into_iter();
+    order.map(|sort| Sort { expr: canonical(sort.expr, schema), ..sort }).collect()
+}
+
+/// The expression, with one zero if it has floats.
+fn canonical(expression: Expr, schema: &DFSchema) -> Expr {
+    match &expression {
+        Expr::Literal(ScalarValue::Float64(Some(number)), metadata) => {
+            let metadata = metadata.clone();
+            Expr::Literal(ScalarValue::Float64(Some(number + 0.0)), metadata)
+        }
+        Expr::Literal(..) => expression,
+        _ if is_float(&expression, schema) => {
+            Expr::ScalarFunction(ScalarFunction::new_udf(FUNCTION.clone(), vec![expression]))
+        }
+        _ => expression,
+    }
+}
+
+fn is_float(expression: &Expr, schema: &DFSchema) -> bool {
+    type_of(expression, schema).is_some_and(|of| has_floats(&of))
+}
+
+/// Its argument, in which -0.0 is 0.0.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Canonical {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Canonical {
+    fn name(&self) -> &str {
+        ONE_ZERO
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        Ok(arguments[0].clone())
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let field = &arguments.arg_fields[0];
+        Ok(Arc::new(Field::new(self.name(), field.data_type().clone(), field.is_nullable())))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(match &arguments.args[0] {
+            ColumnarValue::Array(floats) => ColumnarValue::Array(canonical_floats(floats)?),
+            ColumnarValue::Scalar(float) => {
+                let float = canonical_floats(&float.to_array()?)?;
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&float, 0)?)
+            }
+        })
+    }
+}
+
+/// NULLIF of floats: its first argument with its sign, unless it equals the second.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct NullIf {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for NullIf {
+    fn name(&self) -> &str {
+        "nullif"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        Ok(arguments[0].clone())
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let columns = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let (one, other) = (canonical_floats(&columns[0])?, canonical_floats(&columns[1])?);
+        Ok(ColumnarValue::Array(nullif(&columns[0], &eq(&one, &other)?)?))
+    }
+}
