@@ -10,7 +10,7 @@ use crate::program::run::{Fate, Judges, run};
 use crate::program::shrink::shrink;
 use crate::program::variation::Variation;
 use crate::program::{Alteration, Keeping, Program, Step, Write};
-use crate::query::construct;
+use crate::query::{construct, uses};
 
 /// Statistics about pairs of a query and a script of changes.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +103,13 @@ impl Tally {
             }
             self.unjudged += u64::from(fate.judged.iter().all(|looks| *looks == 0));
             let mut constructs = construct::of(&view.query);
+            // Floats are a construct of their own where NaN and -0.0 are among them.
+            let has_floats = constructs.contains("type DOUBLE") || constructs.contains("type REAL");
+            if program.has_nan() && has_floats {
+                constructs.insert("floats: NaN and -0.0".to_owned());
+            } else {
+                constructs.retain(|name| !name.starts_with(uses::FLOATS));
+            }
             constructs.insert(
                 match view.keeping {
                     Keeping::Materialized => "materialized view",

@@ -196,6 +196,14 @@ impl Maker {
             return Expr::literal(Value::Boolean(true), Kind::Boolean);
         };
         let kind = column.kind();
+        if self.once_in(12)
+            && let Some(rows) = self.rows(sight, &column)
+        {
+            return rows;
+        }
+        if matches!(kind, Kind::Date | Kind::Moment | Kind::Zoned) && self.once_in(4) {
+            return self.of_time(&column);
+        }
         if kind == Kind::List {
             let element = self.constant(Kind::Integer);
             return Expr::Call(Function::ArrayHas, vec![column, element]);
@@ -243,6 +251,23 @@ impl Maker {
         }
     }
 
+    /// A comparison of a row of a column and others with a row of other columns or constants.
+    fn rows(&mut self, sight: &Sight, first: &Expr) -> Option<Expr> {
+        if !super::sorts(first.kind()) {
+            return None;
+        }
+        let mut left = vec![first.clone()];
+        for _ in 0..1 + usize::from(self.once_in(4)) {
+            left.push(self.column(sight, super::sorts)?);
+        }
+        let right = left.iter().map(|column| match self.once_in(3) {
+            true => self.scalar(sight, column.kind(), 0),
+            false => self.constant(column.kind()),
+        });
+        let right = right.collect();
+        Some(Expr::Rows(left, self.comparison(), right))
+    }
+
     /// A column that conditions can compare, if there is one.
     fn condition_column(&mut self, sight: &Sight) -> Option<Expr> {
         let kinds = [
@@ -252,9 +277,11 @@ impl Maker {
             Kind::Text,
             Kind::Big,
             Kind::Real,
+            if self.has_nan { Kind::Real } else { Kind::Text },
             Kind::Boolean,
             Kind::Moment,
             Kind::Date,
+            Kind::Zoned,
             Kind::Decimal,
             Kind::List,
         ];

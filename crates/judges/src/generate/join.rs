@@ -196,7 +196,7 @@ impl Maker {
     /// A comparison of a column of each side, of the same type.
     pub(super) fn pair(&mut self, left: &Sight, right: &Sight, op: Op) -> Option<Expr> {
         // The first columns have values in common.
-        let kind = match self.once_in(3) {
+        let kind = match self.once_in(if self.has_nan { 2 } else { 3 }) {
             true => self.column(right, keys)?.kind(),
             false => right[0].1.first()?.1,
         };

@@ -2,12 +2,13 @@
 //!
 //! The same seed and number yield the same program on every machine. In reading order: [`program`] assembles a
 //! program, [`schema`] generates its tables, and [`script`] the changes to them. [`shape`] chooses the shape of a
-//! view from [`join`], [`aggregate`], [`pivot`], [`window`], [`subquery`], [`correlated`], [`timed`], [`recursion`] and [`special`], which use [`expression`] and
+//! view from [`join`], [`aggregate`], [`pivot`], [`window`], [`subquery`], [`correlated`], [`timed`], [`floats`], [`times`], [`threshold`], [`recursion`] and [`special`], which use [`expression`] and
 //! [`value`].
 
 mod aggregate;
 mod correlated;
 mod expression;
+mod floats;
 mod join;
 mod pivot;
 mod program;
@@ -17,7 +18,9 @@ mod script;
 mod shape;
 mod special;
 mod subquery;
+mod threshold;
 mod timed;
+mod times;
 mod value;
 mod window;
 
@@ -51,6 +54,8 @@ struct Maker {
     transactions: usize,
     /// The latest times in tables that have lateness, by place, as of the last transaction.
     latest: Vec<Option<i64>>,
+    /// Whether there are NaN and -0.0 among the floats. SQLite and DataFusion cannot judge them.
+    has_nan: bool,
 }
 
 impl Maker {
@@ -97,6 +102,13 @@ impl Maker {
             })
             .filter(|column| fits(column.kind()))
             .collect();
+        if self.has_nan && self.once_in(5) {
+            let floats: Vec<Expr> =
+                columns.iter().filter(|column| column.kind().is_float()).cloned().collect();
+            if !floats.is_empty() {
+                return Some(self.one_of(&floats));
+            }
+        }
         (!columns.is_empty()).then(|| self.one_of(&columns))
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         names: 0,
         transactions: 0,
         latest: Vec::new(),
+        has_nan: number % 4 != 3,
     };
     let workers = maker.one_of(&[1, 2, 2, 3]);
     let mut tables = maker.tables(number);

@@ -11,7 +11,7 @@ impl Maker {
         let needed: [&[(&str, Kind)]; 3] = [
             &[("a", Kind::Integer), ("s", Kind::Text), ("t", Kind::Moment)],
             &[("b", Kind::Big), ("x", Kind::Real), ("l", Kind::List), ("o", Kind::Struct)],
-            &[("a", Kind::Integer), ("m", Kind::Map)],
+            &[("a", Kind::Integer), ("m", Kind::Map), ("z", Kind::Zoned), ("d", Kind::Date)],
         ];
         let mut tables = Vec::new();
         for (place, needed) in needed.into_iter().enumerate() {

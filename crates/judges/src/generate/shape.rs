@@ -7,7 +7,7 @@ impl Maker {
     /// A query, and its expected number of rows.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(96) {
+            let (shape, size) = match self.below(135) {
                 0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
@@ -62,6 +62,18 @@ impl Maker {
                     }
                 }
                 90..93 => (self.nested(), 16.0),
+                93..107 => match self.over_times() {
+                    Some((query, size)) => (Some(query), size),
+                    None => continue,
+                },
+                107..121 => {
+                    let (from, sight, size) = self.relation(40.0);
+                    (self.beside_thresholds(from, &sight), size)
+                }
+                121..132 => match self.of_floats() {
+                    Some((query, size)) => (Some(query), size),
+                    None => continue,
+                },
                 _ => {
                     let (from, sight, size) = self.relation(40.0);
                     (Some(self.failing(from, &sight)), size)
@@ -130,8 +142,9 @@ impl Maker {
     pub(super) fn set_operation(&mut self) -> Query {
         let kinds: Vec<Kind> = (0..1 + self.below(2))
             .map(|_| {
+                let often = if self.has_nan { Kind::Real } else { Kind::Integer };
                 self.one_of(&[
-                    Kind::Integer,
+                    often,
                     Kind::Integer,
                     Kind::Text,
                     Kind::Text,

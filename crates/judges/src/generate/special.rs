@@ -6,7 +6,7 @@ use crate::query::{Expr, From, Function, Group, Kind, Op, Query, Select, Span};
 
 impl Maker {
     /// A source with a column of some type.
-    fn with_column(&mut self, kind: Kind) -> Option<(super::Source, String)> {
+    pub(super) fn with_column(&mut self, kind: Kind) -> Option<(super::Source, String)> {
         let fitting: Vec<super::Source> = self
             .sources
             .iter()
@@ -207,6 +207,7 @@ impl Maker {
             Kind::Text,
             Kind::Text,
             Kind::Integer,
+            Kind::Date,
         ]);
         let (source, column) = self.with_column(kind)?;
         let alias = self.alias();
@@ -256,6 +257,7 @@ impl Maker {
                 Expr::Field(boxed(&column), "y", Kind::Text),
             ],
             Kind::Map => vec![Expr::Field(boxed(&column), "k", Kind::Integer)],
+            Kind::Date => self.of_times(&column, kind),
             Kind::Moment => vec![
                 call(Function::Minute, &[&column]),
                 call(Function::TruncateHour, &[&column]),

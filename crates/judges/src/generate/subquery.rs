@@ -88,6 +88,52 @@ impl Maker {
         Expr::Among(own, Box::new(Query::select(select)), not)
     }
 
+    /// Whether a row of two values is among those of another relation, if there are columns of the same types.
+    pub(super) fn row_among(&mut self, sight: &Sight) -> Option<Expr> {
+        let (from, other_sight, _) = self.relation(30.0);
+        let Expr::Binary(own, _, its) = self.pair(sight, &other_sight, Op::Equal)? else {
+            return None;
+        };
+        let other = self.column(sight, |kind| {
+            sorts(kind)
+                && other_sight
+                    .iter()
+                    .any(|(_, columns)| columns.iter().any(|column| column.1 == kind))
+        })?;
+        let there = self.column(&other_sight, |kind| kind == other.kind())?;
+        let mut select = Select::of(named(vec![Expr::whole(1)]), from);
+        if self.once_in(3) {
+            let op = self.comparison();
+            select.filter = self.pair(sight, &other_sight, op);
+        } else if self.once_in(2) {
+            select.filter = Some(self.condition(&other_sight, 0));
+        }
+        let not = self.once_in(2);
+        Some(self.row_asking(select, [*own, other], [*its, there], not))
+    }
+
+    /// Whether a row of two values is among those of a query, or how it compares with its one row of two aggregates.
+    fn row_asking(
+        &mut self,
+        mut select: Select,
+        own: [Expr; 2],
+        its: [Expr; 2],
+        not: bool,
+    ) -> Expr {
+        let sorted = its.iter().all(|column| sorts(column.kind()));
+        if sorted && self.once_in(3) {
+            let [one, other] = its.map(|column| {
+                let kind = column.kind();
+                Expr::Aggregate(Box::new(plain(self.one_of(&["min", "max"]), column, kind)))
+            });
+            select.items = named(vec![one, other]);
+            let op = self.comparison();
+            return Expr::RowScalar(own.to_vec(), op, Box::new(Query::select(select)));
+        }
+        select.items = named(its.to_vec());
+        Expr::RowAmong(own.to_vec(), Box::new(Query::select(select)), not)
+    }
+
     /// A query of one column.
     fn of_one(&mut self, from: From, sight: &Sight, kind: Kind, filter: Option<Expr>) -> Query {
         let column = self.column(sight, |other| other == kind);

@@ -126,7 +126,10 @@ impl Maker {
         if self.once_in(2) && !shown.is_empty() {
             window.partition = vec![self.one_of(shown)];
         }
-        let numeric = of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big));
+        let numeric = match self.has_nan && self.once_in(2) {
+            true => of_shown(self, Kind::is_float),
+            false => of_shown(self, |kind| matches!(kind, Kind::Integer | Kind::Big)),
+        };
         self.set_order_and_frame(&mut window, sight, shown, any, numeric);
         window
     }

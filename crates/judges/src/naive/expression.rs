@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Fault, Outcome, Scope, World};
+use super::{Fault, Outcome, Scope, World, zone};
 use crate::query::{Expr, Kind, Op, Query, Value};
 
 impl World<'_> {
@@ -57,6 +57,44 @@ impl World<'_> {
                 Value::Null => Value::Null,
                 _ => return Err(Fault::Unknown("shift")),
             }),
+            Expr::Move(inner, length) => Ok(match self.value(inner, scope)? {
+                Value::Date(days) => Value::Moment(zone::moved(days * 86_400, *length)),
+                Value::Moment(seconds) => Value::Moment(zone::moved(seconds, *length)),
+                Value::Zoned(seconds) => Value::Zoned(zone::moved(seconds, *length)),
+                Value::Null => Value::Null,
+                _ => return Err(Fault::Unknown("a moved value")),
+            }),
+            Expr::Days(inner, days) => Ok(match self.value(inner, scope)? {
+                Value::Date(date) => Value::Date(date + days),
+                Value::Null => Value::Null,
+                _ => return Err(Fault::Unknown("days beside a value")),
+            }),
+            Expr::Apart(a, b) => zone::apart(&self.value(a, scope)?, &self.value(b, scope)?),
+            Expr::AtZone(inner, zone) => Ok(match self.value(inner, scope)? {
+                Value::Zoned(instant) => Value::Moment(zone::shown(*zone, instant)?),
+                Value::Moment(shown) => Value::Zoned(zone::instant(*zone, shown)?),
+                Value::Null => Value::Null,
+                _ => return Err(Fault::Unknown("a value in a zone")),
+            }),
+            Expr::Rows(left, op, right) => {
+                truth(rows(&self.row(left, scope)?, *op, &self.row(right, scope)?)?)
+            }
+            Expr::RowAmong(row, query, negated) => {
+                let row = self.row(row, scope)?;
+                let found = self.query(query, Some(scope))?.into_iter();
+                let found = found
+                    .map(|other| rows(&row, Op::Equal, &other))
+                    .try_fold(Some(false), |found, same| Ok(or(found, same?)));
+                truth(found?.map(|value| value != *negated))
+            }
+            Expr::RowScalar(row, op, query) => {
+                let mut found = self.query(query, Some(scope))?;
+                match (found.pop(), found.len()) {
+                    (None, _) => Ok(Value::Null),
+                    (Some(other), 0) => truth(rows(&self.row(row, scope)?, *op, &other)?),
+                    _ => Err(Fault::Failed),
+                }
+            }
             Expr::Element(..) | Expr::Field(..) | Expr::MakeList(_) | Expr::MakeStruct(_) => {
                 self.nested(expr, scope)
             }
@@ -84,6 +122,10 @@ impl World<'_> {
             }
             Expr::Scalar(query, _) => self.scalar(query, scope),
         }
+    }
+
+    fn row(&self, exprs: &[Expr], scope: &Scope<'_>) -> Outcome<Vec<Value>> {
+        exprs.iter().map(|expr| self.value(expr, scope)).collect()
     }
 
     fn case(
@@ -212,6 +254,24 @@ impl World<'_> {
     }
 }
 
+/// Compares two rows: for equality all their columns; for an order those up to the first that differ, or one of which is NULL.
+fn rows(left: &[Value], op: Op, right: &[Value]) -> Outcome<Option<bool>> {
+    let mut columns = left.iter().zip(right).map(|(a, b)| compare(a, b));
+    if matches!(op, Op::Equal | Op::Unequal) {
+        let same = columns.map(|order| order.map(Ordering::is_eq)).fold(Some(true), and);
+        return Ok(same.map(|same| same == (op == Op::Equal)));
+    }
+    let first = columns.find(|order| *order != Some(Ordering::Equal));
+    let order = first.unwrap_or(Some(Ordering::Equal));
+    Ok(match op {
+        Op::Less => order.map(Ordering::is_lt),
+        Op::LessEqual => order.map(Ordering::is_le),
+        Op::Greater => order.map(Ordering::is_gt),
+        Op::GreaterEqual => order.map(Ordering::is_ge),
+        _ => return Err(Fault::Unknown("an operator of rows")),
+    })
+}
+
 /// Compares two values; `None` if one is NULL.
 pub(super) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     (!a.is_null() && !b.is_null()).then(|| a.cmp(b))
@@ -318,7 +378,13 @@ fn cast(value: Value, from: Kind, to: Kind) -> Outcome<Value> {
             Err(_) => return Err(Fault::Failed),
         },
         (value @ (Value::Whole(_) | Value::Date(_)), Kind::Text) => Value::Text(value.plain()),
-        (Value::Moment(seconds), Kind::Date) => Value::Date(seconds.div_euclid(86_400)),
+        (Value::Moment(seconds) | Value::Zoned(seconds), Kind::Date) => {
+            Value::Date(seconds.div_euclid(86_400))
+        }
+        (Value::Moment(seconds), Kind::Clock) => Value::Clock(seconds.rem_euclid(86_400)),
+        (value @ Value::Moment(_), Kind::Text) => Value::Text(value.plain().replace(' ', "T")),
+        (Value::Zoned(seconds), Kind::Moment) => Value::Moment(seconds),
+        (Value::Moment(seconds), Kind::Zoned) => Value::Zoned(seconds),
         (Value::Date(days), Kind::Moment) => Value::Moment(days * 86_400),
         _ => return unknown,
     })

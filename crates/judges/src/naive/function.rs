@@ -1,7 +1,10 @@
 //! Evaluating scalar functions.
 
 use super::{Fault, Outcome, Scope, World};
+use crate::query::value::{civil, day_of};
 use crate::query::{Expr, Function, Value};
+
+const DAY: i64 = 86_400;
 
 impl World<'_> {
     pub(super) fn call(
@@ -56,11 +59,24 @@ impl World<'_> {
             (Function::Replace, [Value::Text(text), Value::Text(from), Value::Text(to)]) => {
                 Value::Text(text.replace(from.as_str(), to))
             }
-            (Function::TruncateHour, [Value::Moment(seconds)]) => {
-                Value::Moment(seconds - seconds.rem_euclid(3600))
-            }
-            (Function::Minute, [Value::Moment(seconds)]) => {
-                Value::Whole((seconds.rem_euclid(3600) / 60).into())
+            (
+                Function::TruncateHour | Function::TruncateDay | Function::TruncateMonth,
+                [Value::Moment(seconds)],
+            ) => Value::Moment(truncated(function, *seconds)),
+            (
+                Function::TruncateHour | Function::TruncateDay | Function::TruncateMonth,
+                [Value::Zoned(seconds)],
+            ) => Value::Zoned(truncated(function, *seconds)),
+            (
+                Function::Minute | Function::Hour | Function::Day,
+                [time @ (Value::Date(_) | Value::Moment(_) | Value::Zoned(_))],
+            ) => {
+                let seconds = time.instant().unwrap_or_default();
+                Value::Whole(i128::from(match function {
+                    Function::Minute => seconds.rem_euclid(3600) / 60,
+                    Function::Hour => seconds.rem_euclid(DAY) / 3600,
+                    _ => civil(seconds.div_euclid(DAY)).2,
+                }))
             }
             (Function::Cardinality, [Value::List(values)]) => Value::Whole(values.len() as i128),
             (Function::ArrayHas, [Value::List(values), value]) => {
@@ -72,5 +88,17 @@ impl World<'_> {
             }
             _ => return Err(Fault::Unknown("a function")),
         })
+    }
+}
+
+/// The beginning of the hour, the day or the month of a time in seconds.
+fn truncated(function: Function, seconds: i64) -> i64 {
+    match function {
+        Function::TruncateHour => seconds - seconds.rem_euclid(3600),
+        Function::TruncateDay => seconds - seconds.rem_euclid(DAY),
+        _ => {
+            let (year, month, _) = civil(seconds.div_euclid(DAY));
+            day_of(year, month, 1) * DAY
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! counted. For an unsupported query it returns [`Fault::Unknown`].
 //!
 //! In reading order: [`mod@select`] evaluates queries, [`from`] joins and time windows, [`expression`] and
-//! `function` scalar expressions, [`aggregate`] aggregates, and [`window`] window functions.
+//! `function` scalar expressions, [`zone`] times, [`aggregate`] aggregates, and [`window`] window functions.
 
 mod aggregate;
 mod expression;
@@ -14,6 +14,7 @@ mod from;
 mod function;
 mod select;
 mod window;
+mod zone;
 
 use std::cell::Cell;
 use std::collections::HashMap;

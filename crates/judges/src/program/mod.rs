@@ -265,6 +265,14 @@ impl View {
 }
 
 impl Program {
+    /// Whether NaN or -0.0 are among the rows that are inserted.
+    pub(crate) fn has_nan(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Write(Write::Insert(_, rows)) => rows.iter().flatten().any(Value::is_special),
+            _ => false,
+        })
+    }
+
     /// The definition of an index.
     pub(crate) fn index_sql(&self, index: &Index) -> String {
         let table = &self.tables[index.table];

@@ -298,6 +298,34 @@ fn simpler_exprs(expr: &Expr) -> Vec<Expr> {
             let inner = simpler_exprs(inner).into_iter();
             found.extend(inner.map(|simpler| Expr::Cast(Box::new(simpler), *kind, *try_it)));
         }
+        Expr::Move(inner, _) | Expr::Days(inner, _) | Expr::AtZone(inner, _) => {
+            found.push((**inner).clone());
+            let with = |simpler| match expr {
+                Expr::Move(_, length) => Expr::Move(Box::new(simpler), *length),
+                Expr::Days(_, days) => Expr::Days(Box::new(simpler), *days),
+                Expr::AtZone(_, zone) => Expr::AtZone(Box::new(simpler), *zone),
+                _ => simpler,
+            };
+            found.extend(simpler_exprs(inner).into_iter().map(with));
+        }
+        Expr::Rows(left, op, right) if left.len() > 1 => {
+            for place in 0..left.len() {
+                let (mut left, mut right) = (left.clone(), right.clone());
+                left.remove(place);
+                right.remove(place);
+                found.push(match (&left[..], &right[..]) {
+                    ([left], [right]) => Expr::binary(left.clone(), *op, right.clone()),
+                    _ => Expr::Rows(left, *op, right),
+                });
+            }
+        }
+        Expr::RowAmong(row, query, negated) => {
+            let inner = simpler_queries(query).into_iter();
+            let inner = inner.filter(|query| query.columns().len() == row.len());
+            found.extend(
+                inner.map(|simpler| Expr::RowAmong(row.clone(), Box::new(simpler), *negated)),
+            );
+        }
         Expr::Call(_, arguments) => found.extend(arguments.iter().cloned()),
         Expr::Case(_, branches, otherwise) => {
             found.extend(branches.iter().map(|(_, value)| value.clone()));

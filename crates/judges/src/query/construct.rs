@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::pivot::{Pivot, Unpivot};
+use super::uses;
 use super::visit::{self, Visitor};
 use super::{
-    Aggregate, Body, Distinct, Expr, From, Function, Group, JoinKind, Op, Query, Select,
+    Aggregate, Body, Distinct, Expr, From, Function, Group, JoinKind, Kind, Op, Query, Select,
     SetOperation, Sets, Span, Units, Window,
 };
 
@@ -24,6 +25,10 @@ struct Finder {
 impl Finder {
     fn note(&mut self, name: impl Into<String>) {
         self.found.insert(name.into());
+    }
+
+    fn note_all(&mut self, names: Vec<&'static str>) {
+        names.into_iter().for_each(|name| self.note(name));
     }
 
     fn binary(&mut self, left: &Expr, op: Op, right: &Expr) {
@@ -103,8 +108,9 @@ fn function_name(function: Function) -> &'static str {
         Function::Coalesce => "coalesce",
         Function::NullIf => "nullif",
         Function::Greatest | Function::Least => "greatest, least",
-        Function::TruncateHour => "date_trunc",
+        Function::TruncateHour | Function::TruncateDay | Function::TruncateMonth => "date_trunc",
         Function::Minute => "date_part",
+        Function::Hour | Function::Day => "extract",
         Function::Cardinality => "cardinality",
         Function::ArrayHas => "array_has",
         Function::ArrayAppend => "array_append",
@@ -150,6 +156,7 @@ impl Visitor for Finder {
                 self.note("offset");
             }
         }
+        self.note_all(uses::of_floats_in_query(query));
         if let Body::Set(operation, all, ..) = &query.body {
             let name = match operation {
                 SetOperation::Union => "union",
@@ -161,6 +168,10 @@ impl Visitor for Finder {
     }
 
     fn select(&mut self, select: &Select) {
+        self.note_all(uses::of_floats(select));
+        self.note_all(uses::of_clocks(select));
+        let parts = select.filter.iter().flat_map(conjuncts);
+        self.note_all(parts.filter_map(uses::of_thresholds).collect());
         match &select.distinct {
             Distinct::All => {}
             Distinct::Rows => self.note("distinct"),
@@ -262,10 +273,16 @@ impl Visitor for Finder {
                 if !join.using.is_empty() {
                     self.note("join using");
                 }
+                if uses::joins_thresholds(join) {
+                    self.note("table of thresholds");
+                }
                 if let Some(on) = &join.on
                     && !join.kind.is_asof()
                 {
                     let parts = conjuncts(on);
+                    if uses::joins_floats(&parts) {
+                        self.note("floats: join");
+                    }
                     let equal = |part: &&&Expr| {
                         matches!(part, Expr::Binary(a, Op::Equal | Op::Same, b)
                             if matches!((&**a, &**b), (Expr::Column(..), Expr::Column(..))))
@@ -304,6 +321,7 @@ impl Visitor for Finder {
     }
 
     fn expr(&mut self, expr: &Expr) {
+        self.note_all(uses::of_floats_in(expr));
         match expr {
             Expr::Column(_, _, kind) => self.note(format!("type {}", kind.sql())),
             Expr::Literal(..) => {}
@@ -319,14 +337,28 @@ impl Visitor for Finder {
             Expr::Call(function, _) => self.note(function_name(*function)),
             Expr::Cast(inner, kind, try_it) => {
                 self.note(if *try_it { "try_cast" } else { "cast" });
-                if !try_it && inner.kind() == super::Kind::Text && *kind != super::Kind::Text {
+                if !try_it && inner.kind() == Kind::Text && *kind != Kind::Text {
                     self.note("error");
                 }
             }
             Expr::Shift(..) => self.note("interval"),
+            Expr::Move(inner, length) => {
+                if inner.kind() == Kind::Date {
+                    self.note("date and interval");
+                }
+                if length.months != 0 {
+                    self.note("interval of months");
+                }
+            }
+            Expr::Days(..) => self.note("date and days"),
+            Expr::Apart(..) => self.note("difference of times"),
+            Expr::AtZone(inner, _) => self.note(match inner.kind() {
+                Kind::Zoned => "wall clock of an instant",
+                _ => "instant of a wall clock",
+            }),
             Expr::Element(..) => self.note("element of a list"),
             Expr::Field(inner, ..) => self.note(match inner.kind() {
-                super::Kind::Map => "value of a map",
+                Kind::Map => "value of a map",
                 _ => "field of a struct",
             }),
             Expr::MakeList(_) => self.note("list of expressions"),
@@ -342,6 +374,11 @@ impl Visitor for Finder {
             Expr::Among(_, _, negated) => {
                 self.note(if *negated { "not in subquery" } else { "in subquery" });
             }
+            Expr::Rows(..) => self.note("comparison of rows"),
+            Expr::RowAmong(_, _, negated) => {
+                self.note(if *negated { "row not in subquery" } else { "row in subquery" });
+            }
+            Expr::RowScalar(..) => self.note("row beside a subquery"),
             Expr::Scalar(query, _) => {
                 self.note("scalar subquery");
                 let aggregated = matches!(&query.body, Body::Select(select)

@@ -3,6 +3,7 @@
 use super::kind::Kind;
 use super::select::Query;
 use super::value::Value;
+use super::zone::{Length, Zone};
 
 /// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +68,16 @@ pub(crate) enum Function {
     Least,
     /// `date_trunc('hour', x)`
     TruncateHour,
+    /// `date_trunc('day', x)`
+    TruncateDay,
+    /// `date_trunc('month', x)`
+    TruncateMonth,
     /// `date_part('minute', x)`
     Minute,
+    /// `EXTRACT(HOUR FROM x)`
+    Hour,
+    /// `EXTRACT(DAY FROM x)`
+    Day,
     Cardinality,
     ArrayHas,
     ArrayAppend,
@@ -157,6 +166,14 @@ pub(crate) enum Expr {
     Cast(Box<Expr>, Kind, bool),
     /// A time, shifted by seconds.
     Shift(Box<Expr>, i64),
+    /// A date or a time, plus a length of time.
+    Move(Box<Expr>, Length),
+    /// A date, plus a number of days.
+    Days(Box<Expr>, i64),
+    /// The difference of two dates, in days, or of two times, in seconds.
+    Apart(Box<Expr>, Box<Expr>),
+    /// AT TIME ZONE
+    AtZone(Box<Expr>, Zone),
     Element(Box<Expr>, i64),
     Field(Box<Expr>, &'static str, Kind),
     MakeList(Vec<Expr>),
@@ -169,6 +186,12 @@ pub(crate) enum Expr {
     Exists(Box<Query>, bool),
     Among(Box<Expr>, Box<Query>, bool),
     Scalar(Box<Query>, Kind),
+    /// A comparison of two rows of values.
+    Rows(Vec<Expr>, Op, Vec<Expr>),
+    /// A row of values [NOT] IN a query.
+    RowAmong(Vec<Expr>, Box<Query>, bool),
+    /// A comparison of a row of values with the row of a query.
+    RowScalar(Vec<Expr>, Op, Box<Query>),
 }
 
 impl Expr {
@@ -192,7 +215,9 @@ impl Expr {
                 | Function::Substr
                 | Function::Replace
                 | Function::ArrayToString => Kind::Text,
-                Function::Length | Function::Minute => Kind::Integer,
+                Function::Length | Function::Minute | Function::Hour | Function::Day => {
+                    Kind::Integer
+                }
                 Function::Cardinality => Kind::Unsigned,
                 Function::ArrayHas => Kind::Boolean,
                 Function::Coalesce | Function::Greatest | Function::Least => {
@@ -200,6 +225,19 @@ impl Expr {
                     kinds.reduce(|a, b| wider(a, b, Op::Add)).unwrap_or(Kind::Integer)
                 }
                 _ => arguments[0].kind(),
+            },
+            Expr::Move(inner, _) => match inner.kind() {
+                Kind::Date => Kind::Moment,
+                kind => kind,
+            },
+            Expr::Days(..) => Kind::Date,
+            Expr::Apart(a, _) => match a.kind() {
+                Kind::Date => Kind::Big,
+                _ => Kind::Real,
+            },
+            Expr::AtZone(inner, _) => match inner.kind() {
+                Kind::Zoned => Kind::Moment,
+                _ => Kind::Zoned,
             },
             Expr::Element(..) => Kind::Integer,
             Expr::Unnest(_) => Kind::Integer,

@@ -89,6 +89,11 @@ impl Kind {
         matches!(self, Kind::Tiny | Kind::Small | Kind::Integer | Kind::Big | Kind::Unsigned)
     }
 
+    /// Whether its values are floating-point numbers.
+    pub(crate) fn is_float(self) -> bool {
+        matches!(self, Kind::Float | Kind::Real)
+    }
+
     /// Whether its values are numbers.
     pub(crate) fn is_number(self) -> bool {
         self.is_whole() || matches!(self, Kind::Float | Kind::Real | Kind::Decimal)

@@ -43,6 +43,11 @@ impl Value {
         }
     }
 
+    /// Whether it is NaN, an infinity or -0.0.
+    pub(crate) fn is_special(&self) -> bool {
+        matches!(self, Value::Float(value) if !value.is_finite() || value.to_bits() == (-0.0f64).to_bits())
+    }
+
     fn rank(&self) -> u8 {
         match self {
             Value::Null => 0,
@@ -145,7 +150,8 @@ impl Value {
             Value::Null => "NULL".to_owned(),
             Value::Boolean(value) => value.to_string().to_uppercase(),
             Value::Whole(_) | Value::Decimal(..) => self.plain(),
-            Value::Float(value) if value.is_finite() => self.plain(),
+            // The digits of -0.0 would be a decimal, which has no sign of its own.
+            Value::Float(_) if !self.is_special() => self.plain(),
             Value::Float(_) => format!("CAST('{}' AS DOUBLE)", self.plain()),
             Value::Bytes(_) => format!("x'{}'", self.plain()),
             Value::List(values) => {
@@ -170,7 +176,8 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Equal as in GROUP BY: NULLs are equal, integers equal floats, and both zeros are equal.
+/// Equal as in GROUP BY: NULLs are equal, integers equal floats, both zeros are equal, and all NaNs, which are greater than all
+/// numbers.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -182,8 +189,9 @@ impl Ord for Value {
             (Value::List(a), Value::List(b)) => a.cmp(b),
             (Value::Struct(a), Value::Struct(b)) | (Value::Map(a), Value::Map(b)) => a.cmp(b),
             _ => match (self.number(), other.number()) {
-                (Some(a), Some(b)) if a == b => Ordering::Equal,
-                (Some(a), Some(b)) => a.total_cmp(&b),
+                (Some(a), Some(b)) => {
+                    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+                }
                 _ => match (self.instant(), other.instant()) {
                     (Some(a), Some(b)) => a.cmp(&b),
                     _ => self.rank().cmp(&other.rank()),

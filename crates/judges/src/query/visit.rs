@@ -73,7 +73,7 @@ pub(crate) fn expr(node: &Expr, visitor: &mut impl Visitor) {
     visitor.expr(node);
     match node {
         Expr::Column(..) | Expr::Literal(..) | Expr::Now => {}
-        Expr::Binary(left, _, right) => {
+        Expr::Binary(left, _, right) | Expr::Apart(left, right) => {
             expr(left, visitor);
             expr(right, visitor);
         }
@@ -84,6 +84,9 @@ pub(crate) fn expr(node: &Expr, visitor: &mut impl Visitor) {
         | Expr::Like(inner, ..)
         | Expr::Cast(inner, ..)
         | Expr::Shift(inner, _)
+        | Expr::Move(inner, _)
+        | Expr::Days(inner, _)
+        | Expr::AtZone(inner, _)
         | Expr::Element(inner, _)
         | Expr::Field(inner, ..)
         | Expr::Grouping(inner)
@@ -117,6 +120,15 @@ pub(crate) fn expr(node: &Expr, visitor: &mut impl Visitor) {
             orders(&window.order, visitor);
         }
         Expr::Exists(inner, _) | Expr::Scalar(inner, _) => {
+            if visitor.enters() {
+                query(inner, visitor);
+            }
+        }
+        Expr::Rows(left, _, right) => {
+            left.iter().chain(right).for_each(|inner| expr(inner, visitor));
+        }
+        Expr::RowAmong(row, inner, _) | Expr::RowScalar(row, _, inner) => {
+            row.iter().for_each(|inner| expr(inner, visitor));
             if visitor.enters() {
                 query(inner, visitor);
             }

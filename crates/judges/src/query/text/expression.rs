@@ -7,6 +7,7 @@ use crate::query::kind::Kind;
 use crate::query::select::{Body, Distinct, From, Group, Query};
 use crate::query::value::Value;
 use crate::query::visit::{self, Visitor};
+use crate::query::zone::Length;
 
 impl Text {
     /// Writes an operand, in parentheses unless it is a single token or a call.
@@ -65,6 +66,27 @@ impl Text {
             Expr::Call(function, arguments) => self.call(*function, arguments),
             Expr::Cast(inner, kind, try_it) => self.cast(inner, *kind, *try_it),
             Expr::Shift(inner, seconds) => self.shift(inner, *seconds),
+            Expr::Move(inner, length) => self.moved(inner, *length),
+            Expr::Days(inner, days) => {
+                let (sign, days) = (if *days < 0 { '-' } else { '+' }, days.abs());
+                match self.dialect {
+                    Dialect::Sqlite => {
+                        self.push("date(");
+                        self.expr(inner);
+                        self.push(&format!(", '{sign}{days} days')"));
+                    }
+                    _ => {
+                        self.only(&[Dialect::DuckDb]);
+                        self.with_operand("", inner, &format!(" {sign} {days}"));
+                    }
+                }
+            }
+            Expr::Apart(a, b) => self.apart(a, b),
+            Expr::AtZone(inner, zone) => {
+                // DataFusion gives an instant another zone, and has no wall clock.
+                self.only(&[]);
+                self.with_operand("", inner, &format!(" AT TIME ZONE '{}'", zone.sql()));
+            }
             Expr::Element(inner, place) => {
                 self.only(&[Dialect::DataFusion]);
                 self.with_operand("", inner, &format!("[{place}]"));
@@ -106,6 +128,23 @@ impl Text {
             }
             Expr::Among(inner, query, negated) => self.among(inner, query, *negated),
             Expr::Scalar(query, _) => self.scalar(query),
+            Expr::Rows(left, op, right) => {
+                self.row(left);
+                self.push(&format!(" {} ", op.sql()));
+                self.row(right);
+            }
+            Expr::RowAmong(row, query, negated) => {
+                self.row(row);
+                self.push(&format!(" {}IN (", not(*negated)));
+                self.query(query);
+                self.push(")");
+            }
+            Expr::RowScalar(row, op, query) => {
+                self.row(row);
+                self.push(&format!(" {} (", op.sql()));
+                self.query(query);
+                self.push(")");
+            }
         }
     }
 
@@ -145,6 +184,38 @@ impl Text {
                 self.with_operand("", inner, &format!(" {sign} {length}"));
             }
         }
+    }
+
+    fn moved(&mut self, inner: &Expr, length: Length) {
+        if self.dialect == Dialect::Sqlite {
+            // Its months do not end on their last day.
+            self.refuse();
+        }
+        if inner.kind() == Kind::Date {
+            // In DataFusion the sum is a date.
+            self.only(&[Dialect::DuckDb]);
+        }
+        let sign = if length.is_negative() { '-' } else { '+' };
+        self.with_operand("", inner, &format!(" {sign} {}", length.sql()));
+    }
+
+    fn apart(&mut self, a: &Expr, b: &Expr) {
+        let of_dates = a.kind() == Kind::Date;
+        // DataFusion has another type for the difference, and SQLite none.
+        self.only(if of_dates { &[Dialect::DuckDb] } else { &[] });
+        self.push(if of_dates { "(" } else { "EXTRACT(EPOCH FROM (" });
+        self.operand_of(a);
+        self.push(" - ");
+        self.operand_of(b);
+        self.push(if of_dates { ")" } else { "))" });
+    }
+
+    /// A row of values, which DataFusion takes for a struct.
+    fn row(&mut self, exprs: &[Expr]) {
+        self.only(&[Dialect::Sqlite, Dialect::DuckDb]);
+        self.push("(");
+        self.exprs(exprs);
+        self.push(")");
     }
 
     fn make_struct(&mut self, items: &[Expr]) {
@@ -211,7 +282,12 @@ impl Text {
         if kind.is_nested() {
             self.only(&[Dialect::DataFusion]);
         }
+        if value.is_special() && self.dialect != Dialect::Alluvium {
+            // SQLite has no NaN, and DataFusion tells zeros apart.
+            self.only(&[Dialect::DuckDb]);
+        }
         match kind {
+            Kind::Real if value.is_special() => self.push(&text),
             Kind::Date | Kind::Clock | Kind::Moment | Kind::Zoned | Kind::Decimal
                 if self.dialect != Dialect::Sqlite =>
             {
@@ -304,8 +380,11 @@ impl Text {
             // In SQLite these return NULL if any argument is NULL.
             Function::Greatest => ("GREATEST", None),
             Function::Least => ("LEAST", None),
-            Function::TruncateHour => ("DATE_TRUNC", None),
+            Function::TruncateHour | Function::TruncateDay | Function::TruncateMonth => {
+                ("DATE_TRUNC", None)
+            }
             Function::Minute => ("DATE_PART", None),
+            Function::Hour | Function::Day => ("EXTRACT", None),
             Function::Cardinality => ("CARDINALITY", None),
             Function::ArrayHas => ("ARRAY_HAS", None),
             Function::ArrayAppend => ("ARRAY_APPEND", None),
@@ -319,7 +398,11 @@ impl Text {
         }
         self.push(match function {
             Function::TruncateHour => "('hour', ",
+            Function::TruncateDay => "('day', ",
+            Function::TruncateMonth => "('month', ",
             Function::Minute => "('minute', ",
+            Function::Hour => "(HOUR FROM ",
+            Function::Day => "(DAY FROM ",
             _ => "(",
         });
         self.exprs(arguments);
@@ -344,7 +427,14 @@ fn has_subquery(expr: &Expr) -> bool {
     struct Finder(bool);
     impl Visitor for Finder {
         fn expr(&mut self, expr: &Expr) {
-            self.0 |= matches!(expr, Expr::Exists(..) | Expr::Among(..) | Expr::Scalar(..));
+            self.0 |= matches!(
+                expr,
+                Expr::Exists(..)
+                    | Expr::Among(..)
+                    | Expr::Scalar(..)
+                    | Expr::RowAmong(..)
+                    | Expr::RowScalar(..)
+            );
         }
     }
     let mut finder = Finder(false);

@@ -115,7 +115,7 @@ impl Text {
             }
         }
         self.list(&select.items, |text, item| {
-            if matches!(item.expr, Expr::Exists(..) | Expr::Among(..)) {
+            if matches!(item.expr, Expr::Exists(..) | Expr::Among(..) | Expr::RowAmong(..)) {
                 // DataFusion supports these only in conditions.
                 text.only(&[Dialect::Sqlite, Dialect::DuckDb]);
             }
