@@ -29,11 +29,19 @@ pub enum Fault {
     CountNothingAsNull,
     /// A row of a band join meets those of the last slot that its band touches.
     LastSlotOnly,
+    /// Of an hour that clocks show twice the first one is meant.
+    FirstClock,
+    /// For an hour after clocks are changed they show the time of before.
+    LateClock,
+    /// A month has 30 days.
+    MonthsOfThirtyDays,
+    /// A comparison of rows ends with their first values.
+    FirstValueOnly,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 11] = [
+    pub const WRONG: [Fault; 15] = [
         Fault::NullsMeet,
         Fault::BoundDownwards,
         Fault::BoundWithoutOffset,
@@ -45,6 +53,10 @@ impl Fault {
         Fault::NullsStayOutside,
         Fault::CountNothingAsNull,
         Fault::LastSlotOnly,
+        Fault::FirstClock,
+        Fault::LateClock,
+        Fault::MonthsOfThirtyDays,
+        Fault::FirstValueOnly,
     ];
 }
 

@@ -103,13 +103,17 @@ pub enum Fault {
     FillTwice,
     /// A dataflow that is built misses a batch of what was there of another one.
     FillLess,
+    /// As keys, NaN is another one in every other row.
+    ManyNans,
+    /// As keys, -0.0 and 0.0 differ.
+    TwoZeros,
     /// A range of keys ends before its end, although that is in it.
     RangeWithoutEnd,
 }
 
 impl Fault {
     /// Those that make wrong results, and do not panic.
-    pub const WRONG: [Fault; 42] = [
+    pub const WRONG: [Fault; 44] = [
         Fault::JoinAtLeftTime,
         Fault::FirstTileOnly,
         Fault::LastTimeOnly,
@@ -150,6 +154,8 @@ impl Fault {
         Fault::ForgetBetween,
         Fault::IndexKeepsDeleted,
         Fault::RangeWithoutEnd,
+        Fault::ManyNans,
+        Fault::TwoZeros,
         Fault::FillTwice,
         Fault::FillLess,
     ];

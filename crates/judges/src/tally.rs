@@ -37,6 +37,11 @@ pub struct Tally {
     pub wrong: Vec<(u64, String)>,
 }
 
+/// A program as an SQL file.
+pub fn printed(seed: u64, number: u64) -> String {
+    file(&program(seed, number), &format!("Program {number}."))
+}
+
 /// Shrinks a program that goes wrong; returns it as an SQL file, and the error.
 pub fn shrunk(seed: u64, number: u64, judges: Judges) -> Option<(String, String)> {
     let small = shrink(&program(seed, number), judges);

@@ -172,7 +172,7 @@ impl Decorrelation {
             {
                 return self.plan(filtered_join(join)?);
             }
-            LogicalPlan::Values(values) if values.values.iter().flatten().any(has_subquery) => {
+            LogicalPlan::Values(values) if values.values.iter().flatten().any(is_selected) => {
                 return self.plan(selected_values(values)?);
             }
             plan @ (LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_))
@@ -695,7 +695,12 @@ fn filtered_join(join: logical::Join) -> Result<LogicalPlan> {
     }
 }
 
-/// VALUES in which rows with subqueries are SELECTs: nothing evaluates subqueries of VALUES.
+/// Whether a value of VALUES has to be selected: nothing evaluates its subqueries, or its columns of a query outside.
+fn is_selected(value: &Expr) -> bool {
+    has_subquery(value) || value.contains_outer()
+}
+
+/// VALUES in which rows with subqueries, or columns of a query outside, are SELECTs.
 fn selected_values(values: logical::Values) -> Result<LogicalPlan> {
     let logical::Values { schema, values } = values;
     let mut inputs = Vec::new();
@@ -704,7 +709,7 @@ fn selected_values(values: logical::Values) -> Result<LogicalPlan> {
         Arc::new(LogicalPlan::Values(logical::Values { schema: Arc::clone(&schema), values }))
     };
     for row in values {
-        if !row.iter().any(has_subquery) {
+        if !row.iter().any(is_selected) {
             plain.push(row);
             continue;
         }

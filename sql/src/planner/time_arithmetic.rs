@@ -25,6 +25,7 @@ use sqlparser::ast::BinaryOperator;
 
 use super::functions::duckdb::{OVER, TIMES};
 use super::types::type_of;
+use crate::fault::{self, Fault};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -255,6 +256,13 @@ fn in_zone(timestamp: Expr, zone: &Option<Arc<str>>, other: &Option<Arc<str>>) -
 }
 
 fn as_interval(length: Expr, kind: &DataType) -> Expr {
+    if let Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(whole)), None) = &length
+        && fault::armed(Fault::MonthsOfThirtyDays)
+    {
+        let days = whole.days + 30 * whole.months;
+        let days = IntervalMonthDayNano::new(0, days, whole.nanoseconds);
+        return Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(days)), None);
+    }
     if *kind == INTERVAL { length } else { since_midnight(length) }
 }
 

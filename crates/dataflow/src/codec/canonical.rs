@@ -6,6 +6,8 @@ use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, make_ar
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 
+use crate::fault::{self, Fault};
+
 /// Whether a float occurs in `data_type`.
 pub fn has_floats(data_type: &DataType) -> bool {
     match data_type {
@@ -56,8 +58,24 @@ fn has_other_nan(column: &ArrayRef) -> bool {
 /// # Errors
 /// None that is known, as of [`one_nan`].
 pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if fault::armed(Fault::TwoZeros) {
+        return one_nan(column);
+    }
     // Adding zero makes -0.0 zero and leaves every other number as it is.
-    with_floats(column, |x| x + 0.0, |x| x + 0.0)
+    let canonical = with_floats(column, |x| x + 0.0, |x| x + 0.0)?;
+    Ok(if fault::armed(Fault::ManyNans) { with_two_nans(&canonical) } else { canonical })
+}
+
+/// `column` with a sign for the NaN of every other row, which is a fault.
+fn with_two_nans(column: &ArrayRef) -> ArrayRef {
+    let Some(floats) = column.as_primitive_opt::<Float64Type>() else { return Arc::clone(column) };
+    let signed =
+        |(row, x): (usize, Option<f64>)| x.map(|x| if row % 2 == 1 && x.is_nan() { -x } else { x });
+    let is_nan = |x: &f64| x.is_nan();
+    match floats.values().iter().any(is_nan) {
+        true => Arc::new(floats.iter().enumerate().map(signed).collect::<Float64Array>()),
+        false => Arc::clone(column),
+    }
 }
 
 /// `column` with other numbers and one NaN.

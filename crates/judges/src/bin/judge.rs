@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use alluvium_judges::Judges;
-use alluvium_judges::tally::{Tally, shrunk};
+use alluvium_judges::tally::{Tally, printed, shrunk};
 use clap::Parser;
 
 /// Runs random programs and compares every view with other databases.
@@ -34,6 +34,9 @@ struct Arguments {
     /// Shrinks the program of this number as long as it goes wrong, and prints it as an SQL file.
     #[arg(long)]
     shrink: Option<u64>,
+    /// Prints the program of this number as an SQL file, without running it.
+    #[arg(long)]
+    print: Option<u64>,
     /// Arms the engine's seeded faults one after the other, and prints after how many pairs each is found. Needs
     /// the feature `faults`.
     #[arg(long)]
@@ -62,6 +65,10 @@ fn main() -> ExitCode {
         duckdb: uses("duckdb"),
         variations: uses("variations"),
     };
+    if let Some(number) = arguments.print {
+        println!("{}", printed(arguments.seed, number));
+        return ExitCode::SUCCESS;
+    }
     if let Some(number) = arguments.shrink {
         return match shrunk(arguments.seed, number, judges) {
             Some((file, what)) => {
@@ -83,17 +90,17 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let start = Instant::now();
-    let mut printed = 0;
+    let mut shown = 0;
     let numbers = (arguments.first..).step_by(arguments.step.max(1));
     let tally = Tally::run(arguments.seed, numbers, judges, |tally| {
-        for (number, what) in &tally.wrong[printed..] {
+        for (number, what) in &tally.wrong[shown..] {
             println!("program {number}: {what}\n");
         }
-        printed = tally.wrong.len();
+        shown = tally.wrong.len();
         if tally.pairs.is_multiple_of(480) {
             eprintln!("{} pairs, {} s", tally.pairs, start.elapsed().as_secs());
         }
-        tally.pairs < arguments.pairs && printed < arguments.most
+        tally.pairs < arguments.pairs && shown < arguments.most
     });
     if arguments.refusals {
         for (reason, times) in &tally.refusals {

@@ -1,7 +1,7 @@
 //! The SQL files, checked against other databases.
 //!
 //! The files under `sql/tests/slt` are written for `sqllogictest`. Each runs on 1, 2 and 3 workers; the engine with 3
-//! ends at some record, and one with 2 resumes what it did. Besides the expectations in the file, the harness checks every
+//! ends at some record, and another resumes what it did, with 2 workers and a budget of 32 MiB, or with 5. Besides the expectations in the file, the harness checks every
 //! view after every transaction:
 //!
 //! ```text

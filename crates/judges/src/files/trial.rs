@@ -18,6 +18,12 @@ use crate::answers::row::rows;
 use crate::answers::sqlite::Sqlite;
 use crate::kept::Kept;
 
+/// A budget in bytes that some state is beyond.
+const MEMORY: usize = 30_000;
+
+/// A budget in bytes that programs have.
+const RESUMED_MEMORY: usize = 32 << 20;
+
 /// The judges that skip a statement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skips {
@@ -90,7 +96,14 @@ pub(crate) struct Trial {
 impl Trial {
     pub(crate) fn new(workers: usize, with_sqlite: bool) -> Self {
         let kept = (workers == 3).then(Kept::default);
-        let engine = open(workers, kept.as_ref()).expect("an engine in memory can be opened");
+        let memory = match workers {
+            1 => None,
+            // A budget of one byte moves all state to files; otherwise some stays in memory.
+            2 => Some(1),
+            _ => Some(MEMORY),
+        };
+        let engine =
+            open(workers, memory, kept.as_ref()).expect("an engine in memory can be opened");
         Self {
             engine,
             kept,
@@ -124,14 +137,17 @@ impl Trial {
     }
 
     /// Puts another engine in the place of this one, which resumes what this one did: once, if it is one for that and no
-    /// transaction is open. It has another number of workers: two, or after a checkpoint of an even epoch five.
+    /// transaction is open. It has another number of workers: two with a budget of 32 MiB, or after a checkpoint of an even epoch
+    /// five with the little that this one had.
     pub(crate) fn reopen(&mut self) {
         if self.open > 0 {
             return;
         }
         let Some(kept) = self.kept.take() else { return };
         let is_even = self.engine.progress().committed.is_multiple_of(2);
-        match open(if self.is_saved && is_even { 5 } else { 2 }, Some(&kept)) {
+        let (workers, memory) =
+            if self.is_saved && is_even { (5, MEMORY) } else { (2, RESUMED_MEMORY) };
+        match open(workers, Some(memory), Some(&kept)) {
             Ok(engine) => self.engine = engine,
             Err(error) => return self.object("another engine", Err(error.to_string())),
         }
@@ -531,13 +547,7 @@ impl Trial {
 }
 
 /// An engine as there is one for each number of workers, which begins with what another has left.
-fn open(workers: usize, kept: Option<&Kept>) -> alluvium::Result<Engine> {
-    let memory = match workers {
-        1 => None,
-        // A budget of one byte moves all state to files; otherwise some stays in memory.
-        2 => Some(1),
-        _ => Some(30_000),
-    };
+fn open(workers: usize, memory: Option<usize>, kept: Option<&Kept>) -> alluvium::Result<Engine> {
     // And merges of any size are done in slices, or by others at any time.
     let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };
     let builder = match workers {

@@ -19,8 +19,13 @@ const LENGTHS: [(i64, i64, i64); 9] = [
     (-11, -5, 0),
 ];
 
-/// From the first days of January to those on which clocks change in the north, and back: days and seconds.
-const CHANGES: [(i64, i64); 4] = [(90, 9_000), (300, 9_000), (69, 7_200), (307, 3_600)];
+/// From the first day of January to the hours that the clocks of a zone leave out or show twice: days and seconds.
+const CHANGES: [(i64, i64, Zone); 4] = [
+    (90, 9_000, Zone::Berlin),
+    (300, 9_000, Zone::Berlin),
+    (69, 7_200, Zone::NewYork),
+    (307, 3_600, Zone::NewYork),
+];
 
 impl Maker {
     pub(super) fn length(&mut self) -> Length {
@@ -174,12 +179,12 @@ impl Maker {
                 ]
             }
             _ => {
-                let (days, seconds) = self.one_of(&CHANGES);
+                let (days, seconds, changed) = self.one_of(&CHANGES);
                 let near = Expr::Move(boxed(column), Length { months: 0, days, seconds });
                 vec![
+                    Expr::AtZone(boxed(&near), changed),
                     Expr::AtZone(boxed(&near), zone),
-                    Expr::AtZone(boxed(&near), zone),
-                    Expr::AtZone(Box::new(Expr::AtZone(boxed(&near), zone)), other),
+                    Expr::AtZone(Box::new(Expr::AtZone(boxed(&near), changed)), other),
                     Expr::Move(boxed(column), length),
                     Expr::Apart(boxed(&near), Box::new(self.constant(kind))),
                     call(Function::Hour, &near),

@@ -120,8 +120,9 @@ impl Variation {
             (Variation::Replay, Some(recording)) => replay(&other, NOBODY, recording),
             _ => run_to_end(&other, NOBODY),
         };
-        if let Some((step, _, what)) = varied.wrong() {
-            return Some(format!("{self:?}: step {step}: {what}"));
+        if let Some((step, view, what)) = varied.wrong() {
+            let view = view.map_or(String::new(), |view| program.views[view].sql());
+            return Some(format!("{self:?}: step {step}: {view}\n{what}"));
         }
         for (view, definition) in program.views.iter().enumerate() {
             // NOW() depends on the transaction.

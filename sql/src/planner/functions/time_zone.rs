@@ -13,7 +13,7 @@ use alluvium_dataflow::wording::type_name;
 use arrow::array::types::{IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, IntervalUnit, TimeUnit};
-use chrono::{Days, FixedOffset, MappedLocalTime, NaiveDateTime, Offset, TimeZone};
+use chrono::{Days, FixedOffset, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, plan_err};
 use datafusion_expr::expr::Cast;
@@ -25,6 +25,7 @@ use datafusion_expr::{
 
 use super::duckdb::{TIMESTAMP, date_time};
 use crate::error::did_you_mean;
+use crate::fault::{self, Fault};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -91,6 +92,10 @@ impl Zone {
     /// How far its clocks are from UTC at an instant.
     fn offset_at(self, utc: NaiveDateTime) -> FixedOffset {
         match self {
+            Zone::Named(zone) if fault::armed(Fault::LateClock) => {
+                let before = utc.checked_sub_signed(TimeDelta::hours(1)).unwrap_or(utc);
+                zone.offset_from_utc_datetime(&before).fix()
+            }
             Zone::Named(zone) => zone.offset_from_utc_datetime(&utc).fix(),
             Zone::Fixed(offset) => offset,
         }
@@ -107,7 +112,8 @@ impl Zone {
             MappedLocalTime::Ambiguous(first, second) => {
                 // The later instant is the one of the clock that is less ahead.
                 let (first, second) = (first.fix(), second.fix());
-                if first.local_minus_utc() < second.local_minus_utc() { first } else { second }
+                let is_first_later = first.local_minus_utc() < second.local_minus_utc();
+                if is_first_later != fault::armed(Fault::FirstClock) { first } else { second }
             }
             // Whatever the offset, an instant a day before is before the clocks are changed.
             MappedLocalTime::None => {
