@@ -182,10 +182,9 @@ pub(super) fn of_thresholds(part: &Expr) -> Option<&'static str> {
             })
         }
         Expr::Between(_, low, high, _) => {
-            let both = [low, high];
             let is_moving =
-                |end: &&Box<Expr>| matches!(&***end, Expr::Scalar(query, _) if is_aggregate(query));
-            both.iter().all(|end| is_moving(end)).then_some("between thresholds")
+                |end: &Expr| matches!(end, Expr::Scalar(query, _) if is_aggregate(query));
+            (is_moving(low) && is_moving(high)).then_some("between thresholds")
         }
         _ => None,
     }
