@@ -11,7 +11,7 @@
 //! is paired with a payload as often as right rows with this payload have it within their ends. Along the values that is a
 //! function of steps: it rises at the low end of each right row and falls behind its high end.
 //!
-//! Left rows are sorted by their value under their key, right rows are kept as their [steps](steps), sorted by payload and
+//! Left rows are sorted by their value under their key, right rows are kept as their [`steps`], sorted by payload and
 //! place. When an end moves, one step goes and another comes, and the sum of the two changes is zero everywhere but between
 //! them: only the left rows there are read, and come or go (`sweep`). That is what RisingWave calls a dynamic filter, for ends that
 //! are one row without a payload. A left row that changes reads the steps of its key up to its value. No output is kept.
