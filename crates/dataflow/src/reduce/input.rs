@@ -41,7 +41,8 @@ impl<Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>> Input<Tr> {
         let waiting = self.waiting.len();
         for batch in batches {
             let upper = batch.upper().elements().first().copied();
-            if !batch.is_empty() && later(upper, lower) != lower {
+            let is_done = |lower| is_done(&batch, lower, self.is_aligned);
+            if !batch.is_empty() && !lower.is_none_or(is_done) {
                 self.waiting.push(batch);
             }
             self.upper = later(self.upper, upper);
@@ -107,12 +108,46 @@ impl<Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>> Input<Tr> {
             }
         }
         let is_aligned = self.is_aligned;
-        let is_done = |batch: &Batch<Epoch>| {
-            let ends = batch.upper().elements().first().is_some_and(|upper| *upper <= end);
-            // Its times are advanced to this one.
-            let since = batch.description().since().elements().first().copied();
-            ends && (is_aligned || since.is_none_or(|since| since < end))
+        self.waiting.retain(|batch| !is_done(batch, end, is_aligned));
+    }
+}
+
+/// Whether all changes of a batch are processed once all before an epoch are.
+///
+/// A batch that is read as of a later time than it ends has its changes at that time. It may even come when everything up to its end is
+/// processed: from an index that was behind when a dataflow began to read it. The only input is read as of no other times.
+fn is_done(batch: &Batch<Epoch>, epoch: Epoch, is_aligned: bool) -> bool {
+    let ends = batch.upper().elements().first().is_some_and(|upper| *upper <= epoch);
+    let since = batch.description().since().elements().first().copied();
+    ends && (is_aligned || since.is_none_or(|since| since < epoch))
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_trace::memory::StateContext;
+    use alluvium_trace::{NullTrace, RowBuffer};
+
+    use super::*;
+    use crate::batcher::describe;
+    use crate::reader::read_as_of;
+
+    #[test]
+    fn a_batch_that_is_read_as_of_later_counts_though_everything_up_to_its_end_is_processed() {
+        let mut buffer = RowBuffer::new(&StateContext::default());
+        buffer.push(b"key", b"row", &6, 1);
+        let batch = buffer.seal(describe(&frontier(Some(3)), &frontier(Some(7))));
+        let input = || Input::<NullTrace<Epoch>> {
+            trace: None,
+            waiting: Vec::new(),
+            upper: Some(7),
+            is_aligned: false,
         };
-        self.waiting.retain(|batch| !is_done(batch));
+        let mut late = input();
+        assert!(late.receive([read_as_of(&batch, 7)], Some(7)));
+        late.advance(Some(7));
+        assert!(late.is_waiting());
+        late.advance(Some(8));
+        assert!(!late.is_waiting());
+        assert!(!input().receive([batch], Some(7)), "its changes are processed");
     }
 }

@@ -463,3 +463,82 @@ fn subscribers_that_come_and_go_see_each_epoch_as_it_was() {
         assert_eq!(replica.lines(), query(&engine, "SELECT * FROM m"));
     }
 }
+
+/// The rows that all changes so far have told of.
+fn replicated(subscription: &mut Subscription) -> Replica {
+    let mut replica = Replica::default();
+    while let Some(change) = subscription.try_next().unwrap() {
+        replica.apply(&change);
+    }
+    replica.rows.retain(|_, copies| *copies != 0);
+    replica
+}
+
+#[test]
+fn who_comes_while_epochs_are_in_flight_sees_a_plain_view_as_others_do() {
+    let tables = "
+        CREATE TABLE l (k BIGINT, a BIGINT);
+        CREATE TABLE r (k BIGINT, a BIGINT);
+        CREATE INDEX by_k ON l (k);
+        CREATE INDEX by_a ON r (a);
+        CREATE VIEW joined AS SELECT x.k, y.a FROM l AS x JOIN l AS y ON x.k <> y.a;
+        CREATE VIEW outer_joined AS SELECT l.k, l.a, r.k AS rk FROM l LEFT JOIN r ON l.a = r.a;
+        CREATE VIEW reached AS
+            SELECT l.k, l.a, s.b FROM l LEFT JOIN (
+                WITH RECURSIVE s AS (
+                    SELECT k AS b FROM l WHERE a = 0 UNION SELECT l.a FROM s JOIN l ON s.b = l.k)
+                SELECT * FROM s) AS s ON l.a = s.b";
+    // So many that some of them wait for others.
+    let others: Vec<String> = (0..30)
+        .map(|number| {
+            format!(
+                "CREATE MATERIALIZED VIEW m{number} AS
+                     SELECT l.k + {number} AS k, COUNT(*) AS c FROM l JOIN r ON l.a = r.a GROUP BY l.k"
+            )
+        })
+        .collect();
+    let tables = format!("{tables}; {}", others.join(";"));
+    let column = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+    for seed in 0..60 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let engine = engine_with(random.usize(1..4), &tables);
+        let names = ["joined", "outer_joined", "reached"];
+        let mut early = names.map(|name| engine.subscribe(name).unwrap());
+        let mut rows: [Vec<(i64, i64)>; 2] = Default::default();
+        let mut change = |random: &mut fastrand::Rng| {
+            let mut transaction = engine.begin().unwrap();
+            for (table, rows) in ["l", "r"].into_iter().zip(&mut rows) {
+                for _ in 0..random.usize(0..3) {
+                    let row = (random.i64(0..4), random.i64(0..4));
+                    let batch = |(k, a)| {
+                        RecordBatch::try_from_iter([("k", column(vec![k])), ("a", column(vec![a]))])
+                            .unwrap()
+                    };
+                    match rows.len() > 3 && random.bool() {
+                        true => {
+                            let gone = rows.swap_remove(random.usize(..rows.len()));
+                            transaction.delete(table, batch(gone)).unwrap();
+                        }
+                        false => {
+                            rows.push(row);
+                            transaction.insert(table, batch(row)).unwrap();
+                        }
+                    }
+                }
+            }
+            transaction.commit().unwrap()
+        };
+        for _ in 0..random.usize(1..12) {
+            change(&mut random);
+        }
+        let mut late = names.map(|name| engine.subscribe(name).unwrap());
+        for _ in 0..random.usize(1..12) {
+            change(&mut random);
+        }
+        engine.wait(engine.progress().committed).unwrap();
+        for (number, name) in names.into_iter().enumerate() {
+            let [one, other] = [&mut early, &mut late].map(|all| replicated(&mut all[number]));
+            assert_eq!(one.rows, other.rows, "{name}, seed {seed}");
+        }
+    }
+}
