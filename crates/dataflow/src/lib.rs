@@ -32,6 +32,8 @@ pub mod combine;
 pub mod consolidate;
 pub mod constant;
 pub mod contents;
+#[cfg(test)]
+mod costs;
 pub mod default;
 pub mod delta;
 pub mod distinct;
@@ -66,7 +68,7 @@ pub mod reader;
 mod recompute;
 pub mod recursion;
 mod reduce;
-mod row_pairs;
+pub mod row_pairs;
 mod semijoin;
 pub mod series;
 pub mod sessions;

@@ -12,6 +12,15 @@ use crate::fault::{self, Fault};
 use crate::layout::{Layout, all_columns, assemble};
 use crate::reduce::PairOutput;
 
+/// What the states of such a join are made in.
+#[derive(Clone, Debug)]
+pub struct Contexts {
+    /// The left rows.
+    pub left: StateContext,
+    /// The right rows, or what is kept of them.
+    pub right: StateContext,
+}
+
 /// Collects changes of left rows with their matches into deltas.
 pub(crate) struct RowPairs {
     left: Rows,

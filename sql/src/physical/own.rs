@@ -1,5 +1,6 @@
 //! Rows that an operator keeps in its own order.
 
+use alluvium_dataflow::row_pairs::Contexts;
 use alluvium_trace::BoundColumn;
 use alluvium_trace::memory::StateContext;
 
@@ -31,8 +32,16 @@ impl OwnRows {
     }
 
     /// The context of the rows.
-    pub(crate) fn context(&self, rendering: &Rendering<'_, '_>) -> StateContext {
+    fn context(&self, rendering: &Rendering<'_, '_>) -> StateContext {
         rendering.pruned(rendering.context_of(&self.state), self.pruning.as_ref())
+    }
+
+    /// The contexts of the left and the right rows of a join.
+    pub(crate) fn contexts(
+        [left, right]: &[OwnRows; 2],
+        rendering: &Rendering<'_, '_>,
+    ) -> Contexts {
+        Contexts { left: left.context(rendering), right: right.context(rendering) }
     }
 
     /// Where the rows are kept.

@@ -3,7 +3,7 @@
 use arrow::datatypes::DataType;
 
 /// Whether values of a type are equal just if they are the same: floats have two zeros.
-pub(super) fn compares_by_bytes(data_type: &DataType) -> bool {
+pub(crate) fn compares_by_bytes(data_type: &DataType) -> bool {
     data_type.is_integer()
         || data_type.is_decimal()
         || matches!(

@@ -26,6 +26,7 @@
 //! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan`, `one_zero` and `whole_days` are ours.
 pub(crate) mod asof;
+mod canonical_floats;
 mod constant;
 mod constructs;
 pub(crate) mod context;
@@ -35,7 +36,7 @@ mod culprit;
 pub(crate) mod declared;
 mod dependent_join;
 mod distinct_on;
-mod equality;
+pub(crate) mod equality;
 pub(crate) mod extent;
 mod filter_push_down;
 mod final_rows;

@@ -4,30 +4,22 @@
 //! compares and groups floats by their bits. Tables hold the one NaN alone. So it is enough that results of computations
 //! become the one NaN wherever they are NaN: where they leave an expression, or are compared inside of one.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use alluvium_dataflow::codec::{has_floats, one_nan};
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{AggregateFunction, Alias, Case, Cast, ScalarFunction, Sort, TryCast};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
-use datafusion_expr::{
-    BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, ScalarUDF};
 use datafusion_optimizer::AnalyzerRule;
 
+use super::canonical_floats::{ONE_NAN, is_float};
 use super::operands::map_compared;
 use super::types::type_of;
 use crate::plan;
-
-static ONE_NAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let signature = Signature::any(1, Volatility::Immutable);
-    Arc::new(ScalarUDF::from(Same { signature }))
-});
 
 /// Makes every NaN that an expression computes the same. Runs after the types are coerced.
 #[derive(Debug)]
@@ -123,7 +115,7 @@ fn canonical(expression: Expr, schema: &DFSchema) -> Expr {
         | Expr::Cast(_)
         | Expr::TryCast(_)
         | Expr::ScalarFunction(_)
-            if type_of(&expression, schema).is_some_and(|of| has_floats(&of)) =>
+            if is_float(&expression, schema) =>
         {
             Expr::ScalarFunction(ScalarFunction::new_udf(ONE_NAN.clone(), vec![expression]))
         }
@@ -148,39 +140,4 @@ fn is_number(expression: &Expr) -> bool {
 
 fn is_text(expression: &Expr, schema: &DFSchema) -> bool {
     type_of(expression, schema).is_some_and(|of| of.is_string())
-}
-
-/// Its argument, in which every NaN is the same.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Same {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Same {
-    fn name(&self) -> &str {
-        plan::ONE_NAN
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        Ok(arguments[0].clone())
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let field = &arguments.arg_fields[0];
-        Ok(Arc::new(Field::new(self.name(), field.data_type().clone(), field.is_nullable())))
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(match &arguments.args[0] {
-            ColumnarValue::Array(floats) => ColumnarValue::Array(one_nan(floats)?),
-            ColumnarValue::Scalar(float) => {
-                let float = one_nan(&float.to_array()?)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&float, 0)?)
-            }
-        })
-    }
 }

@@ -5,10 +5,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use alluvium_dataflow::codec::{canonical_floats, has_floats};
+use alluvium_dataflow::codec::canonical_floats;
 use arrow::compute::kernels::cmp::eq;
 use arrow::compute::nullif;
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
@@ -17,18 +17,13 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::logical_plan::{Distinct, DistinctOn, Sort as SortPlan};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use datafusion_optimizer::AnalyzerRule;
 
-use super::types::type_of;
-use crate::plan::ONE_ZERO;
-
-static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let signature = Signature::any(1, Volatility::Immutable);
-    Arc::new(ScalarUDF::from(Canonical { signature }))
-});
+use super::canonical_floats::{ONE_ZERO, is_float};
+use crate::plan;
 
 static NULL_IF: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(2, Volatility::Immutable);
@@ -113,7 +108,7 @@ impl OneZero {
 
 impl AnalyzerRule for OneZero {
     fn name(&self) -> &str {
-        ONE_ZERO
+        plan::ONE_ZERO
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
@@ -135,48 +130,9 @@ fn canonical(expression: Expr, schema: &DFSchema) -> Expr {
         }
         Expr::Literal(..) => expression,
         _ if is_float(&expression, schema) => {
-            Expr::ScalarFunction(ScalarFunction::new_udf(FUNCTION.clone(), vec![expression]))
+            Expr::ScalarFunction(ScalarFunction::new_udf(ONE_ZERO.clone(), vec![expression]))
         }
         _ => expression,
-    }
-}
-
-fn is_float(expression: &Expr, schema: &DFSchema) -> bool {
-    type_of(expression, schema).is_some_and(|of| has_floats(&of))
-}
-
-/// Its argument, in which -0.0 is 0.0.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Canonical {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Canonical {
-    fn name(&self) -> &str {
-        ONE_ZERO
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        Ok(arguments[0].clone())
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let field = &arguments.arg_fields[0];
-        Ok(Arc::new(Field::new(self.name(), field.data_type().clone(), field.is_nullable())))
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(match &arguments.args[0] {
-            ColumnarValue::Array(floats) => ColumnarValue::Array(canonical_floats(floats)?),
-            ColumnarValue::Scalar(float) => {
-                let float = canonical_floats(&float.to_array()?)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&float, 0)?)
-            }
-        })
     }
 }
 

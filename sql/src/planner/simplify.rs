@@ -54,6 +54,16 @@ impl OptimizerRule for BoundedSimplifier {
 
 /// The plan with dates compared with days instead of constant instants.
 fn in_whole_days(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let has_instant =
+        |expression: &Expr| expression.exists(|part| Ok(whole_days::has_instant(part)));
+    let mut is_needed = false;
+    plan.apply_expressions(|expression| {
+        is_needed |= has_instant(expression)?;
+        Ok(if is_needed { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if !is_needed {
+        return Ok(Transformed::no(plan));
+    }
     let schema = match plan.inputs().is_empty() {
         true => plan.schema().as_ref().clone(),
         false => merge_schema(&plan.inputs()),

@@ -28,6 +28,16 @@ pub(super) fn compared(expression: Expr, schema: &dyn ExprSchema) -> Transformed
     }
 }
 
+/// Whether an expression compares something with a constant instant.
+pub(super) fn has_instant(expression: &Expr) -> bool {
+    match expression {
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => {
+            instant(left).is_some() || instant(right).is_some()
+        }
+        _ => false,
+    }
+}
+
 /// The date that is cast to an instant without a zone.
 fn date<'a>(expression: &'a Expr, schema: &dyn ExprSchema) -> Option<&'a Expr> {
     let Expr::Cast(Cast { expr, field }) = expression else { return None };

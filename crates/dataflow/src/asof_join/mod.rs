@@ -28,6 +28,7 @@ use crate::key_columns::KeyColumns;
 use crate::layout::Layout;
 use crate::ranked::entry::{EntryEncoder, push_entries};
 use crate::reduce::cogroup;
+pub use crate::row_pairs::Contexts;
 use crate::row_pairs::RowPairs;
 
 /// Which right row is the nearest to a left row.
@@ -152,15 +153,6 @@ impl Spec {
             in_key => Some(in_key),
         }
     }
-}
-
-/// What the states of a join are made in.
-#[derive(Clone, Debug)]
-pub struct Contexts {
-    /// The left rows.
-    pub left: StateContext,
-    /// The right rows.
-    pub right: StateContext,
 }
 
 /// Each row of `left` with its nearest row of `right`. Exchanges both by key.

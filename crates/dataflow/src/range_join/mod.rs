@@ -38,6 +38,7 @@ use crate::key_columns::KeyColumns;
 use crate::layout::Layout;
 use crate::ranked::entry::{ENTRY, EntryEncoder, push_entries};
 use crate::reduce::cogroup;
+pub use crate::row_pairs::Contexts;
 use crate::row_pairs::RowPairs;
 use crate::states::{self, Placement};
 
@@ -162,15 +163,6 @@ impl Spec {
         });
         Arrangement::kept(arranged, layout)
     }
-}
-
-/// What the states of a join are made in.
-#[derive(Clone, Debug)]
-pub struct Contexts {
-    /// The left rows.
-    pub left: StateContext,
-    /// The steps of the right rows.
-    pub right: StateContext,
 }
 
 /// The pairs of a row of `left` and the payload of a row of `right` that agree on their keys, and of which the left one has its value

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use alluvium_dataflow::asof_join::{Contexts, Nearest, Side, Spec, asof_join};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::input::input;
 use alluvium_dataflow::map::map;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::{StateContext, context};
@@ -19,9 +18,7 @@ use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, Column, IsNotNullExpr};
 
-use crate::harness::{
-    Feed, History, Row, Rows, Run, assert_caught, at, every_seed, feed, history, numbers,
-};
+use crate::harness::{History, Row, Rows, Run, assert_caught, at, every_seed, history, numbers};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
@@ -88,30 +85,20 @@ fn join<'scope>(
 }
 
 fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> {
-    let (settings, histories) = (run.clone(), histories.clone());
-    run.execute(views(), move |worker, watch| {
-        let inputs = worker.dataflow(|scope| {
-            let context = context::current();
-            let (left_input, left) = input(scope, "left", &context);
-            let (right_input, right) = input(scope, "right", &context);
-            let right = present(right);
-            for view in views() {
-                let View::Join { nearest, keyed, keeps_left } = view else { continue };
-                let on: (&[usize], &[usize]) = if keyed { (&[0], &[0]) } else { (&[], &[]) };
-                let sides = (left.clone(), &sides());
-                let rows = join(sides, right.clone(), on, 1, (nearest, keeps_left));
-                if (nearest, keyed, keeps_left) == (EARLIER, true, false) {
-                    let left = (rows.clone(), &joined());
-                    let chain = join(left, right.clone(), (&[3], &[0]), 4, (LATER, true));
-                    watch.watch(&View::Chain, chain);
-                }
-                watch.watch(&view, rows);
+    run.execute_two(views(), &sides(), histories, |left, right, watch| {
+        let right = present(right);
+        for view in views() {
+            let View::Join { nearest, keyed, keeps_left } = view else { continue };
+            let on: (&[usize], &[usize]) = if keyed { (&[0], &[0]) } else { (&[], &[]) };
+            let sides = (left.clone(), &sides());
+            let rows = join(sides, right.clone(), on, 1, (nearest, keeps_left));
+            if (nearest, keyed, keeps_left) == (EARLIER, true, false) {
+                let left = (rows.clone(), &joined());
+                let chain = join(left, right.clone(), (&[3], &[0]), 4, (LATER, true));
+                watch.watch(&View::Chain, chain);
             }
-            [left_input, right_input]
-        });
-        let feeds = inputs.into_iter().zip(&histories);
-        let feeds = feeds.map(|(input, history)| Feed::new(input, history)).collect();
-        feed(worker, &settings, &sides(), feeds, &watch.probe);
+            watch.watch(&view, rows);
+        }
     })
 }
 

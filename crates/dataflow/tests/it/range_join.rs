@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::input::input;
 use alluvium_dataflow::map::map;
 use alluvium_dataflow::range_join::{Contexts, End, Ends, Left, Right, Spec, range_join};
 use alluvium_trace::Epoch;
@@ -18,9 +17,7 @@ use datafusion_expr::Operator;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, Column, IsNotNullExpr};
 
-use crate::harness::{
-    Feed, History, Row, Rows, Run, assert_caught, at, every_seed, feed, history, numbers,
-};
+use crate::harness::{History, Row, Rows, Run, assert_caught, at, every_seed, history, numbers};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
@@ -96,28 +93,17 @@ fn join<'scope>(
 }
 
 fn run_dataflow(run: &Run, histories: &[History; 2]) -> BTreeMap<View, History> {
-    let (settings, histories) = (run.clone(), histories.clone());
-    run.execute(views(), move |worker, watch| {
-        let inputs = worker.dataflow(|scope| {
-            let context = context::current();
-            let (left_input, left) = input(scope, "left", &context);
-            let (right_input, right) = input(scope, "right", &context);
-            let left = present(left, Some(true), None);
-            for view in views() {
-                let View::Join { low, high, keyed, payload } = view else { continue };
-                let rows = join(left.clone(), right.clone(), (low, high), (keyed, payload));
-                if (low, high, keyed, payload) == (Some(false), None, true, false) {
-                    let chain =
-                        join(rows.clone(), right.clone(), (None, Some(true)), (false, false));
-                    watch.watch(&View::Chain, chain);
-                }
-                watch.watch(&view, rows);
+    run.execute_two(views(), &sides(), histories, |left, right, watch| {
+        let left = present(left, Some(true), None);
+        for view in views() {
+            let View::Join { low, high, keyed, payload } = view else { continue };
+            let rows = join(left.clone(), right.clone(), (low, high), (keyed, payload));
+            if (low, high, keyed, payload) == (Some(false), None, true, false) {
+                let chain = join(rows.clone(), right.clone(), (None, Some(true)), (false, false));
+                watch.watch(&View::Chain, chain);
             }
-            [left_input, right_input]
-        });
-        let feeds = inputs.into_iter().zip(&histories);
-        let feeds = feeds.map(|(input, history)| Feed::new(input, history)).collect();
-        feed(worker, &settings, &sides(), feeds, &watch.probe);
+            watch.watch(&view, rows);
+        }
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::asof_join::{self, Contexts, Nearest, Side, Spec};
+use alluvium_dataflow::asof_join::{self, Nearest, Side, Spec};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -300,9 +300,7 @@ struct AsofRows {
 impl Operator for AsofRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let (left, right) = (rendering.rows(self.left), rendering.rows(self.right));
-        let [of_left, of_right] = &self.kept;
-        let contexts =
-            Contexts { left: of_left.context(rendering), right: of_right.context(rendering) };
+        let contexts = OwnRows::contexts(&self.kept, rendering);
         asof_join::asof_join(&self.spec, left, right, &contexts)
     }
 }

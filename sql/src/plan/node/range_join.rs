@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::range_join::{self, Contexts, End, Ends, Left, Right, Spec};
+use alluvium_dataflow::range_join::{self, End, Ends, Left, Right, Spec};
 use alluvium_trace::Epoch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
@@ -255,9 +255,7 @@ struct RangeRows {
 impl Operator for RangeRows {
     fn render<'scope>(&self, rendering: &mut Rendering<'scope, '_>) -> DeltaStream<'scope, Epoch> {
         let (left, right) = (rendering.rows(self.left), rendering.rows(self.right));
-        let [of_left, of_right] = &self.kept;
-        let contexts =
-            Contexts { left: of_left.context(rendering), right: of_right.context(rendering) };
+        let contexts = OwnRows::contexts(&self.kept, rendering);
         range_join::range_join(&self.spec, left, right, &contexts)
     }
 }

@@ -12,6 +12,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use crate::plan::expression::{self, Expression};
 use crate::plan::node::Side;
 use crate::plan::{IncrementalPlan, Node};
+use crate::planner::equality::compares_by_bytes;
 
 /// The sides of a join, of which one has the ends of a range.
 pub(super) struct Sides<'a> {
@@ -127,14 +128,5 @@ impl<'a> Sides<'a> {
 
 /// Whether values of a type compare in SQL as they sort.
 fn is_comparable(data_type: &DataType) -> bool {
-    data_type.is_numeric()
-        || matches!(
-            data_type,
-            DataType::Boolean
-                | DataType::Utf8
-                | DataType::Binary
-                | DataType::Date32
-                | DataType::Time64(_)
-                | DataType::Timestamp(..)
-        )
+    data_type.is_floating() || compares_by_bytes(data_type)
 }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::{self, Fault};
+use alluvium_dataflow::input::input;
 use alluvium_storage::{Compaction, Haphazard, MemoryStorage};
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::{Epoch, Pace, Schedule};
+use arrow::datatypes::SchemaRef;
 use timely::worker::Worker;
 
-use super::{History, Random, Rows, Watch, at, history};
+use super::{Feed, History, Random, Rows, Watch, at, feed, history};
 
 /// The settings of one random run.
 #[derive(Clone, Debug)]
@@ -101,6 +104,36 @@ impl Run {
             result.unwrap();
         }
         watch.into_histories()
+    }
+
+    /// Runs what `build` makes of two inputs of rows of `schema`, which are fed the histories, and returns what it watched, by view.
+    pub fn execute_two<V, B>(
+        &self,
+        views: impl IntoIterator<Item = V>,
+        schema: &SchemaRef,
+        histories: &[History; 2],
+        build: B,
+    ) -> BTreeMap<V, History>
+    where
+        V: Ord + Clone + Debug + Send + Sync + 'static,
+        B: for<'scope> Fn(DeltaStream<'scope, Epoch>, DeltaStream<'scope, Epoch>, &Watch<V>)
+            + Send
+            + Sync
+            + 'static,
+    {
+        let (run, schema, histories) = (self.clone(), schema.clone(), histories.clone());
+        self.execute(views, move |worker, watch| {
+            let inputs = worker.dataflow(|scope| {
+                let context = context::current();
+                let (left_input, left) = input(scope, "left", &context);
+                let (right_input, right) = input(scope, "right", &context);
+                build(left, right, watch);
+                [left_input, right_input]
+            });
+            let feeds = inputs.into_iter().zip(&histories);
+            let feeds = feeds.map(|(input, history)| Feed::new(input, history)).collect();
+            feed(worker, &run, &schema, feeds, &watch.probe);
+        })
     }
 
     /// Compares the views with what `model` says they hold at each epoch; returns the first difference.
