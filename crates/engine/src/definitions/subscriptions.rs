@@ -144,7 +144,9 @@ impl Definitions {
         let (feed, subscriber, id) = (entered.feed.clone(), entered.subscriber, entered.id);
         // From now on nothing that comes later is lost, and everything goes with the subscription if this fails.
         let mut subscription = self.subscription(entry, entered, options.policy, instance);
-        self.progress.wait_filled(id)?;
+        if self.unless_dropped(entry, self.progress.wait_filled(id))?.is_none() {
+            return Ok(None);
+        }
         match (relation, options.after) {
             (Some(relation), after) => {
                 self.sequencer.sync(last)?;
@@ -165,7 +167,10 @@ impl Definitions {
             (None, Some(after)) => check_kept(entry, after, None, last)?,
             (None, None) => {
                 if feed.snapshot(subscriber).is_none_or(|epoch| epoch < last) {
-                    let (rows, epoch) = self.rows_of(entry)?;
+                    let Some((rows, epoch)) = self.unless_dropped(entry, self.rows_of(entry))?
+                    else {
+                        return Ok(None);
+                    };
                     subscription.begin_with(rows);
                     feed.skip(subscriber, epoch);
                 }
@@ -211,6 +216,17 @@ impl Definitions {
             return Ok(Some(entered));
         }
         self.install_feed(entry, Feeding::Shared(options)).map(Some)
+    }
+
+    /// What a subscriber of a relation waits for; `None` instead of an error if the relation has been dropped or replaced meanwhile,
+    /// and the dataflow that it waits for with it.
+    fn unless_dropped<T>(&self, entry: &Entry, result: Result<T>) -> Result<Option<T>> {
+        let error = match result {
+            Ok(found) => return Ok(Some(found)),
+            Err(error) => error,
+        };
+        let _lock = self.lock();
+        if self.is_there(entry) { Err(error) } else { Ok(None) }
     }
 
     /// Whether a relation has not been dropped since. The caller holds the definitions' lock.
