@@ -1,18 +1,15 @@
 //! The catalog: what SQL needs to know about tables and views.
 
+use std::any::Any;
+use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
-use crate::plan::{Fingerprint, LowerBounds};
 use crate::planner::SqlFunctions;
 use crate::planner::extent::Extent;
 use crate::statement::Lateness;
-
-/// When a table keeps its rows, for messages.
-pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
-                           'materialized' = 'true'";
 
 /// The relations and functions that a statement can name.
 pub trait Catalog {
@@ -51,6 +48,9 @@ pub struct DeclaredView {
     pub plan: Arc<LogicalPlan>,
 }
 
+/// What the plan of a materialized view tells the plans that read the view. Only they look at it.
+pub trait Maintained: Any + Debug + Send + Sync {}
+
 /// A relation.
 #[derive(Clone, Debug)]
 pub enum Relation {
@@ -79,20 +79,16 @@ pub enum Relation {
     MaterializedView {
         /// Its columns.
         schema: SchemaRef,
-        /// The fingerprint of its plan.
-        fingerprint: Fingerprint,
         /// Whether rows are only ever inserted.
         append_only: bool,
-        /// The lower bounds of its columns.
-        bounds: Arc<LowerBounds>,
-        /// [`IncrementalPlan::has_constant_rows`](crate::plan::IncrementalPlan::has_constant_rows) of its plan.
-        has_constant_rows: bool,
+        /// What its plan tells those that read it.
+        maintained: Arc<dyn Maintained>,
     },
     /// A view that is not materialized; it is expanded where it is named.
     View {
         /// Its columns.
         schema: SchemaRef,
-        /// Its query: [`PlannedView::logical`](crate::planner::PlannedView::logical).
+        /// Its query: [`LogicalView::logical`](crate::planner::LogicalView::logical).
         plan: Arc<LogicalPlan>,
         /// The size of the plan.
         extent: Extent,

@@ -9,6 +9,7 @@
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares;
 //! - [`physical`]: the operators that maintain it, and their dataflow;
 //! - [`texts`]: texts as DECIMAL, by [`decimal`], and as dates and times, by `time_text`;
+//! - [`functions`]: the functions that SQL can call;
 //! - `leaves`: nested values, changed in what they hold;
 //! - [`error`]: errors with positions;
 //! - [`stack`]: the stack that deep trees need.
@@ -17,8 +18,10 @@ pub mod catalog;
 pub mod decimal;
 pub mod error;
 pub mod fault;
+pub mod functions;
 mod leaves;
 pub mod name;
+mod options;
 pub mod physical;
 pub mod plan;
 pub mod planner;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
-use alluvium_sql::error::{Error as SqlError, Result as SqlResult};
+use alluvium_sql::error::Error as SqlError;
 use alluvium_sql::name;
 use alluvium_sql::planner::Sequences;
 use alluvium_sql::statement::SequenceOptions;
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use parking_lot::Mutex;
 
 use crate::authorizer::{Action, Object};
@@ -138,11 +139,11 @@ impl BoundSequences {
 }
 
 impl Sequences for BoundSequences {
-    fn next(&self, written: &str, count: usize, generated: bool) -> SqlResult<Vec<i64>> {
+    fn next(&self, written: &str, count: usize, generated: bool) -> DataFusionResult<Vec<i64>> {
         self.next_values(written, count, generated).map_err(in_sql)
     }
 
-    fn current(&self, written: &str) -> SqlResult<i64> {
+    fn current(&self, written: &str) -> DataFusionResult<i64> {
         let current = || {
             let (name, _) = self.find(written)?;
             self.check(Action::Select, &name)?;
@@ -155,7 +156,7 @@ impl Sequences for BoundSequences {
         current().map_err(in_sql)
     }
 
-    fn last(&self) -> SqlResult<i64> {
+    fn last(&self) -> DataFusionResult<i64> {
         let values = self.taken.0.lock();
         let last = values.last.as_ref().and_then(|name| values.by_name.get(name));
         last.copied().ok_or_else(|| {
@@ -164,7 +165,7 @@ impl Sequences for BoundSequences {
         })
     }
 
-    fn set(&self, written: &str, value: i64, is_called: bool) -> SqlResult<()> {
+    fn set(&self, written: &str, value: i64, is_called: bool) -> DataFusionResult<()> {
         let set = || {
             let (name, options) = self.changed(written, false)?;
             let last = SequenceValue { last: value, is_called };
@@ -184,10 +185,10 @@ pub(crate) fn no_sequence(name: &str) -> Error {
 }
 
 /// An error as a function has it.
-fn in_sql(error: Error) -> SqlError {
+fn in_sql(error: Error) -> DataFusionError {
     let (message, sqlstate) = match &error {
         Error::Sql { message, .. } => (message.clone(), error.sqlstate()),
         _ => (error.to_string(), error.sqlstate()),
     };
-    SqlError::new(message, None).with_sqlstate(sqlstate)
+    DataFusionError::External(Box::new(SqlError::new(message, None).with_sqlstate(sqlstate)))
 }

@@ -1,7 +1,7 @@
 //! Calls of functions with other arguments than they take.
 
 use super::wording::without_kind;
-use crate::planner::functions::{FUNCTIONS, Functions};
+use crate::functions::{FUNCTIONS, Functions};
 
 /// A call as DataFusion refuses it.
 struct Call<'a> {

@@ -6,7 +6,7 @@ use datafusion_common::{DataFusionError, SchemaError};
 
 use super::names::{function_meant, no_column};
 use super::{Error, Position, SqlState, calls, wording};
-use crate::planner::functions::FUNCTIONS;
+use crate::functions::FUNCTIONS;
 
 impl Error {
     /// An error of DataFusion's, with a message and a position that help the user.

@@ -19,7 +19,7 @@ use sqlparser::ast::Spanned;
 use sqlparser::tokenizer::{Location, Span};
 
 pub use self::datafusion::worded;
-pub(crate) use self::names::{did_you_mean, keyword_meant, no_column};
+pub(crate) use self::names::{keyword_meant, no_column};
 pub use self::sqlstate::SqlState;
 
 /// A position in the text. Both numbers start at one; columns count characters.

@@ -17,10 +17,7 @@ use crate::physical::{Compiled, Output, PhysicalPlan, compile};
 ///
 /// # Errors
 /// If the plan cannot be compiled.
-pub(crate) fn explain(
-    plan: &IncrementalPlan,
-    there: &dyn Fn(Fingerprint) -> bool,
-) -> Result<String> {
+pub fn explain(plan: &IncrementalPlan, there: &dyn Fn(Fingerprint) -> bool) -> Result<String> {
     let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes, there)?;
     let indexes = indexes.into_iter().map(|index| (index.fingerprint, index.plan)).collect();
     let mut text = String::new();

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 
 use super::bounds::{LowerBound, Reason, Retention};
+use super::constructs::{Constructs, ViewText};
 use super::names::Names;
 use super::node::IndexScan;
 use super::{Fingerprint, IncrementalPlan, Node};
 use crate::error::Result;
 use crate::physical::{Compiled, Output, PhysicalPlan, Place, State, compile};
-use crate::planner::{Constructs, ViewText};
 
 /// An operator that keeps or reads state.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl fmt::Display for LastRows {
 ///
 /// # Errors
 /// If the plan cannot be compiled.
-pub(crate) fn explain_state(
+pub fn explain_state(
     plan: &IncrementalPlan,
     output: Output,
     texts: &[ViewText<'_>],

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::Schema;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
@@ -13,54 +12,12 @@ use datafusion_physical_expr::expressions::{
 };
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use crate::planner::context::OPTIONS;
-use crate::planner::functions::FUNCTIONS;
-
-/// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
-pub(crate) const ONE_NAN: &str = "one_nan";
-
-/// The function that makes -0.0 the same as 0.0.
-pub(crate) const ONE_ZERO: &str = "one_zero";
+use crate::functions::FUNCTIONS;
+use crate::options::OPTIONS;
+use crate::planner::canonical_floats::NAN_FUNCTION;
 
 /// A physical expression.
 pub(crate) type Expression = Arc<dyn PhysicalExpr>;
-
-/// The same expression over rows of `schema`, with integer arithmetic that fails on overflow.
-///
-/// DataFusion's `+`, `-`, `*` and negation wrap around by default.
-///
-/// # Errors
-/// If a node of the expression cannot be rebuilt over its children.
-pub fn checked(
-    expression: Arc<dyn PhysicalExpr>,
-    schema: &Schema,
-) -> Result<Arc<dyn PhysicalExpr>> {
-    let checked = expression.transform_up(|node| {
-        if let Some(binary) = node.downcast_ref::<BinaryExpr>()
-            && matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply)
-        {
-            return fail_on_overflow(binary.left(), *binary.op(), binary.right());
-        }
-        if let Some(negative) = node.downcast_ref::<NegativeExpr>() {
-            let data_type = negative.arg().data_type(schema)?;
-            if data_type.is_signed_integer() {
-                let zero: Expression = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
-                return fail_on_overflow(&zero, Operator::Minus, negative.arg());
-            }
-        }
-        Ok(Transformed::no(node))
-    })?;
-    Ok(checked.data)
-}
-
-fn fail_on_overflow(
-    left: &Expression,
-    operator: Operator,
-    right: &Expression,
-) -> Result<Transformed<Expression>> {
-    let binary = BinaryExpr::new(Arc::clone(left), operator, Arc::clone(right));
-    Ok(Transformed::yes(Arc::new(binary.with_fail_on_overflow(true)) as Expression))
-}
 
 /// `value - by`, which fails on overflow.
 pub(crate) fn less(value: Expression, by: ScalarValue) -> Expression {
@@ -162,7 +119,7 @@ fn is_strict(expression: &Expression) -> bool {
 }
 
 fn is_one_nan(expression: &Expression) -> bool {
-    expression.downcast_ref::<ScalarFunctionExpr>().is_some_and(|call| call.name() == ONE_NAN)
+    expression.downcast_ref::<ScalarFunctionExpr>().is_some_and(|call| call.name() == NAN_FUNCTION)
 }
 
 /// `expression IS NOT NULL`. Casts are skipped: they return NULL only for NULL, and need not be evaluated.
@@ -172,11 +129,4 @@ pub(crate) fn is_not_null(expression: &Expression) -> Expression {
         inner = cast.expr();
     }
     Arc::new(IsNotNullExpr::new(Arc::clone(inner)))
-}
-
-/// A row over which constants are evaluated.
-pub(crate) fn one_row() -> RecordBatch {
-    let schema = Arc::new(Schema::new(vec![Field::new("row", DataType::Boolean, false)]));
-    RecordBatch::try_new(schema, vec![Arc::new(BooleanArray::from(vec![true]))])
-        .expect("one column of one row of its type is a batch")
 }

@@ -2,6 +2,8 @@
 //!
 //! - [`node`]: the nodes, one file each: columns, properties, pruning, explaining. A new plan node is one file
 //!   there, with its `mod` and `pub use`, and one line in `nodes!`.
+//! - [`view`]: all that is planned of a view: [`final_rows`] finds the column by which its rows are final, [`lateness`] those by
+//!   which they may come late.
 //! - [`properties`]: what holds for the rows of a plan.
 //! - [`mod@build`]: from an optimized logical plan to nodes.
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
@@ -11,16 +13,20 @@
 //! - [`bounds`]: says which rows of state are not needed any more.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
+//! - [`constructs`]: finds in a view's text what operators of its plan stand for.
 //! - [`mod@explain`]: prints a plan; [`mod@explain_state`] says what it keeps and why; [`names`] writes its columns and expressions.
 //! - [`expression`]: the expressions that maps evaluate; [`failure`]: whether one fails.
 pub mod bounds;
 mod build;
 mod clock_filter;
+mod constructs;
 mod explain;
 mod explain_state;
 mod expression;
 mod failure;
+mod final_rows;
 mod fingerprint;
+mod lateness;
 mod names;
 pub mod node;
 mod properties;
@@ -28,24 +34,23 @@ mod prune;
 mod range_filter;
 mod ranking_filter;
 mod share;
+mod view;
 
 use std::sync::OnceLock;
 
 use arrow::datatypes::SchemaRef;
 
 pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention, Source};
-pub(crate) use self::build::{build, build_final, build_in_time, build_recursion};
-pub(crate) use self::explain::explain;
-pub(crate) use self::explain_state::explain_state;
-pub use self::explain_state::{Keeping, KeptBy, KeptState, LastRows};
+pub use self::constructs::ViewText;
+pub use self::explain::explain;
+pub use self::explain_state::{Keeping, KeptBy, KeptState, LastRows, explain_state};
 use self::expression::Expression;
-pub use self::expression::checked;
-pub(crate) use self::expression::{ONE_NAN, ONE_ZERO, one_row};
 pub(crate) use self::fingerprint::Canonical;
 pub use self::fingerprint::Fingerprint;
 pub use self::node::Node;
 pub use self::properties::Properties;
 pub use self::share::{Index, Shared, SharedIndex};
+pub use self::view::PlannedView;
 
 /// A plan: its topmost node, which owns its inputs, and what is known about its rows.
 #[derive(Clone, Debug)]

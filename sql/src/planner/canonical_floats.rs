@@ -13,7 +13,12 @@ use datafusion_expr::{
 };
 
 use super::types::type_of;
-use crate::plan;
+
+/// The name of the function that makes NaNs the same. It never fails, and is NULL only for NULL.
+pub(crate) const NAN_FUNCTION: &str = "one_nan";
+
+/// The function that makes -0.0 the same as 0.0.
+pub(crate) const ZERO_FUNCTION: &str = "one_zero";
 
 /// Its argument, in which every NaN is the same.
 pub(super) static ONE_NAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Canonical::Nan.function());
@@ -56,8 +61,8 @@ struct CanonicalFloats {
 impl ScalarUDFImpl for CanonicalFloats {
     fn name(&self) -> &str {
         match self.canonical {
-            Canonical::Nan => plan::ONE_NAN,
-            Canonical::Zero => plan::ONE_ZERO,
+            Canonical::Nan => NAN_FUNCTION,
+            Canonical::Zero => ZERO_FUNCTION,
         }
     }
 

@@ -9,8 +9,8 @@ use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion_physical_expr::create_physical_expr;
 
+use super::evaluation::{checked, one_row};
 use crate::error::{Error, Result};
-use crate::plan::{checked, one_row};
 
 /// Refuses constant integer arithmetic whose result does not fit its type.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<()> {

@@ -2,32 +2,29 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, TableReference};
+use datafusion_common::{DataFusionError, Result, TableReference};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion_expr::{
-    AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource,
-    WindowUDF,
+    AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
-use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
-use sqlparser::ast::{self, ColumnDef};
+use datafusion_sql::planner::{ParserOptions, SqlToRel};
+use sqlparser::ast::{self};
 
 use super::corrections;
-use super::extent::Extent;
 use super::frame_bounds;
-use super::functions::registered::{self, RegisteredFunctions};
-use super::functions::{FUNCTIONS, Functions, moving};
 use super::grouping_sets;
 use super::lateral;
 use super::literal_rows;
 use super::merged::{self, MergingPlanner};
-use super::microseconds::in_microseconds;
+use super::named_casts::NamedCasts;
 use super::numbers;
+use super::operators::Operators;
 use super::ordinality::OrdinalityPlanner;
 use super::pivot::PivotPlanner;
-use super::recursion::{RECURSION_LIMIT, WorkTable};
-use super::refusal;
+use super::recursion::WorkTable;
+use super::registered::{self, RegisteredFunctions};
 use super::relation::RelationSource;
 use super::series::SeriesPlanner;
 use super::time_window::TimeWindowPlanner;
@@ -35,27 +32,30 @@ use super::wildcards::WildcardPlanner;
 use super::write::defaults::Defaults;
 use super::write::statement_rows::{self, StatementRows};
 use crate::catalog::{Catalog, Relation};
-use crate::error::{Error, SqlState, did_you_mean};
+use crate::error::{Error, SqlState};
+use crate::functions::date_part::Extract;
+use crate::functions::duckdb::TextSlices;
+use crate::functions::near::did_you_mean;
+use crate::functions::{FUNCTIONS, Functions, moving};
 use crate::name;
-use crate::statement::is_column_type;
-use crate::syntax::check_type;
+use crate::options::OPTIONS;
+use crate::statement::{DEFAULT_ROUNDS, MoreTypes};
 
-/// Planning options: one string type everywhere, numbers with a point are DECIMAL, and time zone UTC.
-pub(crate) static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
-    let mut options = ConfigOptions::new();
-    options.execution.time_zone = Some("+00:00".to_string());
-    options.sql_parser.map_string_types_to_utf8view = false;
-    options.sql_parser.collect_spans = true;
-    options.sql_parser.parse_float_as_decimal = true;
-    options.optimizer.skip_failed_rules = false;
-    options.optimizer.max_passes = 2;
-    // Uncorrelated scalar subqueries become joins too: `subquery` leaves only those of one row.
-    options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
-    Arc::new(options)
+/// Planners of EXTRACT, SUBSTRING … FROM, `array[1]`, operators and similar syntax.
+static EXPRESSIONS: LazyLock<Vec<Arc<dyn ExprPlanner>>> = LazyLock::new(|| {
+    vec![
+        Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
+        Arc::new(TextSlices),
+        Arc::new(datafusion_functions_nested::planner::NestedFunctionPlanner),
+        Arc::new(datafusion_functions_nested::planner::FieldAccessPlanner),
+        Arc::new(Extract),
+        Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
+        Arc::new(NamedCasts),
+        Arc::new(Operators),
+        Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
+        Arc::new(datafusion_functions_window::planner::WindowFunctionPlanner),
+    ]
 });
-
-/// The largest number of levels of a DEFAULT, which every INSERT evaluates.
-const DEEPEST_DEFAULT: usize = 100;
 
 /// Table functions, joins that merge columns, and relations whose columns depend on those of others.
 static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
@@ -95,12 +95,12 @@ impl<'a> Context<'a> {
             functions: &FUNCTIONS,
             registered,
             defaults: None,
-            recursion_limit: RECURSION_LIMIT,
+            recursion_limit: DEFAULT_ROUNDS,
         }
     }
 
     /// For expressions that name nothing but functions of Alluvium.
-    fn of_nothing() -> Context<'static> {
+    pub(super) fn of_nothing() -> Context<'static> {
         static NONE: LazyLock<RegisteredFunctions> = LazyLock::new(RegisteredFunctions::default);
         Context::new(Scope { catalog: &Nothing, registered: &NONE })
     }
@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
     /// The plan of a statement, with UNNEST in FROM planned by [`lateral`](super::lateral), grouping sets by
     /// [`grouping_sets`](super::grouping_sets), numbers by [`numbers`](super::numbers), many rows of VALUES by
     /// [`literal_rows`](super::literal_rows), frames by [`frame_bounds`](super::frame_bounds), aggregates over them
-    /// by [`moving`](super::functions::moving), and some expressions by [`corrections`](super::corrections).
+    /// by [`moving`](crate::functions::moving), and some expressions by [`corrections`](super::corrections).
     pub(crate) fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         registered::check_calls(&statement, self.registered)
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
@@ -164,7 +164,7 @@ impl ContextProvider for Context<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        &self.functions.planners
+        &EXPRESSIONS
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
@@ -241,101 +241,4 @@ impl Catalog for Nothing {
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
-}
-
-/// The types that DataFusion's planner does not know: `MAP<K, V>`, and DuckDB's names of others.
-#[derive(Debug)]
-struct MoreTypes;
-
-impl TypePlanner for MoreTypes {
-    fn plan_type_field(&self, sql_type: &ast::DataType) -> Result<Option<FieldRef>> {
-        let (key, value) = match sql_type {
-            ast::DataType::Map(key, value) => (key, value),
-            ast::DataType::Blob(_) => {
-                return Ok(Some(Arc::new(Field::new("blob", DataType::Binary, true))));
-            }
-            ast::DataType::Datetime(None) => {
-                let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
-                return Ok(Some(Arc::new(Field::new("datetime", timestamp, true))));
-            }
-            // `CHARACTER(n)`, which is neither checked nor padded, as no length is.
-            ast::DataType::Character(_) => {
-                return Ok(Some(Arc::new(Field::new("character", DataType::Utf8, true))));
-            }
-            ast::DataType::Custom(name, _) if is_bpchar(name) => {
-                return Ok(Some(Arc::new(Field::new("bpchar", DataType::Utf8, true))));
-            }
-            ast::DataType::JSON => {
-                return Ok(Some(Arc::new(Field::new("json", DataType::Utf8, true))));
-            }
-            _ => return Ok(None),
-        };
-        let key = Field::new("key", data_type(key)?, false);
-        let value = Field::new("value", data_type(value)?, true);
-        let entries = Field::new_struct("entries", vec![key, value], false);
-        Ok(Some(Arc::new(Field::new("map", DataType::Map(Arc::new(entries), false), true))))
-    }
-}
-
-/// Whether it is Postgres's own name of `CHAR`.
-fn is_bpchar(name: &ast::ObjectName) -> bool {
-    let [part] = name.0.as_slice() else { return false };
-    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("bpchar"))
-}
-
-/// The type of this name.
-fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
-    let name = ast::Ident::new("column");
-    let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
-    let schema = Context::of_nothing().planner().build_schema(vec![column])?;
-    Ok(in_microseconds(schema.field(0).data_type()))
-}
-
-/// The type of a table's column, if tables can store it.
-pub(crate) fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
-    check_type(&column.data_type)?;
-    let data_type = data_type(&column.data_type).map_err(|error| Error::from_datafusion(&error))?;
-    if !is_column_type(&data_type) {
-        return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
-    }
-    Ok(data_type)
-}
-
-/// The value of an interval that is written as one literal; `None` of any other expression.
-pub(crate) fn interval(
-    expression: &ast::Expr,
-) -> crate::error::Result<Option<IntervalMonthDayNano>> {
-    let nothing = DFSchema::empty();
-    let planned = Context::of_nothing()
-        .planner()
-        .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
-        .map_err(|error| Error::from_datafusion(&error))?;
-    Ok(match planned {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(interval), _) => interval,
-        _ => None,
-    })
-}
-
-/// A column's DEFAULT: an expression without columns, of the column's type.
-pub(crate) fn column_default(
-    expression: &ast::Expr,
-    data_type: &DataType,
-) -> crate::error::Result<Expr> {
-    refusal::check_default(expression)?;
-    let context = Context::of_nothing();
-    let nothing = DFSchema::empty();
-    context
-        .planner()
-        .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
-        .and_then(|default| Ok(corrections::in_expression(default)?.data))
-        .and_then(|default| default.cast_to(data_type, &nothing))
-        .and_then(numbers::exact)
-        .map_err(|error| Error::from_datafusion(&error))
-        .and_then(|default| match Extent::default().expression(&default, 0)? > DEEPEST_DEFAULT {
-            true => {
-                let message = format!("a DEFAULT nests at most {DEEPEST_DEFAULT} levels deep");
-                Err(Error::new(message, None))
-            }
-            false => Ok(default),
-        })
 }

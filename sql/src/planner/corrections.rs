@@ -27,9 +27,9 @@ use datafusion_expr::{
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
-use super::functions;
 use super::time_arithmetic::negated;
 use super::types::type_of;
+use crate::functions;
 use crate::syntax::call;
 
 /// Rewrites the syntax of a query.

@@ -11,7 +11,7 @@ use datafusion_optimizer::OptimizerConfig;
 use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerRule};
 use datafusion_optimizer::push_down_filter::PushDownFilter;
 
-use crate::plan;
+use super::canonical_floats::{NAN_FUNCTION, ZERO_FUNCTION};
 
 /// [`PushDownFilter`], except
 ///
@@ -118,8 +118,8 @@ const SURE: [&str; 17] = [
     "ltrim",
     "nullif",
     "octet_length",
-    plan::ONE_NAN,
-    plan::ONE_ZERO,
+    NAN_FUNCTION,
+    ZERO_FUNCTION,
     "rtrim",
     "starts_with",
     "substr",

@@ -14,7 +14,7 @@ use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Volatility};
 use datafusion_physical_expr::create_physical_expr;
 
-use super::functions::registered::is_registered;
+use super::registered::is_registered;
 use crate::error::{Error, worded};
 
 /// Refuses a plan with such a call.

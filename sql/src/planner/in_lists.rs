@@ -15,7 +15,7 @@ use datafusion_expr::{BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, li
 use datafusion_optimizer::AnalyzerRule;
 use datafusion_physical_expr::create_physical_expr;
 
-use crate::plan::one_row;
+use super::evaluation::one_row;
 
 /// Simplifies such pairs if no value is in both lists. It runs after type coercion.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use arrow::datatypes::{Field, FieldRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
@@ -15,23 +15,7 @@ use datafusion_expr::logical_plan::{EmptyRelation, Union};
 use datafusion_expr::{Expr, LogicalPlan, Values};
 use datafusion_optimizer::analyzer::AnalyzerRule;
 
-/// The type with microseconds where it has nanoseconds.
-pub(crate) fn in_microseconds(kind: &DataType) -> DataType {
-    let field = |field: &FieldRef| {
-        let kind = in_microseconds(field.data_type());
-        Arc::new(field.as_ref().clone().with_data_type(kind))
-    };
-    match kind {
-        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
-            DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
-        }
-        DataType::Duration(TimeUnit::Nanosecond) => DataType::Duration(TimeUnit::Microsecond),
-        DataType::List(item) => DataType::List(field(item)),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
-        DataType::Map(entries, sorted) => DataType::Map(field(entries), *sorted),
-        kind => kind.clone(),
-    }
-}
+use crate::functions::microseconds::in_microseconds;
 
 /// Replaces casts to nanoseconds, and constants of nanoseconds. Runs when the types are coerced.
 #[derive(Debug)]

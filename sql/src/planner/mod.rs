@@ -1,22 +1,21 @@
 //! From statements to plans.
 //!
 //! ```text
-//! query ─ refusal ─► datafusion-sql ─► analyzer, optimizer ─► validate ─► plan::build ─► IncrementalPlan   (views)
+//! query ─ refusal ─► datafusion-sql ─► analyzer, optimizer ─► validate ─► LogicalView                     (views)
 //!                    datafusion-sql ─► views expanded in place ─► LogicalPlan                               (statements)
 //! ```
 //!
 //! - `sql_functions` puts expressions in the places of calls of functions that SQL defines.
 //! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`, `parameter_types` infers
 //!   its type, and `parametrized` makes parameters of literals.
-//! - `context` and `functions` resolve names, `relation` is a scan's source, `now` leaves the time open.
+//! - `context` and `registered` resolve names, `relation` is a scan's source, `now` leaves the time open.
 //! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
 //! - `operators` plans `^` and numbers, `time_arithmetic` sums of times.
 //! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
-//! - `final_rows` finds the column by which rows of a view are final, `lateness` those by which they may come late.
 //! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
 //!   refuses constants that overflow, and `extent` plans that are too large.
+//! - `defaults` plans DEFAULTs, `dataflow_only` refuses to evaluate some views as queries.
 //! - `culprit` finds the expression that an error is about, `uses` what a statement does with the relations that it names.
-//! - `constructs` finds in a view's text what operators of its plan stand for.
 //! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, with `membership` for IN, after
 //!   `selected_names` has made their columns distinct; `correlation` says where
 //!   that is simple, `dependent_join` does it for any.
@@ -26,30 +25,28 @@
 //! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan`, `one_zero` and `whole_days` are ours.
 pub(crate) mod asof;
-mod canonical_floats;
+pub(crate) mod canonical_floats;
 mod constant;
-mod constructs;
 pub(crate) mod context;
 mod corrections;
 mod correlation;
 mod culprit;
+mod dataflow_only;
 pub(crate) mod declared;
+mod defaults;
 mod dependent_join;
 mod distinct_on;
 pub(crate) mod equality;
+mod evaluation;
 pub(crate) mod extent;
 mod filter_push_down;
-mod final_rows;
 pub(crate) mod frame_bounds;
-pub(crate) mod functions;
 mod grouping_sets;
-mod growth;
 mod hopeless;
 mod in_lists;
 mod interval_choice;
 pub(crate) mod intervals;
 mod join_keys;
-mod lateness;
 mod lateral;
 mod literal_rows;
 mod locking;
@@ -72,6 +69,7 @@ mod pivot;
 mod query;
 pub(crate) mod recursion;
 pub(crate) mod refusal;
+pub(crate) mod registered;
 pub(crate) mod relation;
 mod repeated_names;
 mod selected_names;
@@ -97,18 +95,13 @@ use arrow::datatypes::DataType;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
-pub use self::constructs::ViewText;
-pub(crate) use self::constructs::{Clause, Constructs};
 use self::context::Scope;
 pub use self::corrections::TextToInterval;
+pub use self::defaults::defaults;
+pub use self::evaluation::checked;
+pub(crate) use self::evaluation::one_row;
 pub use self::extent::Extent;
 pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub use self::functions::aggregate_names;
-use self::functions::registered;
-pub use self::functions::registered::RegisteredFunctions;
-pub use self::functions::sequence::{
-    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
-};
 pub use self::in_lists::DisjointLists;
 pub use self::intervals::IntervalsByLength;
 pub use self::join_keys::{CrossJoinElimination, EquijoinExtraction};
@@ -121,7 +114,9 @@ pub use self::one_nan::OneNan;
 pub use self::one_zero::OneZero;
 pub use self::parameters::{bind, check_parameters, check_values, fit, parameter_count, typed};
 pub use self::parametrized::{Parametrized, literal_value, may_become, parametrized};
-pub use self::recursion::{RECURSION_LIMIT, WorkTable};
+pub use self::recursion::WorkTable;
+pub use self::refusal::Landmarks;
+pub use self::registered::RegisteredFunctions;
 pub use self::relation::RelationSource;
 pub use self::repeated_names::as_written;
 pub use self::series::SeriesSource;
@@ -130,12 +125,14 @@ use self::sql_functions::{Inlined, inlined, planned};
 pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::types::type_of;
 pub use self::uses::{How, Use};
-pub use self::view::PlannedView;
+pub use self::view::LogicalView;
 pub use self::write::{Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation};
-use crate::catalog::{Catalog, DeclaredRecursion};
+use crate::catalog::Catalog;
 use crate::error::{Position, Result};
-use crate::physical::{Output, compile};
-use crate::plan::{Fingerprint, IncrementalPlan, KeptBy};
+pub use crate::functions::aggregate_names;
+pub use crate::functions::sequence::{
+    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
+};
 use crate::statement::{
     FunctionDefinition, LockingQuery, StatementKind, TableDefinition, ViewDefinition,
 };
@@ -211,36 +208,32 @@ impl Planner {
         sql_functions::define(definition, self.scope(catalog))
     }
 
-    /// The plan of a view.
+    /// Plans the query of a view, and what `build` makes of it and of the functions that it calls and SQL defines.
     ///
     /// # Errors
-    /// If the query is wrong, or the view cannot be maintained.
-    pub fn view(&self, view: &ViewDefinition, catalog: &dyn Catalog) -> Result<PlannedView> {
+    /// If the query is wrong, if views cannot have it, or that of `build`, with its place in the text.
+    pub fn view<T>(
+        &self,
+        view: &ViewDefinition,
+        catalog: &dyn Catalog,
+        build: &dyn Fn(LogicalView, &[String]) -> Result<T>,
+    ) -> Result<T> {
         let scope = self.scope(catalog);
         let Inlined { part: query, calls } = inlined(view.query.as_ref(), catalog.functions())?;
-        let view = &ViewDefinition { query: Box::new(query), ..view.clone() };
-        let planned = view::plan(&self.optimizer, view, scope).map_err(|error| {
-            let plan = |query: &ast::Query| {
-                let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
-                view::plan(&self.optimizer, &view, scope)
-            };
-            culprit::located(error, view.query.as_ref(), &plan)
-                .at(Position::of(view.query.as_ref()))
-        });
-        planned.map(|planned| PlannedView { calls, ..planned })
+        let plan = |query: &ast::Query| {
+            let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
+            build(view::plan(&self.optimizer, &view, scope)?, &calls)
+        };
+        plan(&query)
+            .map_err(|error| culprit::located(error, &query, &plan).at(Position::of(&query)))
     }
 
-    /// The plan of a view in a complete recursion, of which `planned` is its plan alone.
+    /// Where a view's text has constructs that may turn out not to be supported.
     ///
     /// # Errors
-    /// If the recursion cannot be maintained.
-    pub fn within(
-        &self,
-        planned: PlannedView,
-        view: &ViewDefinition,
-        recursion: &DeclaredRecursion,
-    ) -> Result<PlannedView> {
-        planned.within(view, recursion, &self.registered)
+    /// If views cannot have its query.
+    pub fn landmarks(&self, view: &ViewDefinition) -> Result<Landmarks> {
+        refusal::check_view(&view.query, &self.registered)
     }
 
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
@@ -314,13 +307,14 @@ impl Planner {
     }
 
     /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or
-    /// that of the rows which a statement changes; of a view, compiling it does. `None` if no expression does.
+    /// that of the rows which a statement changes; of a view, `build` does. `None` if no expression does.
     pub fn culprit(
         &self,
         statement: &StatementKind,
         catalog: &dyn Catalog,
         message: &str,
         check: &dyn Fn(LogicalPlan) -> Option<String>,
+        build: &dyn Fn(&ViewDefinition, LogicalView) -> Result<()>,
     ) -> Option<Position> {
         let scope = self.scope(catalog);
         let functions = catalog.functions();
@@ -354,39 +348,13 @@ impl Planner {
                 let failure = |query: &ast::Query| {
                     let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
                     let planned = view::plan(&self.optimizer, &view, scope);
-                    let compiled =
-                        planned.and_then(|view| compile(&view.plan, Output::Rows, &|_| false));
-                    compiled.err().map(|error| error.message)
+                    let built = planned.and_then(|planned| build(&view, planned));
+                    built.err().map(|error| error.message)
                 };
                 let query = inlined(view.query.as_ref(), functions).ok()?.part;
                 culprit::culprit(&query, message, &failure)
             }
             _ => None,
         }
-    }
-
-    /// A plan as text, with one node per line and inputs indented below. Of the indexes of whole relations it reads those that
-    /// are `there`.
-    pub fn explain(
-        &self,
-        plan: &IncrementalPlan,
-        there: &dyn Fn(Fingerprint) -> bool,
-    ) -> Result<String> {
-        crate::plan::explain(plan, there)
-    }
-
-    /// What a view keeps that is planned like this over the indexes of whole relations that are `there`, whether and below what
-    /// that is pruned, and why not. Of `texts` the first is its own, the others are those of the views that it expands.
-    ///
-    /// # Errors
-    /// If the plan cannot be compiled.
-    pub fn explain_state(
-        &self,
-        plan: &IncrementalPlan,
-        output: Output,
-        texts: &[ViewText<'_>],
-        there: &dyn Fn(Fingerprint) -> bool,
-    ) -> Result<Vec<KeptBy>> {
-        crate::plan::explain_state(plan, output, texts, there)
     }
 }

@@ -1,6 +1,6 @@
 //! `NOW()` and similar functions: the time of the epoch. And those of sequences, which are bound with it.
 //!
-//! They are placeholders ([`functions::now`](mod@super::functions::now)). In a statement they are replaced by the time at which it runs ([`at`]), in a
+//! They are placeholders ([`functions::now`](mod@crate::functions::now)). In a statement they are replaced by the time at which it runs ([`at`]), in a
 //! view by a join with a one-row relation, the clock, whose row each epoch replaces ([`with_clock`]). DataFusion's own functions would be folded to
 //! the time of planning.
 
@@ -13,11 +13,11 @@ use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 
-use super::functions::now::{Now, moment};
-use super::functions::sequence::{SequenceFunction, Sequences};
 use super::relation::RelationSource;
 use crate::catalog::Relation;
 use crate::error::Error;
+use crate::functions::now::{Now, moment};
+use crate::functions::sequence::{SequenceFunction, Sequences};
 
 /// The relation of one row that holds the time of the epoch. No statement can name it.
 pub const CLOCK: &str = "alluvium.clock";

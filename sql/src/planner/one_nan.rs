@@ -16,10 +16,9 @@ use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, ScalarUDF};
 use datafusion_optimizer::AnalyzerRule;
 
-use super::canonical_floats::{ONE_NAN, is_float};
+use super::canonical_floats::{NAN_FUNCTION, ONE_NAN, is_float};
 use super::operands::map_compared;
 use super::types::type_of;
-use crate::plan;
 
 /// Makes every NaN that an expression computes the same. Runs after the types are coerced.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub struct OneNan;
 
 impl AnalyzerRule for OneNan {
     fn name(&self) -> &str {
-        plan::ONE_NAN
+        NAN_FUNCTION
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

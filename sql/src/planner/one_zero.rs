@@ -22,8 +22,7 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::AnalyzerRule;
 
-use super::canonical_floats::{ONE_ZERO, is_float};
-use crate::plan;
+use super::canonical_floats::{ONE_ZERO, ZERO_FUNCTION, is_float};
 
 static NULL_IF: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(2, Volatility::Immutable);
@@ -108,7 +107,7 @@ impl OneZero {
 
 impl AnalyzerRule for OneZero {
     fn name(&self) -> &str {
-        plan::ONE_ZERO
+        ZERO_FUNCTION
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

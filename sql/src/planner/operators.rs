@@ -9,17 +9,10 @@ use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{Expr, lit};
 use sqlparser::ast::BinaryOperator;
 
-use super::functions::FUNCTIONS;
-use super::functions::duckdb::{EXTRACT, EXTRACT_TEXT};
 use super::time_arithmetic;
-
-/// The operator in front of a number that is DOUBLE: `'1e3' DOUBLE NULL`, as the syntax is rewritten before it is planned.
-/// DataFusion takes all numbers that are not integers for DECIMAL.
-pub(crate) const DOUBLE: &str = "DOUBLE";
-
-/// The operator behind the name of a column of FROM, and in front of what that name means if FROM has no such column: `'v' NAMED
-/// -v`.
-pub(crate) const NAMED: &str = "NAMED";
+use crate::functions::FUNCTIONS;
+use crate::functions::duckdb::{EXTRACT, EXTRACT_TEXT};
+use crate::syntax::{DOUBLE, NAMED};
 
 /// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>`
 /// of JSON, and arithmetic with times.

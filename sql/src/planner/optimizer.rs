@@ -27,18 +27,19 @@ use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 
 use super::constant;
-use super::context::OPTIONS;
 use super::corrections::TextToInterval;
 use super::distinct_on::DistinctOnToRowNumber;
 use super::filter_push_down::FilterPushDown;
 use super::in_lists::DisjointLists;
 use super::intervals::IntervalsByLength;
 use super::join_keys::{CrossJoinElimination, EquijoinExtraction};
-use super::microseconds::{Microseconds, in_microseconds};
+use super::microseconds::Microseconds;
 use super::numbers::ExactNumbers;
 use super::one_nan::OneNan;
 use super::one_zero::OneZero;
 use super::simplify::BoundedSimplifier;
+use crate::functions::microseconds::in_microseconds;
+use crate::options::OPTIONS;
 use crate::statement::nearest;
 use arrow::datatypes::DataType;
 

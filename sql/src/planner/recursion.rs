@@ -15,9 +15,6 @@ use sqlparser::ast::{Query, SetExpr, SetOperator, Spanned, Visitor};
 use crate::error::{Error, Position, Result};
 use crate::walk::walk;
 
-/// The last round of a recursion that says nothing else.
-pub const RECURSION_LIMIT: u64 = 10_000;
-
 /// The rows of a recursion, as its step reads them.
 #[derive(Debug)]
 pub struct WorkTable {

@@ -9,32 +9,31 @@ use datafusion_expr::Volatility;
 use sqlparser::ast::{self, Expr, Query, Spanned, Visitor};
 use sqlparser::tokenizer::Span;
 
-use super::functions::FUNCTIONS;
-use super::functions::registered::RegisteredFunctions;
-use super::functions::sequence::is_of_sequences;
+use super::registered::RegisteredFunctions;
 use crate::error::{Error, Position};
-use crate::syntax::called;
+use crate::functions::FUNCTIONS;
+use crate::syntax::{called, changing_function};
 use crate::walk::walk;
 
 /// The first positions of constructs that the optimizer may or may not be able to replace.
 #[derive(Debug, Default)]
-pub(crate) struct Landmarks {
+pub struct Landmarks {
     /// The query's start.
-    pub(crate) start: Option<Position>,
+    pub start: Option<Position>,
     /// The first scalar subquery.
-    pub(crate) scalar_subquery: Option<Position>,
+    pub scalar_subquery: Option<Position>,
     /// The first IN of a subquery.
-    pub(crate) in_subquery: Option<Position>,
+    pub in_subquery: Option<Position>,
     /// The first EXISTS.
-    pub(crate) exists: Option<Position>,
+    pub exists: Option<Position>,
     /// The first aggregate.
-    pub(crate) aggregate: Option<Position>,
+    pub aggregate: Option<Position>,
     /// The first LIMIT or OFFSET.
-    pub(crate) limit: Option<Position>,
+    pub limit: Option<Position>,
     /// The first WITH RECURSIVE.
-    pub(crate) recursion: Option<Position>,
+    pub recursion: Option<Position>,
     /// The first window function.
-    pub(crate) window: Option<Position>,
+    pub window: Option<Position>,
 }
 
 /// Refuses unsupported constructs in a view's query; returns the positions of those that may be unsupported.
@@ -50,36 +49,6 @@ pub(crate) fn check_view(
     }
 }
 
-/// Refuses unsupported constructs in a column's DEFAULT.
-pub(crate) fn check_default(expression: &Expr) -> Result<(), Error> {
-    struct Default;
-    impl Visitor for Default {
-        type Break = Error;
-
-        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
-            ControlFlow::Break(Error::not_supported("a query in DEFAULT", Position::of(query)))
-        }
-
-        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
-            match expression {
-                // Each row has a value of its own.
-                Expr::Function(function) if calls_sequence(function) => ControlFlow::Continue(()),
-                Expr::Function(function) => changing_function(function, "DEFAULT"),
-                Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
-                    let position = Position::of_span(value.span);
-                    ControlFlow::Break(Error::not_supported("a parameter in DEFAULT", position))
-                }
-                Expr::Identifier(identifier) => ControlFlow::Break(Error::new(
-                    format!("DEFAULT cannot refer to a column: \"{identifier}\""),
-                    Position::of_span(identifier.span),
-                )),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    walk(expression, &mut Default)
-}
-
 struct Check<'a> {
     landmarks: Landmarks,
     registered: &'a RegisteredFunctions,
@@ -87,26 +56,6 @@ struct Check<'a> {
 
 fn refuse(name: impl std::fmt::Display, span: Span) -> ControlFlow<Error> {
     ControlFlow::Break(Error::not_supported(format!("{name} in a view"), Position::of_span(span)))
-}
-
-/// Whether a function is of sequences.
-fn calls_sequence(function: &ast::Function) -> bool {
-    called(function).is_some_and(|name| is_of_sequences(&name))
-}
-
-/// Functions that return different results for the same arguments.
-fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error> {
-    let Some(name) = called(function) else { return ControlFlow::Continue(()) };
-    let Some(scalar) = FUNCTIONS.scalar.get(&name) else { return ControlFlow::Continue(()) };
-    let position = Position::of(&function.name);
-    ControlFlow::Break(match scalar.signature().volatility {
-        // Stable functions depend on the time, which is constant within an epoch.
-        Volatility::Immutable | Volatility::Stable => return ControlFlow::Continue(()),
-        Volatility::Volatile => Error::new(
-            format!("{name}() gives another value at each call and cannot be used in {place}"),
-            position,
-        ),
-    })
 }
 
 impl Check<'_> {

@@ -8,9 +8,10 @@ use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TableType};
 
 use super::now::CLOCK_SCHEMA;
-use super::{declared, final_rows, lateness};
-use crate::catalog::{KEEPING, Relation};
+use super::{dataflow_only, declared};
+use crate::catalog::Relation;
 use crate::error::{self, Error};
+use crate::statement::KEEPING;
 
 /// The relation that a scan in a logical plan reads.
 ///
@@ -113,10 +114,10 @@ pub(crate) fn inline_views(plan: LogicalPlan) -> Result<LogicalPlan> {
             return Ok(Transformed::no(node));
         };
         if emit_final.is_some() {
-            return final_rows::refuse(source.name());
+            return dataflow_only::refuse_final(source.name());
         }
         if !late.is_empty() {
-            return lateness::refuse(source.name());
+            return dataflow_only::refuse_late(source.name());
         }
         let mut view = LogicalPlanBuilder::from(inline_views(plan.as_ref().clone())?);
         if let Some(projection) = &scan.projection {

@@ -12,10 +12,11 @@ use datafusion_expr::planner::{
 };
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlanBuilder, TableSource};
 use datafusion_physical_expr::create_physical_expr;
-use sqlparser::ast::{FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableAlias, TableFactor};
+use sqlparser::ast::{FunctionArg, FunctionArgExpr, Spanned, TableFactor};
 
+use super::evaluation::{checked, one_row};
 use crate::error::{Error, Position};
-use crate::plan::{checked, one_row};
+use crate::syntax::SeriesCall;
 
 /// The rows of a call: a scan in a logical plan reads them.
 #[derive(Debug)]
@@ -37,32 +38,6 @@ impl TableSource for SeriesSource {
     }
 }
 
-/// A call of one of these functions. The series of `range` ends before its end.
-struct Call<'a> {
-    function: &'static str,
-    name: &'a ObjectName,
-    arguments: &'a [FunctionArg],
-    alias: &'a Option<TableAlias>,
-}
-
-impl Call<'_> {
-    fn of(factor: &TableFactor) -> Option<Call<'_>> {
-        let TableFactor::Table { name, args: Some(arguments), alias, .. } = factor else {
-            return None;
-        };
-        let [part] = &name.0[..] else { return None };
-        let written = &part.as_ident()?.value;
-        let known = ["generate_series", "range"];
-        let function = known.into_iter().find(|known| known.eq_ignore_ascii_case(written))?;
-        Some(Call { function, name, arguments: &arguments.args, alias })
-    }
-}
-
-/// The name of the function if a relation is a call of one of these.
-pub(crate) fn series_function(factor: &TableFactor) -> Option<&'static str> {
-    Call::of(factor).map(|call| call.function)
-}
-
 /// Plans calls of these functions.
 #[derive(Debug)]
 pub(super) struct SeriesPlanner;
@@ -73,7 +48,8 @@ impl RelationPlanner for SeriesPlanner {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
-        let Some(Call { function, name, arguments, alias }) = Call::of(&relation) else {
+        let Some(SeriesCall { function, name, arguments, alias }) = SeriesCall::of(&relation)
+        else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let at = Position::of(name);

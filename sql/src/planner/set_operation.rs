@@ -24,9 +24,9 @@ use datafusion_expr::{
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 
-use super::context::OPTIONS;
-use super::functions::FUNCTIONS;
 use super::numbers;
+use crate::functions::FUNCTIONS;
+use crate::options::OPTIONS;
 
 /// A set operation in a logical plan. Its columns are those of the left input.
 #[derive(Debug, PartialEq, Eq, Hash)]

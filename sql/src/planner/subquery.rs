@@ -44,9 +44,9 @@ use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 use super::correlation;
 use super::dependent_join::{self, Key, Keyed, is_for, refers_outside};
 use super::extent::Extent;
-use super::functions::FUNCTIONS;
 use super::membership::{Membership, Unknown};
 use super::single_row::single_row;
+use crate::functions::FUNCTIONS;
 
 /// The plan without subqueries in its expressions and without LATERAL, as far as they can be rewritten.
 pub(super) fn decorrelate(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -23,9 +23,9 @@ use datafusion_expr::{
 };
 use sqlparser::ast::BinaryOperator;
 
-use super::functions::duckdb::{OVER, TIMES};
 use super::types::type_of;
 use crate::fault::{self, Fault};
+use crate::functions::duckdb::{OVER, TIMES};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);

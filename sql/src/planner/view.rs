@@ -3,92 +3,48 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast;
 
 use super::context::{Context, Scope};
 use super::extent::Extent;
-use super::functions::registered;
 use super::optimizer::ViewOptimizer;
 use super::relation::source_of;
 use super::{
-    declared, final_rows, hopeless, lateness, now, recursion, refusal, repeated_names,
-    selected_names, set_operation, subquery, unnested_names, validate,
+    declared, hopeless, now, recursion, refusal, registered, repeated_names, selected_names,
+    set_operation, subquery, unnested_names, validate,
 };
-use crate::catalog::{DeclaredRecursion, DeclaredView, Relation};
+use crate::catalog::{DeclaredView, Relation};
 use crate::error::{Error, Position, Result};
-use crate::plan::{self, IncrementalPlan, LowerBounds};
-use crate::statement::{Lateness, ViewDefinition};
+use crate::statement::ViewDefinition;
 
-/// A planned view.
-#[derive(Clone, Debug)]
-pub struct PlannedView {
+/// A view as it is planned before it is said how it is maintained.
+#[derive(Debug)]
+pub struct LogicalView {
     /// Its query, which replaces its name in statements and views if it is not materialized.
     pub logical: Arc<LogicalPlan>,
     /// The size of that plan.
     pub extent: Extent,
-    /// Its columns.
-    pub schema: SchemaRef,
-    /// The column by which its rows are final, if these are all that it has.
-    pub emit_final: Option<usize>,
-    /// How late its changes may come, by columns that differ.
-    pub lateness: Vec<Lateness>,
-    /// How it is maintained.
-    pub plan: IncrementalPlan,
-    /// The lower bounds of its columns.
-    pub bounds: Arc<LowerBounds>,
-    /// The tables and materialized views that it reads, each once, in alphabetical order; the [`CLOCK`](super::CLOCK) among
-    /// them if it uses the time.
-    pub reads: Vec<String>,
+    /// The same, with equal parts as one: an incremental plan is built of it.
+    pub shared: LogicalPlan,
+    /// Where its text has constructs that may turn out not to be supported.
+    pub landmarks: refusal::Landmarks,
     /// All relations that its text names, each once, in alphabetical order; none of them may be dropped before it.
     pub depends: Vec<String>,
-    /// The functions that its text calls and that SQL defines, in alphabetical order; none of them may be dropped before it.
-    pub calls: Vec<String>,
     /// What it is in a recursion, if it was declared.
     pub declared: Option<DeclaredView>,
-    /// The views that it reads, itself or through others, and that are declared and not complete. Its plan takes them for empty.
+    /// The views that it reads, itself or through others, and that are declared and not complete.
     pub awaits: Vec<String>,
-}
-
-impl PlannedView {
-    /// The same view in a complete recursion.
-    ///
-    /// # Errors
-    /// If the recursion cannot be maintained.
-    pub(super) fn within(
-        mut self,
-        view: &ViewDefinition,
-        recursion: &DeclaredRecursion,
-        registered: &registered::RegisteredFunctions,
-    ) -> Result<PlannedView> {
-        let landmarks = refusal::check_view(&view.query, registered)?;
-        let plan = plan::build_recursion(recursion, &view.name, &landmarks);
-        self.plan = plan.map_err(|error| error.at(landmarks.start))?;
-        self.awaits.clear();
-        self.bounds = Arc::new(self.plan.clone().bound(&[]));
-        self.reads = reads(&self.plan);
-        Ok(self)
-    }
-}
-
-/// The relations that a plan reads, each once.
-fn reads(plan: &IncrementalPlan) -> Vec<String> {
-    let mut reads = BTreeSet::new();
-    plan.visit_relations(&mut |relation| {
-        reads.insert(relation.to_string());
-    });
-    reads.into_iter().collect()
 }
 
 pub(super) fn plan(
     optimizer: &ViewOptimizer,
     view: &ViewDefinition,
     scope: Scope<'_>,
-) -> Result<PlannedView> {
+) -> Result<LogicalView> {
     let landmarks = refusal::check_view(&view.query, scope.registered)?;
-    let planned = planned(optimizer, view, scope, &landmarks)?;
+    let planned = planned(optimizer, view, scope, landmarks)?;
     // Else a state directory with the view could not be opened again.
     debug_assert_eq!(registered::unknown(&view.query, scope.registered, &|_| false), None);
     Ok(planned)
@@ -98,8 +54,8 @@ fn planned(
     optimizer: &ViewOptimizer,
     view: &ViewDefinition,
     scope: Scope<'_>,
-    landmarks: &refusal::Landmarks,
-) -> Result<PlannedView> {
+    landmarks: refusal::Landmarks,
+) -> Result<LogicalView> {
     let in_query = |error: datafusion_common::DataFusionError| Error::from_datafusion(&error);
     recursion::check_syntax(&view.query)?;
     let context = Context::new(scope).with_recursion_limit(view.recursion_limit);
@@ -112,7 +68,7 @@ fn planned(
     Extent::of(&logical)?;
     recursion::check(&logical).map_err(|error| error.at(landmarks.recursion))?;
     let logical = name_columns(logical, view)?;
-    let mut depends = relations(&logical, landmarks)?;
+    let mut depends = relations(&logical, &landmarks)?;
     let schema = match scope.catalog.relation(&view.name) {
         Some(Relation::Declared { schema, recursion: None, .. }) => Some(schema),
         _ => None,
@@ -129,10 +85,10 @@ fn planned(
         .and_then(selected_names::apart)
         .and_then(subquery::decorrelate)
         .map_err(in_query)?;
-    validate::check_subqueries(&logical, landmarks)?;
+    validate::check_subqueries(&logical, &landmarks)?;
     let logical = optimizer.optimize(logical).map_err(in_query)?;
     hopeless::check(&logical)?;
-    validate::validate(&logical, landmarks)?;
+    validate::validate(&logical, &landmarks)?;
     let extent = Extent::of(&logical)?;
     let shared = optimizer.share(logical.clone()).map_err(in_query)?;
     let mut awaits = declared::awaited(&shared).map_err(in_query)?;
@@ -140,34 +96,12 @@ fn planned(
     let name = view.name.clone();
     let declared =
         schema.map(|schema| DeclaredView { name, schema, plan: Arc::new(shared.clone()) });
-    let plan = match &declared {
-        None => plan::build(&shared, landmarks),
-        Some(declared) => {
-            let (views, limit) = (vec![declared.clone()], view.recursion_limit);
-            let recursion = DeclaredRecursion { views, extent, limit };
-            plan::build_recursion(&recursion, &view.name, landmarks)
-        }
-    };
-    let mut plan = plan?;
-    let emit_final = final_rows::column(view, &plan)?;
-    if let Some(column) = emit_final {
-        plan = plan::build_final(plan, column)?;
-    }
-    let lateness = lateness::columns(view, &plan.schema)?;
-    if !lateness.is_empty() {
-        plan = plan::build_in_time(plan, &view.name, &lateness);
-    }
-    Ok(PlannedView {
+    Ok(LogicalView {
         logical: Arc::new(logical),
         extent,
-        schema: Arc::clone(&plan.schema),
-        emit_final,
-        lateness,
-        bounds: Arc::new(plan.clone().bound(&[])),
-        reads: reads(&plan),
-        plan,
+        shared,
+        landmarks,
         depends,
-        calls: Vec::new(),
         declared,
         awaits: awaits.into_iter().collect(),
     })

@@ -11,8 +11,8 @@ use datafusion_expr::planner::{
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use sqlparser::ast::{TableAlias, TableFactor};
 
-use super::functions::FUNCTIONS;
 use crate::error::{Position, no_column};
+use crate::functions::FUNCTIONS;
 use crate::syntax::{COLUMNS, FIELDS};
 
 /// Plans such relations.

@@ -18,13 +18,13 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::column_type::interval;
 use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
-use crate::planner::context::interval;
-use crate::planner::time_window::nanoseconds;
-use crate::planner::type_name;
+use crate::functions::microseconds::nanoseconds;
 use crate::syntax;
+use alluvium_dataflow::wording::type_name;
 
 /// How late the rows of a table or view may come, by one of its columns.
 ///

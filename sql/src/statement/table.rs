@@ -4,24 +4,26 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use datafusion_expr::Expr;
 use sqlparser::ast::{
     self, ColumnOption, CreateTableOptions, GeneratedAs, PrimaryKeyConstraint, TableConstraint,
 };
 
 use super::check::Check;
+use super::column_type::{column_type, interval};
 use super::connector::{ConnectorDefinition, Options, Setting};
+use super::default::ColumnDefault;
 use super::kind::{fold, if_taken, relation_name};
 use super::lateness::{Declared, Lateness};
 use super::sequence::{self, Generated};
 use super::unique::Unique;
 use super::{IfTaken, OnCommit};
-use crate::catalog::KEEPING;
 use crate::error::{Error, Position, Result, SqlState, no_column};
+use crate::functions::microseconds::in_microseconds;
 use crate::name;
-use crate::planner::context::{column_default, column_type, interval};
-use crate::planner::microseconds::in_microseconds;
-use crate::planner::{calls_sequence, generated_value, named_sequences};
+
+/// When a table keeps its rows, for messages.
+pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \
+                           'materialized' = 'true'";
 
 /// A table as it was written.
 #[derive(Clone, Debug)]
@@ -43,7 +45,7 @@ pub struct TableDefinition {
     /// The columns that no two rows have the same values in, in the order in which they are written.
     pub uniques: Vec<Unique>,
     /// The default of each column, for columns that an INSERT leaves out; `None` for NULL.
-    pub defaults: Vec<Option<Expr>>,
+    pub defaults: Vec<Option<ColumnDefault>>,
     /// How each column is generated, if it is: it then has no other default.
     pub generated: Vec<Option<Generated>>,
     /// How late its rows may come, by columns that differ, in their order.
@@ -59,7 +61,7 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Whether the table keeps its contents; see [`KEEPING`](crate::catalog::KEEPING).
+    /// Whether the table keeps its contents; see [`KEEPING`].
     pub fn is_kept(&self) -> bool {
         let connected = !self.connectors.is_empty();
         !self.primary_key.is_empty() || self.flag("materialized").unwrap_or(!connected)
@@ -98,12 +100,13 @@ impl TableDefinition {
 
     /// Whether a column takes values of a sequence, its own or another one.
     pub fn takes_values(&self) -> bool {
-        self.all_defaults().iter().flatten().any(calls_sequence)
+        let mut written = self.defaults.iter().flatten();
+        written.any(ColumnDefault::calls_sequence) || self.generated.iter().any(Option::is_some)
     }
 
     /// The sequences that DEFAULTs name.
     pub fn used_sequences(&self) -> impl Iterator<Item = String> + '_ {
-        let written = self.defaults.iter().flatten().flat_map(named_sequences);
+        let written = self.defaults.iter().flatten().flat_map(ColumnDefault::named_sequences);
         written.map(|written| name::of_text(&written))
     }
 
@@ -111,16 +114,6 @@ impl TableDefinition {
     pub fn always_generated(&self) -> Vec<usize> {
         let always = self.sequences().filter(|(_, _, generated)| generated.always);
         always.map(|(column, _, _)| column).collect()
-    }
-
-    /// What each column has where nothing else is given for it; `None` for NULL.
-    pub fn all_defaults(&self) -> Vec<Option<Expr>> {
-        let mut defaults = self.defaults.clone();
-        for (column, sequence, _) in self.sequences() {
-            let data_type = self.schema.field(column).data_type();
-            defaults[column] = Some(generated_value(&sequence, data_type));
-        }
-        defaults
     }
 
     fn flag(&self, option: &str) -> Option<bool> {
@@ -242,7 +235,7 @@ fn name_bytes(fields: &Fields) -> usize {
 /// The columns of a CREATE TABLE.
 struct Columns {
     fields: Vec<Field>,
-    defaults: Vec<Option<Expr>>,
+    defaults: Vec<Option<ColumnDefault>>,
     generated: Vec<Option<Generated>>,
     primary_key: Vec<usize>,
     promised_key: Vec<usize>,
@@ -296,9 +289,8 @@ impl Columns {
                     ColumnOption::Null | ColumnOption::ForeignKey(_) => {}
                     ColumnOption::NotNull => nullable = false,
                     ColumnOption::Default(expression) => {
-                        default = Some(
-                            column_default(expression, &data_type).map_err(|error| error.at(at))?,
-                        );
+                        let read = ColumnDefault::read(expression);
+                        default = Some(read.map_err(|error| error.at(at))?);
                     }
                     ColumnOption::Generated {
                         generated_as: generated @ (GeneratedAs::Always | GeneratedAs::ByDefault),

@@ -14,7 +14,7 @@ use super::statements::parse;
 use super::{CommentedKind, Statement, StatementKind};
 use crate::error::{Error, Position, Result};
 use crate::name;
-use crate::planner::time_window::named_without_schema;
+use crate::syntax::windowed_without_schema;
 use crate::walk::walk;
 
 /// A name without a schema in a statement.
@@ -348,7 +348,7 @@ impl Visitor for Names {
         if let TableFactor::Table { name, args: Some(_), .. } = factor {
             self.functions.push(std::ptr::from_ref(name));
         }
-        if let Some(relation) = named_without_schema(factor) {
+        if let Some(relation) = windowed_without_schema(factor) {
             self.relation(relation);
         }
         ControlFlow::Continue(())

@@ -7,7 +7,9 @@ use super::ViewLateness;
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::kind::{fold, if_taken, relation_name};
 use crate::error::{Error, Position, Result};
-use crate::planner;
+
+/// The rounds of a recursion that does not say how many it may take.
+pub const DEFAULT_ROUNDS: u64 = 10_000;
 
 /// The kind of a view: what becomes of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +134,7 @@ impl ViewDefinition {
             columns,
             query: create.query,
             emit_final: first,
-            recursion_limit: limit.unwrap_or(planner::RECURSION_LIMIT),
+            recursion_limit: limit.unwrap_or(DEFAULT_ROUNDS),
             waits: waits.unwrap_or(true),
             lateness: Vec::new(),
             connectors,

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 
 use super::clause::{Clause, check_order, none_of, refuse};
 use crate::error::Result;
-use crate::planner::functions::{FunctionKind, function_kind};
+use crate::functions::{FunctionKind, function_kind};
 
 /// Window functions that look at NULLs as `IGNORE NULLS` says.
 const NULL_TREATING: &[&str] = &["first_value", "lag", "last_value", "lead", "nth_value"];

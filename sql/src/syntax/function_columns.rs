@@ -15,7 +15,7 @@ use sqlparser::ast::{
     TableAliasColumnDef, TableFactor, TableWithJoins, Visit, Visitor,
 };
 
-use crate::planner::series::series_function;
+use super::series::series_function;
 use crate::statement::fold;
 
 const UNNEST: &str = "unnest";

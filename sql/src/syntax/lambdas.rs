@@ -9,7 +9,7 @@ use sqlparser::ast::{
     LambdaSyntax, OneOrManyWithParens, Value,
 };
 
-use crate::planner::functions::FUNCTIONS;
+use crate::functions::FUNCTIONS;
 
 /// Where the lambdas are that are arguments of functions which take them. The tree does not move while it is visited.
 pub(super) type Lambdas = HashSet<*const Expr>;

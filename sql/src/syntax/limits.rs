@@ -14,7 +14,7 @@ use sqlparser::ast::{
 
 use super::shape::end_of;
 use crate::error::{Error, Position, Result};
-use crate::planner::functions::{FunctionKind, function_kind};
+use crate::functions::{FunctionKind, LONGEST_PATTERN, function_kind};
 use crate::statement::MOST_COLUMNS;
 
 /// The largest number of grouping sets of a SELECT.
@@ -44,9 +44,6 @@ const MOST_ELEMENTS: usize = 32_768;
 
 /// The largest number of subscripts and fields behind each other.
 const MOST_SUBSCRIPTS: usize = 64;
-
-/// The largest number of characters of a pattern.
-pub(crate) const LONGEST_PATTERN: usize = 10_000;
 
 /// How many `= ANY(list)` a list may be computed with, one in another.
 const MOST_NESTED_ANY: usize = 4;

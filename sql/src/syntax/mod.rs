@@ -17,12 +17,15 @@
 //! - `nested_with` gives queries of WITH that hide others names of their own, `with_before_change` reads `WITH … INSERT`;
 //! - `wildcards` makes `* RENAME` and `(e).*` relations;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
+//! - `series` and `time_window` read calls of functions in FROM;
+//! - `changing` refuses functions whose results differ for the same arguments;
 //! - `shape` and `limits` refuse what is too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod asof;
 mod balance;
 mod calls;
 mod change;
+mod changing;
 mod clause;
 mod column_names;
 mod data_type;
@@ -43,9 +46,11 @@ mod relation;
 mod rows;
 mod schemas;
 mod select;
+mod series;
 mod shape;
 mod simple_query;
 mod table;
+mod time_window;
 mod view;
 mod wildcards;
 mod with_before_change;
@@ -58,19 +63,24 @@ use sqlparser::tokenizer::Span;
 
 pub(crate) use self::asof::AsofJoin;
 pub(crate) use self::calls::{
-    LEVELS, OTHER_NAMES, call, is_bare, is_defined, name_of as called, names as defined_names,
+    LEVELS, call, function_names, is_bare, is_defined, name_of as called,
 };
 pub use self::change::replaces;
 pub(crate) use self::change::{check_delete, check_insert, check_update, name_returned};
+pub(crate) use self::changing::changing_function;
 pub(crate) use self::column_names::{name_of as column_name, unnested_name_of};
 pub(crate) use self::function::check_clauses;
-pub(crate) use self::limits::LONGEST_PATTERN;
-pub(crate) use self::normalize::normalize;
+pub(crate) use self::normalize::{DOUBLE, normalize};
+pub(crate) use self::order_names::NAMED;
 pub(crate) use self::relation::refers;
 pub(crate) use self::rows::ROW_VALUE;
+pub(crate) use self::series::SeriesCall;
 pub(crate) use self::shape::check_type;
 pub(crate) use self::simple_query::{from_query, from_table, known_as, simple_query};
 pub(crate) use self::table::check_table;
+pub(crate) use self::time_window::{
+    WindowArguments, WindowFunction, described, windowed, windowed_without_schema,
+};
 pub(crate) use self::view::check_view;
 pub(crate) use self::wildcards::{COLUMNS, FIELDS};
 pub(crate) use self::with_before_change::change;

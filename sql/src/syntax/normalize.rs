@@ -27,8 +27,11 @@ use super::shape::Shape;
 use super::wildcards;
 use super::with_ties::with_ties_as_rank;
 use crate::error::{Error, Position, Result};
-use crate::planner::operators::DOUBLE;
 use crate::statement::fold;
+
+/// The operator in front of a number that is DOUBLE: `'1e3' DOUBLE NULL`, as the syntax is rewritten before it is planned.
+/// DataFusion takes all numbers that are not integers for DECIMAL.
+pub(crate) const DOUBLE: &str = "DOUBLE";
 
 /// Rewrites a part of a statement:
 ///

@@ -21,8 +21,11 @@ use sqlparser::ast::{
 use super::calls::name_of;
 use super::column_names::name_columns;
 use super::simple_query::{binary, from_query, known_as, simple_query};
-use crate::planner::operators::NAMED;
 use crate::statement::fold;
+
+/// The operator behind the name of a column of FROM, and in front of what that name means if FROM has no such column: `'v' NAMED
+/// -v`.
+pub(crate) const NAMED: &str = "NAMED";
 
 /// How the names of columns begin that a query is ordered by.
 const KEY: &str = "order ";

@@ -7,9 +7,9 @@ use sqlparser::ast::{
 
 use super::asof::AsofJoin;
 use super::clause::{Clause, none_of, refuse};
+use super::series::series_function;
+use super::time_window::is_time_window;
 use crate::error::{Error, Position, Result};
-use crate::planner::series::series_function;
-use crate::planner::time_window::is_time_window;
 
 pub(super) fn check_joins(from: &TableWithJoins) -> Result<()> {
     let TableWithJoins { relation, joins } = from;

@@ -12,7 +12,7 @@ use sqlparser::ast::{
 use super::balance::{balance, balance_unions};
 use super::limits::{Counts, relations};
 use crate::error::{Error, Position, Result};
-use crate::planner::functions::scalar_name;
+use crate::functions::scalar_name;
 use crate::stack::DEEPEST;
 use crate::statement::{self, MOST_COLUMNS, fold};
 

@@ -2,7 +2,7 @@
 
 use alluvium_sql::physical::Output;
 use alluvium_sql::plan::KeptBy;
-use alluvium_sql::planner::ViewText;
+use alluvium_sql::plan::{ViewText, explain_state};
 
 use crate::fixture::Definitions;
 
@@ -30,7 +30,7 @@ fn kept_in(definitions: &mut Definitions, query: &str) -> Vec<KeptBy> {
     let view = definitions.view(query).unwrap();
     let text = format!("CREATE VIEW v AS\n{query}");
     let texts = [ViewText { name: "v", text: &text }];
-    definitions.planner.explain_state(&view.plan, Output::Changes, &texts, &|_| false).unwrap()
+    explain_state(&view.plan, Output::Changes, &texts, &|_| false).unwrap()
 }
 
 /// What is said of the states of a query, a state a line.

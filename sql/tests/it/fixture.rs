@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use alluvium_sql::catalog::{Catalog, Relation};
 use alluvium_sql::error::Error;
-use alluvium_sql::planner::{PlannedView, Planner};
+use alluvium_sql::plan::node::ViewRows;
+use alluvium_sql::plan::{PlannedView, explain};
+use alluvium_sql::planner::{Planner, defaults};
 use alluvium_sql::stack::with_room;
 use alluvium_sql::statement::{
     Statement, StatementKind, ViewDefinition, ViewKind, ViewLateness, parse,
@@ -61,7 +63,7 @@ impl Definitions {
                         append_only: table.is_append_only(),
                         waterlines: table.lateness.iter().map(|late| late.column).collect(),
                         always_generated: table.always_generated(),
-                        defaults: table.all_defaults(),
+                        defaults: defaults(&table).unwrap(),
                         uniques: table.uniques.into_iter().map(|unique| unique.columns).collect(),
                         schema: table.schema,
                         primary_key: table.primary_key,
@@ -73,19 +75,15 @@ impl Definitions {
                 StatementKind::CreateView(mut view) => {
                     let said = self.lateness.extract_if(.., |said| said.view == view.name);
                     view.lateness = said.collect();
-                    let planned = self.planner.view(&view, self).unwrap();
+                    let planned = PlannedView::of(&view, &self.planner, self).unwrap();
                     let relation = match view.kind {
                         ViewKind::Materialized => {
-                            let fingerprint = planned.plan.fingerprint();
                             let append_only = planned.plan.properties.append_only;
-                            let has_constant_rows = planned.plan.has_constant_rows();
-                            let (schema, bounds) = (planned.schema, planned.bounds);
+                            let maintained = ViewRows::of(&planned.plan, planned.bounds);
                             Relation::MaterializedView {
-                                schema,
-                                fingerprint,
+                                schema: planned.schema,
                                 append_only,
-                                bounds,
-                                has_constant_rows,
+                                maintained: Arc::new(maintained),
                             }
                         }
                         kind @ (ViewKind::Local | ViewKind::Plain) => Relation::View {
@@ -110,13 +108,13 @@ impl Definitions {
         let StatementKind::CreateView(view) = &statement.kind else {
             panic!("not a view: {query}");
         };
-        with_room(statement.depth, || self.planner.view(view, self))
+        with_room(statement.depth, || PlannedView::of(view, &self.planner, self))
     }
 
     /// The plan of a query in a view, as EXPLAIN VIEW prints it.
     pub fn explain(&self, query: &str) -> String {
         match self.view(query) {
-            Ok(planned) => self.planner.explain(&planned.plan, &|_| false).unwrap(),
+            Ok(planned) => explain(&planned.plan, &|_| false).unwrap(),
             Err(error) => panic!("{query}: {error}"),
         }
     }

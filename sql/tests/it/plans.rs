@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use alluvium_sql::plan::Node;
+use alluvium_sql::plan::{Node, PlannedView};
 use arrow::datatypes::DataType;
 
 use crate::fixture::{Definitions, view};
@@ -240,7 +240,8 @@ fn a_view_has_the_columns_it_names() {
     let definition = view(
         "CREATE VIEW v (\"Name\", Total, more) AS SELECT carrier, sum(distance), count(*) FROM flights GROUP BY carrier",
     );
-    let schema = definitions.planner.view(&definition.unwrap(), &definitions).unwrap().schema;
+    let schema =
+        PlannedView::of(&definition.unwrap(), &definitions.planner, &definitions).unwrap().schema;
     let columns: Vec<_> = schema
         .fields()
         .iter()

@@ -1,15 +1,13 @@
 //! Queries that views do not support, and the error messages; the query starts on the second line.
 
 use crate::fixture::{Definitions, shown, statement, view};
+use alluvium_sql::plan::{PlannedView, explain};
 use alluvium_sql::statement::StatementKind;
 
 fn refusal(definitions: &Definitions, query: &str) -> String {
     match definitions.view(query) {
         Ok(planned) => {
-            panic!(
-                "{query} is planned:\n{}",
-                definitions.planner.explain(&planned.plan, &|_| false).unwrap()
-            )
+            panic!("{query} is planned:\n{}", explain(&planned.plan, &|_| false).unwrap())
         }
         Err(error) => shown(&error),
     }
@@ -151,7 +149,7 @@ fn the_columns_of_a_view_need_distinct_names() {
         "2:1: column \"carrier\" appears twice in view \"v\"; rename one with AS"
     );
     let wide = view("CREATE VIEW v (a, b) AS SELECT 1").unwrap();
-    let error = definitions.planner.view(&wide, &definitions).unwrap_err();
+    let error = PlannedView::of(&wide, &definitions.planner, &definitions).unwrap_err();
     assert_eq!(shown(&error), "1:13: view \"v\" names 2 columns but selects 1");
 }
 

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::catalog::{DeclaredRecursion, KEEPING, Relation};
+use alluvium_sql::catalog::{DeclaredRecursion, Relation};
 use alluvium_sql::name;
-use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds};
-use alluvium_sql::planner::{Checks, Extent, PlannedView, Planner, type_name};
-use alluvium_sql::statement::{Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness};
+use alluvium_sql::plan::node::ViewRows;
+use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds, PlannedView};
+use alluvium_sql::planner::{Checks, Extent, Planner, defaults, type_name};
+use alluvium_sql::statement::{
+    KEEPING, Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness,
+};
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -253,7 +256,7 @@ impl Entry {
             promised_key: definition.promised_key.clone(),
             keys: OnceLock::new(),
             checks: OnceLock::new(),
-            defaults: definition.all_defaults(),
+            defaults: defaults(definition)?,
             kept: definition.is_kept(),
             append_only: definition.is_append_only(),
             lateness: definition.lateness.clone(),
@@ -566,10 +569,8 @@ impl Entry {
             {
                 Relation::MaterializedView {
                     schema,
-                    fingerprint: plan.fingerprint(),
                     append_only: plan.properties.append_only,
-                    bounds: bounds.clone(),
-                    has_constant_rows: plan.has_constant_rows(),
+                    maintained: Arc::new(ViewRows::of(plan, bounds.clone())),
                 }
             }
             Definition::View(View { recursion: Some(recursion), kind, .. }) => Relation::Declared {

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_sql::name;
+use alluvium_sql::plan::PlannedView;
 use alluvium_sql::statement::{
     Alter, AlteredKind, Change, Constraint, IfTaken, TableDefinition, ViewDefinition, ViewKind,
 };
@@ -199,7 +200,7 @@ impl Definitions {
         Parts { writer, connectors, .. }: Parts<'_>,
     ) -> Result<()> {
         let entries = self.catalog.entries();
-        let planned = self.planner.view(definition, &Scope(&entries))?;
+        let planned = PlannedView::of(definition, &self.planner, &Scope(&entries))?;
         let start = match kept {
             Some(kept) => Start::With(kept, record),
             None => Start::Empty(record),

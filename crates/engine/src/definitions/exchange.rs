@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use alluvium_sql::plan::PlannedView;
 use parking_lot::MutexGuard;
 
 use super::alter::Parts;
@@ -156,7 +157,8 @@ impl Candidates<'_> {
             }
             Created::View { definition, .. } => loop {
                 let (lock, entries) = self.over()?;
-                let planned = self.definitions.planner.view(definition, &Scope(&entries))?;
+                let planned =
+                    PlannedView::of(definition, &self.definitions.planner, &Scope(&entries))?;
                 let filling = self.definitions.filling_of(&entries, &planned.depends);
                 if let Some(id) = filling {
                     drop(lock);
@@ -199,7 +201,8 @@ impl Candidates<'_> {
                     Entry::of_table(definition, id)?
                 }
                 (Altered::View(definition), kept) => {
-                    let planned = definitions.planner.view(definition, &Scope(&entries))?;
+                    let planned =
+                        PlannedView::of(definition, &definitions.planner, &Scope(&entries))?;
                     let start = kept.map_or(Start::Empty(None), |kept| Start::With(kept, None));
                     let writer = parts.writer;
                     definitions.install_view(definition, planned, None, start, &entries, writer)?

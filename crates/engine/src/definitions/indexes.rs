@@ -197,7 +197,7 @@ pub(super) fn check_kept(entry: &Entry) -> Result<()> {
     Err(Error::sql(match &entry.definition {
         Definition::Table(_) => format!(
             "\"{name}\" keeps no rows that an index could have: {}",
-            alluvium_sql::catalog::KEEPING
+            alluvium_sql::statement::KEEPING
         ),
         Definition::View(_) | Definition::Declared(_) => format!(
             "\"{name}\" is a {}, which keeps no rows that an index could have: write CREATE MATERIALIZED VIEW",

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use alluvium_sql::catalog::DeclaredRecursion;
 use alluvium_sql::physical::compile;
-use alluvium_sql::planner::{Extent, PlannedView};
+use alluvium_sql::plan::PlannedView;
+use alluvium_sql::planner::Extent;
 use alluvium_sql::statement::{IfTaken, ViewDeclaration, ViewDefinition, ViewKind};
 use arrow::datatypes::SchemaRef;
 
@@ -136,7 +137,7 @@ impl Definitions {
         let recursion = Arc::new(recursion(&of)?);
         let planned = of.iter().map(|waiting| {
             let definition = &waiting.definition;
-            let planned = self.planner.within(waiting.planned.clone(), definition, &recursion)?;
+            let planned = waiting.planned.clone().within(&recursion, definition, &self.planner)?;
             compile(&planned.plan, output_of(definition.kind), &|_| false)?;
             Ok((definition, planned))
         });
@@ -199,7 +200,7 @@ impl Definitions {
         let entries = self.catalog.entries();
         if let Some(waiting) = entry.waiting() {
             let definition = waiting.definition.clone();
-            let planned = self.planner.view(&definition, &Scope(&entries))?;
+            let planned = PlannedView::of(&definition, &self.planner, &Scope(&entries))?;
             let (name, schema) = (&entry.name, entry.schema.clone());
             let waiting = Arc::new(Waiting { definition, planned });
             self.catalog.insert(declared_entry(name, schema, Some(waiting)));
@@ -208,7 +209,7 @@ impl Definitions {
         let view = entry.as_view()?;
         let mut definition = defined(view)?;
         definition.lateness.clone_from(&view.late_by);
-        let planned = self.planner.view(&definition, &Scope(&entries))?;
+        let planned = PlannedView::of(&definition, &self.planner, &Scope(&entries))?;
         self.catalog.insert(view.planned_again(entry, planned));
         Ok(())
     }

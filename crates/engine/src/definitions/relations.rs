@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use alluvium_sql::catalog::DeclaredRecursion;
 use alluvium_sql::physical::{self, Output, compile};
-use alluvium_sql::planner::{CLOCK, PlannedView};
+use alluvium_sql::plan::PlannedView;
+use alluvium_sql::planner::CLOCK;
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 use arrow::datatypes::SchemaRef;
 
@@ -231,7 +232,7 @@ impl Definitions {
                 Taken::Replace(before) => entries = self.entries_without(&before),
             }
         }
-        Ok(Some(self.planner.view(definition, &Scope(&entries))?.schema))
+        Ok(Some(PlannedView::of(definition, &self.planner, &Scope(&entries))?.schema))
     }
 
     /// Orders the dataflow of a view; `None` if there is a view that stays.
@@ -292,7 +293,7 @@ impl Definitions {
             Some(before) => self.entries_without(before),
             None => self.catalog.entries(),
         };
-        let planned = self.planner.view(definition, &Scope(&entries))?;
+        let planned = PlannedView::of(definition, &self.planner, &Scope(&entries))?;
         if !self.sequencer.durable().is_replaying() {
             let reads = planned.depends.iter().chain(&planned.reads);
             failed::check_reads(&definition.name, reads, &entries)?;

@@ -1,9 +1,8 @@
 //! CREATE, ALTER and DROP SEQUENCE.
 
 use alluvium_sql::name;
-use alluvium_sql::planner::named_sequences;
 use alluvium_sql::statement::{
-    Drop, IfTaken, SequenceDefinition, SequenceRestart, TableDefinition,
+    ColumnDefault, Drop, IfTaken, SequenceDefinition, SequenceRestart, TableDefinition,
 };
 
 use super::{Definitions, taken};
@@ -99,7 +98,7 @@ impl Definitions {
             let error = Error::sql(message).with_sqlstate(SqlState::NOT_SUPPORTED);
             return Err(error.at(table.position));
         }
-        let names = table.defaults.iter().flatten().flat_map(named_sequences);
+        let names = table.defaults.iter().flatten().flat_map(ColumnDefault::named_sequences);
         let missing = |written: &String| entries.sequence(&name::of_text(written)).is_none();
         let mut missing = names.filter(missing);
         match missing.next() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use alluvium_sql::name;
 use alluvium_sql::physical::{compile, compile_index};
-use alluvium_sql::plan::Index;
+use alluvium_sql::plan::{Index, PlannedView};
 use alluvium_sql::statement::{
     Alter, Change, Drop, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition,
     ViewDefinition, ViewKind,
@@ -377,7 +377,7 @@ impl Definitions {
                 "\"{name}\" has outputs, which are not part of a transaction: create it outside of BEGIN and COMMIT"
             )));
         }
-        let planned = self.planner.view(definition, &Scope(&staged.entries))?;
+        let planned = PlannedView::of(definition, &self.planner, &Scope(&staged.entries))?;
         if planned.declared.is_some() || !planned.awaits.is_empty() {
             return Err(outside(format!(
                 "\"{name}\" is part of a recursion that is declared, which is not part of a transaction: create it outside of \

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use alluvium_sql::physical::{Output, Place};
 use alluvium_sql::plan::{Keeping, KeptBy, KeptState, LastRows, Reason};
-use alluvium_sql::planner::{Planner, ViewText};
+use alluvium_sql::plan::{ViewText, explain_state};
 use alluvium_sql::statement::ViewKind;
 use alluvium_trace::metrics::SpineMetrics;
 
@@ -34,7 +34,7 @@ fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> 
         ViewKind::Local => writeln!(text, "a local view: each view that names it keeps this"),
         ViewKind::Plain | ViewKind::Materialized => Ok(()),
     };
-    let kept = kept(entry, view, entries, &reader.planner)?;
+    let kept = kept(entry, view, entries)?;
     let written = kept.iter().fold(written, |written, by| {
         written.and_then(|()| write_operator(by, entry, view, &held, &mut text))
     });
@@ -53,7 +53,7 @@ impl Reader {
 }
 
 /// Why the states of all tables, views and indexes are not pruned; pruned ones are missing.
-pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<StateKey, String>> {
+pub(super) fn reasons(entries: &Entries) -> Result<BTreeMap<StateKey, String>> {
     let mut reasons: BTreeMap<StateKey, BTreeSet<String>> = BTreeMap::new();
     for entry in entries.values() {
         for index in &entry.indexes {
@@ -68,7 +68,7 @@ pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<S
             }
             Definition::View(View { kind: ViewKind::Local, .. }) | Definition::Declared(_) => {}
             Definition::View(view) => {
-                for state in kept(entry, view, entries, planner)?.iter().flat_map(|by| &by.states) {
+                for state in kept(entry, view, entries)?.iter().flat_map(|by| &by.states) {
                     let Keeping::All { reason, at } = &state.keeping else { continue };
                     let reason = full(reason, at.as_deref());
                     let reason = match is_shared(state) {
@@ -87,12 +87,7 @@ pub(super) fn reasons(entries: &Entries, planner: &Planner) -> Result<BTreeMap<S
 }
 
 /// What a view keeps and reads, which is found out once.
-fn kept<'a>(
-    entry: &Entry,
-    view: &'a View,
-    entries: &Entries,
-    planner: &Planner,
-) -> Result<&'a [KeptBy]> {
+fn kept<'a>(entry: &Entry, view: &'a View, entries: &Entries) -> Result<&'a [KeptBy]> {
     if let Some(kept) = view.kept.get() {
         return Ok(kept);
     }
@@ -103,7 +98,7 @@ fn kept<'a>(
         ViewKind::Plain | ViewKind::Local => Output::Changes,
     };
     let there = |index| view.uses.all.contains_key(&index);
-    let found = planner.explain_state(&view.plan, output, &texts, &there)?;
+    let found = explain_state(&view.plan, output, &texts, &there)?;
     Ok(view.kept.get_or_init(|| found))
 }
 

@@ -147,7 +147,7 @@ impl Reader {
         if names.iter().any(|name| name == ARRANGEMENTS) {
             let table = arrangements::table(
                 self.progress.metrics(),
-                &kept::reasons(&shown, &self.planner)?,
+                &kept::reasons(&shown)?,
                 &shown,
                 reading.rights.is_some(),
             )?;

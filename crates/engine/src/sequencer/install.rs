@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::catalog::KEEPING;
 use alluvium_sql::physical::Table;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
+use alluvium_sql::statement::KEEPING;
 use alluvium_trace::Epoch;
 
 use super::facts::RunningClock;

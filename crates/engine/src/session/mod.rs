@@ -30,10 +30,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_sql::name;
+use alluvium_sql::physical::{Output, compile};
+use alluvium_sql::plan::PlannedView;
 use alluvium_sql::planner::{bind, check_parameters, check_values};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{
-    self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, files,
+    self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, ViewDefinition,
+    files,
 };
 use alluvium_trace::Epoch;
 use datafusion::logical_expr::LogicalPlan;
@@ -576,7 +579,7 @@ impl Session {
                 let entry = self.relation(name).map_err(|error| error.at(*position))?;
                 let view = entry.as_view().map_err(|error| error.at(*position))?;
                 let there = |index| view.uses.all.contains_key(&index);
-                Ok(Outcome::Text(definitions.planner.explain(&view.plan, &there)?))
+                Ok(Outcome::Text(alluvium_sql::plan::explain(&view.plan, &there)?))
             }
             StatementKind::ExplainState { name, position } => {
                 let entry = self.relation(name).map_err(|error| error.at(*position))?;
@@ -875,7 +878,11 @@ fn located_by(
         return error;
     }
     let planner = &instance.definitions.planner;
-    match planner.culprit(&statement.kind, &scope, &error.to_string(), check) {
+    let build = |view: &ViewDefinition, planned| {
+        let planned = PlannedView::built(view, planned, &[])?;
+        compile(&planned.plan, Output::Rows, &|_| false).map(drop)
+    };
+    match planner.culprit(&statement.kind, &scope, &error.to_string(), check, &build) {
         Some(culprit) => error.at(culprit),
         None => error,
     }

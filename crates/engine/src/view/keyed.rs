@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
 use alluvium_dataflow::snapshot::{self, Rows, Snapshot};
-use alluvium_sql::catalog::KEEPING;
+use alluvium_sql::statement::KEEPING;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;

@@ -2,6 +2,7 @@
 
 use alluvium::arrow::datatypes::DataType;
 use alluvium::name::split;
+use alluvium_sql::planner::defaults;
 use alluvium_sql::statement::TableDefinition;
 use datafusion::sql::unparser::expr_to_sql;
 use rusqlite::Connection;
@@ -32,13 +33,15 @@ impl Sqlite {
     /// says so.
     pub(crate) fn create_table(&self, table: &TableDefinition) -> Result<(), String> {
         let mut items = Vec::new();
-        for (field, default) in table.schema.fields().iter().zip(&table.defaults) {
+        for (field, default) in
+            table.schema.fields().iter().zip(defaults(table).map_err(|error| error.to_string())?)
+        {
             let mut item = format!("{} {}", quoted(field.name()), affinity(field.data_type()));
             if !field.is_nullable() {
                 item += " NOT NULL";
             }
             if let Some(default) = default {
-                let default = expr_to_sql(default).map_err(|error| error.to_string())?;
+                let default = expr_to_sql(&default).map_err(|error| error.to_string())?;
                 item += &format!(" DEFAULT ({default})");
             }
             items.push(item);

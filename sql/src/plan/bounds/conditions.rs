@@ -11,8 +11,9 @@ use datafusion_physical_expr::utils::split_conjunction;
 use super::monotone::is_constant;
 use super::{LowerBounds, lower_bound, other_side};
 use crate::fault::{self, Fault};
+use crate::functions::microseconds;
 use crate::plan::expression::{self, Expression};
-use crate::planner::{intervals, time_window};
+use crate::planner::intervals;
 
 /// The conditions that are true where a filter is.
 pub(crate) fn conjuncts(filter: Option<&Expression>) -> Vec<Expression> {
@@ -104,7 +105,7 @@ pub(crate) fn shift(expression: &Expression, schema: &Schema) -> Option<(usize, 
         let length = constant_length(length)?;
         sum += if *operator == Operator::Plus { length } else { -length };
     }
-    let unit = i128::from(time_window::nanoseconds(*unit));
+    let unit = i128::from(microseconds::nanoseconds(*unit));
     let is_whole = sum % unit == 0;
     Some((column, i64::try_from(sum / unit).ok().filter(|_| is_whole)?))
 }

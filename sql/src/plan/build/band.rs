@@ -26,10 +26,10 @@ use datafusion_physical_expr::ScalarFunctionExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, Literal};
 
 use crate::fault::{self, Fault};
+use crate::options::OPTIONS;
 use crate::plan::bounds::{conjuncts, shift};
 use crate::plan::expression::{self, Expression};
 use crate::plan::{IncrementalPlan, Node};
-use crate::planner::context::OPTIONS;
 
 /// The pairs whose times differ by no less than `from` and no more than `to`, both in the unit of the times.
 struct Band {

@@ -28,19 +28,19 @@ use datafusion_physical_expr::expressions::CastExpr;
 
 use self::recursion::Recurring;
 use super::IncrementalPlan;
-use super::expression::{self, Expression};
+use super::expression::Expression;
 use super::prune::prune_nothing;
 use super::range_filter::into_range_joins;
 use crate::catalog::{DeclaredRecursion, Relation};
 use crate::error::{Error, Result};
-use crate::planner::LiteralRows;
+use crate::options::OPTIONS;
 use crate::planner::asof::as_asof_join;
-use crate::planner::context::OPTIONS;
 use crate::planner::recursion::work_table;
 use crate::planner::refusal::Landmarks;
 use crate::planner::relation::source_of;
 use crate::planner::series::SeriesSource;
 use crate::planner::set_operation::{SetOperationNode, as_set_operation};
+use crate::planner::{LiteralRows, checked, one_row};
 use crate::statement::{Lateness, is_column_type, nearest};
 
 /// The incremental plan of a view's optimized plan.
@@ -157,7 +157,7 @@ impl Builder<'_> {
             }
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
-                Ok(IncrementalPlan::constant(expression::one_row()))
+                Ok(IncrementalPlan::constant(one_row()))
             }
             LogicalPlan::EmptyRelation(empty) => {
                 let rows = RecordBatch::new_empty(Arc::clone(empty.schema.inner()));
@@ -202,7 +202,7 @@ impl Builder<'_> {
 
     pub(super) fn expression(&self, expression: &Expr, schema: &DFSchema) -> Result<Expression> {
         let physical = create_physical_expr(expression, schema, &self.properties, &self.context)?;
-        Ok(expression::checked(physical, schema.as_arrow())?)
+        Ok(checked(physical, schema.as_arrow())?)
     }
 
     /// The rows of a view that is declared.
@@ -287,7 +287,7 @@ impl Builder<'_> {
 
     fn values(&self, values: &logical::Values) -> Result<IncrementalPlan> {
         let nothing = DFSchema::empty();
-        let row = expression::one_row();
+        let row = one_row();
         let width = values.schema.fields().len();
         let mut cells: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(values.values.len()); width];
         for expressions in &values.values {

@@ -10,8 +10,9 @@ use crate::error::{Error, Result};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::node::{Aggregate, Member};
 use crate::plan::{IncrementalPlan, Node};
+use crate::planner::declared;
 use crate::planner::recursion::{WorkTable, work_table};
-use crate::planner::{RECURSION_LIMIT, declared};
+use crate::statement::DEFAULT_ROUNDS;
 
 /// A recursion whose bodies are being built.
 pub(super) struct Recurring {
@@ -32,7 +33,7 @@ impl Builder<'_> {
         if base.recurs() {
             return self.refuse_in_step(&query.name, "another recursion over its rows");
         }
-        let (mut limit, mut columns) = (RECURSION_LIMIT, None);
+        let (mut limit, mut columns) = (DEFAULT_ROUNDS, None);
         query.recursive_term.apply(|node| {
             if let LogicalPlan::TableScan(scan) = node
                 && let Some(table) = work_table(scan.source.as_ref())

@@ -10,9 +10,9 @@ use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::Builder;
 use crate::error::Result;
+use crate::options::OPTIONS;
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::{self, Expression};
-use crate::planner::context::OPTIONS;
 
 impl Builder<'_> {
     /// Lists become elements; a struct becomes its fields.

@@ -15,10 +15,10 @@ use datafusion_physical_expr::expressions::{CastExpr, Literal};
 use super::projection::{Projection, options};
 use super::{Builder, check_columns};
 use crate::error::{Error, Result};
+use crate::functions::moving::over;
 use crate::plan::IncrementalPlan;
 use crate::plan::expression::Expression;
 use crate::planner::frame_bounds::has_offset;
-use crate::planner::functions::moving::over;
 
 /// A call of a window function.
 type Call = datafusion_expr::expr::WindowFunction;

@@ -4,7 +4,8 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering, State,
 };
-use crate::plan::{names, one_row};
+use crate::plan::names;
+use crate::planner::one_row;
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::codec::CodecError;
 use alluvium_dataflow::default::{self, or_default};
@@ -24,12 +25,12 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
 use super::{InRounds, Node, PlanNode, RowMap};
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{Names, function_name};
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention, bounds};
-use crate::planner::Clause;
 
 /// One row per group: the keys, then the aggregates. Without keys there is always one row.
 #[derive(Clone, Debug)]

@@ -13,12 +13,12 @@ use datafusion_common::Result;
 use super::{Node, PlanNode, sides};
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, OwnRows, Place, Rendering};
 use crate::plan::bounds::least;
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
-use crate::planner::Clause;
 
 /// Each left row with the nearest of the right rows that agree with it on its keys.
 ///

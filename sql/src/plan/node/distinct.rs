@@ -16,11 +16,11 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{InRounds, Node, PlanNode, sorted};
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
-use crate::planner::Clause;
 
 /// Each row once.
 #[derive(Clone, Debug)]

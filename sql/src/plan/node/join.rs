@@ -18,13 +18,13 @@ use datafusion_common::Result;
 use super::sides::{self, Side};
 use super::{InRounds, Indexed, Node, PlanNode};
 use crate::plan::bounds::PairBounds;
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::{Dependency, shifted, shifted_dependencies};
 use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
-use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys; the output is all left columns, then all right ones.
 ///

@@ -70,7 +70,7 @@ pub use self::window::Window;
 use super::expression::Expression;
 use super::fingerprint::Canonical;
 use super::{IncrementalPlan, LowerBounds, Properties, Retention};
-use crate::planner::Clause;
+use crate::plan::constructs::Clause;
 
 /// What every plan node can do.
 pub(crate) trait PlanNode {

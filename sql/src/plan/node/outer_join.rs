@@ -20,13 +20,13 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::sides::{self, Side};
 use super::{Indexed, Node, PlanNode};
 use crate::plan::bounds::{PairBounds, conjuncts, least, no_time_on_side};
+use crate::plan::constructs::Clause;
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
-use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
 ///

@@ -16,13 +16,13 @@ use super::outer_join::joined_schema;
 use super::{Node, PlanNode, sides};
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, OwnRows, Place, Rendering};
 use crate::plan::bounds::PairBounds;
+use crate::plan::constructs::Clause;
 use crate::plan::expression::{self, Expression};
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::{self, Names};
 use crate::plan::properties::shifted;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
-use crate::planner::Clause;
 
 /// Pairs of rows that agree on their keys, and of which the left one has a value between the ends that the right one has.
 ///

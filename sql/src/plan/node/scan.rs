@@ -3,6 +3,7 @@
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use alluvium_dataflow::delta::DeltaStream;
 use alluvium_trace::Epoch;
+use std::any::Any;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use datafusion_common::Result;
 
 use super::stream::table_bounds;
 use super::{Node, PlanNode};
-use crate::catalog::Relation;
+use crate::catalog::{Maintained, Relation};
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
@@ -43,6 +44,15 @@ pub struct ViewRows {
     /// Whether [some are constant](IncrementalPlan::has_constant_rows).
     pub are_constant: bool,
 }
+
+impl ViewRows {
+    /// Those of a view with this plan, whose columns have these lower bounds.
+    pub fn of(plan: &IncrementalPlan, bounds: Arc<LowerBounds>) -> Self {
+        Self { fingerprint: plan.fingerprint(), bounds, are_constant: plan.has_constant_rows() }
+    }
+}
+
+impl Maintained for ViewRows {}
 
 impl IncrementalPlan {
     /// Some columns of a table whose columns are `stored`, of which `waterlines` have a waterline.
@@ -93,19 +103,10 @@ impl IncrementalPlan {
                 IncrementalPlan::scan(name, schema, columns, keys, append_only, waterlines)?
                     .with_promised_key(promised_key)
             }
-            Relation::MaterializedView {
-                schema,
-                fingerprint,
-                append_only,
-                bounds,
-                has_constant_rows,
-            } => {
-                let view = ViewRows {
-                    fingerprint: *fingerprint,
-                    bounds: Arc::clone(bounds),
-                    are_constant: *has_constant_rows,
-                };
-                IncrementalPlan::view_scan(name, schema, columns, view, *append_only)?
+            Relation::MaterializedView { schema, append_only, maintained } => {
+                let maintained: &dyn Any = &**maintained;
+                let Some(view) = maintained.downcast_ref::<ViewRows>() else { return Ok(None) };
+                IncrementalPlan::view_scan(name, schema, columns, view.clone(), *append_only)?
             }
             _ => return Ok(None),
         };

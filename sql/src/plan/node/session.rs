@@ -16,12 +16,13 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue};
 
 use super::{Node, PlanNode};
+use crate::functions::microseconds;
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
-use crate::planner::{Clause, time_window};
 
 /// Columns of the rows, then bounds of their sessions.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ pub(super) fn from_window(
 ) -> Option<IncrementalPlan> {
     let &[(time, SortOptions { descending: false, .. })] = order else { return None };
     let DataType::Timestamp(unit, _) = input.schema.field(time).data_type() else { return None };
-    let unit = time_window::nanoseconds(*unit);
+    let unit = microseconds::nanoseconds(*unit);
     let bound = |function: &WindowFunction| {
         // The name of what a window computes is its whole definition.
         let (bound, name) = match function.function.name() {
@@ -234,7 +235,7 @@ impl PlanNode for Session {
     fn explain(&self, _: &SchemaRef, line: &mut String) -> fmt::Result {
         let below = Names(&self.input.schema);
         let unit = match below.0.field(self.time).data_type() {
-            DataType::Timestamp(unit, _) => time_window::nanoseconds(*unit),
+            DataType::Timestamp(unit, _) => microseconds::nanoseconds(*unit),
             _ => 1,
         };
         let gap = ScalarValue::new_interval_mdn(0, 0, self.gap.saturating_mul(unit));

@@ -14,11 +14,11 @@ use datafusion_common::{Result, plan_err};
 
 use super::{Node, PlanNode, sorted};
 use crate::plan::bounds::least;
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::prune::prune_nothing;
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
-use crate::planner::Clause;
 use crate::planner::set_operation;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.

@@ -4,8 +4,8 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, plan_err};
 
 use super::{Indexed, Node};
+use crate::plan::constructs::Clause;
 use crate::plan::{IncrementalPlan, Retention};
-use crate::planner::Clause;
 
 /// A side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,13 +19,13 @@ use datafusion_common::Result;
 
 use super::{Node, PlanNode, RowMap};
 use crate::plan::bounds::{final_by, of_groups};
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::properties::ASCENDING;
 use crate::plan::prune::{place, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
-use crate::planner::Clause;
 
 /// The first rows of each group: all input columns, then the row's number if it is wanted.
 #[derive(Clone, Debug)]

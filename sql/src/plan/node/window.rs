@@ -18,12 +18,12 @@ use datafusion_common::Result;
 
 use super::{Node, PlanNode, session};
 use crate::plan::bounds::of_windows;
+use crate::plan::constructs::Clause;
 use crate::plan::expression::Expression;
 use crate::plan::fingerprint::Canonical;
 use crate::plan::names::Names;
 use crate::plan::prune::{place, place_in_two, prune, prune_to};
 use crate::plan::{IncrementalPlan, LowerBounds, Properties, Retention};
-use crate::planner::Clause;
 
 /// All input columns, then the results of window functions over the row's partition.
 #[derive(Clone, Debug)]

@@ -26,10 +26,11 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CaseExpr, CastExpr, lit}
 use datafusion_physical_expr::{ScalarFunctionExpr, split_conjunction};
 
 use self::sides::Sides;
-use super::expression::{self, Expression, ONE_NAN};
+use super::expression::{self, Expression};
 use super::node::{Map, Side};
 use super::prune::place;
 use super::{IncrementalPlan, Node};
+use crate::planner::canonical_floats::NAN_FUNCTION;
 
 /// Replaces filters of joins by range joins, wherever that pays; returns whether there are such. The plan has its bounds: joins
 /// whose state is pruned stay as they are.
@@ -321,7 +322,7 @@ fn is_total(expression: &Expression, schema: &Schema) -> bool {
     let is_own = if let Some(cast) = expression.downcast_ref::<CastExpr>() {
         type_of(cast.expr()).is_some_and(|from| has_room(cast.cast_type(), &from))
     } else if let Some(call) = expression.downcast_ref::<ScalarFunctionExpr>() {
-        call.name() == ONE_NAN
+        call.name() == NAN_FUNCTION
     } else {
         map::is_total(expression)
             || is_sum(expression) && type_of(expression).is_some_and(is_floating)

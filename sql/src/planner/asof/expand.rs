@@ -14,7 +14,7 @@ use datafusion_expr::{
 };
 
 use super::{AsofNode, Compared, as_asof_join};
-use crate::planner::functions::FUNCTIONS;
+use crate::functions::FUNCTIONS;
 
 /// The column that is 1 in right rows and NULL in left ones.
 const RIGHT: &str = "right";

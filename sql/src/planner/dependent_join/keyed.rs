@@ -12,7 +12,7 @@ use datafusion_expr::{
 
 use super::references::{references, references_of, replaced, replaced_all};
 use super::{Dependence, Key, Keyed};
-use crate::planner::functions::FUNCTIONS;
+use crate::functions::FUNCTIONS;
 use crate::planner::set_operation::as_set_operation;
 
 impl Dependence<'_> {

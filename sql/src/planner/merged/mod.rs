@@ -23,8 +23,8 @@ use sqlparser::ast::{self, JoinOperator, TableFactor, TableWithJoins};
 
 pub(super) use self::names::qualify;
 use super::asof::AsofConditions;
-use super::functions::FUNCTIONS;
 use crate::error::Position;
+use crate::functions::FUNCTIONS;
 use crate::syntax::AsofJoin;
 
 /// How the qualifier of a merged column starts: in front of all names, because DataFusion's `*` keeps the first of the

@@ -11,7 +11,7 @@ use datafusion_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, Values,
 };
 
-use crate::planner::functions::registered::is_registered;
+use crate::planner::registered::is_registered;
 
 use super::double::{as_double, is_floating, to_double};
 use super::{Change, Types, change_node};

@@ -14,11 +14,13 @@ use sqlparser::parser::Parser;
 use super::SqlFunction;
 use super::inline::{Inlined, cast, extent, inlined, lambda_parameters};
 use crate::catalog::{Catalog, Relation};
-use crate::error::{Error, Position, Result, did_you_mean};
-use crate::planner::context::{Scope, column_type};
-use crate::planner::functions::registered::{is_built_in, is_written_as_call};
-use crate::planner::functions::{FunctionKind, function_kind};
+use crate::error::{Error, Position, Result};
+use crate::functions::near::did_you_mean;
+use crate::functions::{FunctionKind, function_kind};
+use crate::planner::context::Scope;
+use crate::planner::registered::{is_built_in, is_written_as_call};
 use crate::planner::{culprit, query};
+use crate::statement::column_type;
 use crate::statement::{Alluvium, FunctionDefinition, fold};
 use crate::syntax::called;
 

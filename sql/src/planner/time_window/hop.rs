@@ -15,8 +15,8 @@ use datafusion_expr::{
 use datafusion_physical_expr::expressions::{Column, Literal};
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use super::nanoseconds;
-use crate::planner::context::OPTIONS;
+use crate::functions::microseconds::nanoseconds;
+use crate::options::OPTIONS;
 
 /// `hop_starts(time, slide, size, offset)`: see [`HopStarts`].
 pub(super) static HOP_STARTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {

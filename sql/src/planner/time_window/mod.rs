@@ -11,14 +11,14 @@
 //! depends on the other rows of its key, and is computed by window functions. The result is an ordinary plan for queries
 //! and views alike.
 //!
-//! `arguments` reads the calls, `hop` computes the lists, `session` the sessions.
+//! `arguments` plans the arguments, `hop` computes the lists, `session` the sessions.
 mod arguments;
 pub(crate) mod hop;
 mod session;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::DataType;
 use datafusion_common::{
     Column, DataFusionError, NullHandling, Result, ScalarValue, TableReference, UnnestOptions,
 };
@@ -27,72 +27,15 @@ use datafusion_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use sqlparser::ast::{self, ObjectName, TableAlias, TableFactor};
+use sqlparser::ast::{TableAlias, TableFactor};
 
-use self::arguments::Arguments;
 use self::session::Bound;
-use super::functions::FUNCTIONS;
 use crate::error::{Error, Position};
+use crate::functions::FUNCTIONS;
+use crate::syntax::{WindowArguments, WindowFunction, windowed};
 
 const START: &str = "window_start";
 const END: &str = "window_end";
-
-/// A function that adds the windows of their times to rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Function {
-    Tumble,
-    Hop,
-    Session,
-}
-
-impl Function {
-    fn of(name: &ObjectName) -> Option<Function> {
-        let [part] = name.0.as_slice() else { return None };
-        let name = part.as_ident().filter(|name| name.quote_style.is_none())?;
-        match name.value.to_ascii_uppercase().as_str() {
-            "TUMBLE" => Some(Function::Tumble),
-            "HOP" => Some(Function::Hop),
-            "SESSION" => Some(Function::Session),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Function::Tumble => "TUMBLE",
-            Function::Hop => "HOP",
-            Function::Session => "SESSION",
-        }
-    }
-}
-
-/// Whether a relation is a call of one of these functions.
-pub(crate) fn is_time_window(factor: &TableFactor) -> bool {
-    call(factor).is_some()
-}
-
-/// The name of the relation that such a call is about, if it has no schema.
-pub(crate) fn named_without_schema(factor: &TableFactor) -> Option<&ast::Ident> {
-    let (function, name, arguments) = call(factor)?;
-    match Arguments::read(function, arguments, Position::of(name)).ok()?.relation() {
-        ast::Expr::Identifier(name) => Some(name),
-        _ => None,
-    }
-}
-
-/// The function that a relation calls, its name as it is written, and its arguments.
-fn call(factor: &TableFactor) -> Option<(Function, &ObjectName, &[ast::FunctionArg])> {
-    match factor {
-        TableFactor::TableFunction { expr: ast::Expr::Function(call), .. } => {
-            let ast::FunctionArguments::List(list) = &call.args else { return None };
-            Some((Function::of(&call.name)?, &call.name, &list.args))
-        }
-        TableFactor::Table { name, args: Some(arguments), .. } => {
-            Some((Function::of(name)?, name, &arguments.args))
-        }
-        _ => None,
-    }
-}
 
 /// Plans calls of these functions.
 #[derive(Debug)]
@@ -104,22 +47,23 @@ impl RelationPlanner for TimeWindowPlanner {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
-        let Some((function, name, arguments)) = call(&relation) else {
+        let Some((function, name, arguments)) = windowed(&relation) else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let at = Position::of(name);
-        let arguments = Arguments::read(function, arguments, at)?;
+        let arguments = WindowArguments::read(function, arguments, at)
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
         let (rows, time) = timed(&arguments, context)?;
-        let size = arguments.duration("SIZE", context)?;
-        let offset = arguments.offset(context)?;
+        let size = arguments::duration(&arguments, "SIZE", context)?;
+        let offset = arguments::offset(&arguments, context)?;
         let plan = match function {
-            Function::Tumble => tumbling(rows, time, Windows { slide: size, size, offset }),
-            Function::Hop => {
-                let slide = arguments.duration("SLIDE", context)?;
+            WindowFunction::Tumble => tumbling(rows, time, Windows { slide: size, size, offset }),
+            WindowFunction::Hop => {
+                let slide = arguments::duration(&arguments, "SLIDE", context)?;
                 hopping(rows, time, Windows { slide, size, offset })
             }
-            Function::Session => {
-                let keys = arguments.keys(&rows, context)?;
+            WindowFunction::Session => {
+                let keys = arguments::keys(&arguments, &rows, context)?;
                 sessions(rows, time, keys, size)
             }
         }?;
@@ -165,11 +109,11 @@ impl Duration {
 
 /// The rows that have a time, and the column it is in.
 fn timed(
-    arguments: &Arguments<'_>,
+    arguments: &WindowArguments<'_>,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<(LogicalPlan, Column)> {
     let rows = context.plan(arguments.table())?;
-    let time = arguments.time(&rows, context)?;
+    let time = arguments::time(arguments, &rows, context)?;
     let (_, field) = rows.schema().qualified_field_from_column(&time)?;
     let rows = match field.is_nullable() {
         true => LogicalPlanBuilder::from(rows)
@@ -264,14 +208,4 @@ fn ended(
 
 fn all_columns(plan: &LogicalPlan) -> Vec<Expr> {
     plan.schema().columns().into_iter().map(Expr::Column).collect()
-}
-
-/// Nanoseconds of one unit of a timestamp.
-pub(crate) fn nanoseconds(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    }
 }

@@ -18,7 +18,8 @@ use datafusion_expr::{
 
 use datafusion_physical_expr::expressions::Literal;
 
-use super::{Duration, nanoseconds};
+use super::Duration;
+use crate::functions::microseconds::nanoseconds;
 
 /// Which end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

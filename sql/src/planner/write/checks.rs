@@ -16,10 +16,10 @@ use super::statement_rows::NAME;
 use super::target::Target;
 use crate::error::{Error, Result};
 use crate::name;
-use crate::plan::checked;
 use crate::planner::context::{Nothing, Scope};
-use crate::planner::functions::registered::RegisteredFunctions;
+use crate::planner::evaluation::checked;
 use crate::planner::optimizer::ViewOptimizer;
+use crate::planner::registered::RegisteredFunctions;
 use crate::planner::type_name;
 use crate::statement::{Check, TableDefinition, check_names};
 

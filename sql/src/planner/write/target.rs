@@ -5,12 +5,13 @@ use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast::{self, ObjectName};
 
 use super::defaults::Defaults;
-use crate::catalog::{KEEPING, Relation};
+use crate::catalog::Relation;
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::planner::context::{Context, Scope, no_relation};
 use crate::planner::extent::Extent;
 use crate::planner::{constant, relation, selected_names, set_operation, subquery};
+use crate::statement::KEEPING;
 use crate::statement::{TableDefinition, fold, relation_name};
 
 /// The table that a statement changes.

@@ -113,22 +113,3 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     ("approx_count_distinct($1)", "approx_distinct($1)"),
     ("approx_quantile($1, $2)", "approx_percentile_cont($1, $2)"),
 ];
-
-/// Functions that DataFusion has under another name.
-pub(crate) const OTHER_NAMES: &[(&str, &str)] = &[
-    ("ceiling", "ceil"),
-    ("strlen", "octet_length"),
-    ("ucase", "upper"),
-    ("lcase", "lower"),
-    ("prefix", "starts_with"),
-    ("suffix", "ends_with"),
-    ("string_split", "string_to_array"),
-    ("str_split", "string_to_array"),
-    ("split", "string_to_array"),
-    ("regexp_matches", "regexp_like"),
-    ("editdist3", "levenshtein"),
-    ("list_min", "array_min"),
-    ("list_value", "make_array"),
-    ("list_pack", "make_array"),
-    ("struct_extract", "get_field"),
-];

@@ -18,9 +18,8 @@ use sqlparser::ast::{
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Span;
 
-pub(crate) use self::definitions::OTHER_NAMES;
 use crate::error::{Error, Position, Result};
-use crate::planner::functions::{FUNCTIONS, function_kind};
+use crate::functions::{FUNCTIONS, function_kind};
 use crate::statement::{Alluvium, fold};
 
 /// The levels that an expression which stands for a call has beyond those of the call, at most.
@@ -53,9 +52,11 @@ pub(crate) fn is_defined(name: &str) -> bool {
     DEFINED.contains_key(name) || forms::NAMES.contains(&name)
 }
 
-/// The names that are defined here, for suggestions.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    DEFINED.keys().copied().chain(forms::NAMES.iter().copied())
+/// The names of all functions that can be called without OVER.
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
+    let registered = FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys());
+    let defined = DEFINED.keys().copied().chain(forms::NAMES.iter().copied());
+    registered.map(String::as_str).chain(defined)
 }
 
 /// Puts the expression that it stands for in place of a call.
