@@ -8,7 +8,7 @@ use crate::tally::Tally;
 
 /// The faults of all crates that make results wrong, by name.
 fn registry() -> Vec<(String, FaultId)> {
-    let sql = alluvium_sql::fault::Fault::WRONG.into_iter().map(named);
+    let sql = alluvium_sql::fault::wrong();
     let dataflow = alluvium_dataflow::fault::Fault::WRONG.into_iter().map(named);
     let trace = fault::Fault::WRONG.into_iter().map(named);
     let engine = alluvium::fault::Fault::WRONG.into_iter().map(named);

@@ -1,0 +1,189 @@
+//! The functions that SQL can call: all of DataFusion's, and those that DataFusion lacks or gets wrong.
+//!
+//! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
+//! - `array_concat` does not depend on the rows beside it.
+//! - `sum` does not wrap around; `totals` are sums, means and statistics that do not depend on history;
+//! - `approx_distinct` knows floats, `neighbour` is LAG and LEAD by columns;
+//! - `percentile` interpolates exactly; `moving` lets all aggregates have frames that move.
+//! - `date_bin` and `date_trunc` know all timestamps, `date_part` intervals, `to_timestamp` formats that leave fields out;
+//! - `to_char` and these know the patterns of PostgreSQL, too.
+//! - `time_zone` is AT TIME ZONE;
+//! - `pad` pads to lengths below zero; `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
+//! - `sequence` takes values of sequences.
+//! - `duckdb` has what people know from DuckDB. Those that SQL can define are in `syntax::calls`.
+//! - `growth` bounds results that may be far larger than their arguments; `microseconds` is the unit of all timestamps;
+//! - `other_names` has more names of functions, `near` finds names that may be meant.
+
+mod approx_distinct;
+mod arg_extremes;
+mod array_concat;
+mod date_bin;
+pub mod date_part;
+mod date_trunc;
+pub mod decimal;
+pub mod duckdb;
+mod extremes;
+pub mod fault;
+mod growth;
+pub mod leaves;
+pub mod microseconds;
+pub mod moving;
+pub mod near;
+mod neighbour;
+pub mod now;
+mod other_names;
+mod pad;
+mod pattern;
+mod percentile;
+pub mod sequence;
+mod similar_to;
+mod sum;
+pub mod texts;
+mod time_text;
+mod time_zone;
+mod to_char;
+mod to_timestamp;
+mod totals;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+pub use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
+
+use self::other_names::OTHER_NAMES;
+pub use self::pattern::{LONGEST_PATTERN, with_bounded_pattern};
+
+/// Functions by name, aliases included.
+pub struct Functions {
+    /// Those of one row.
+    pub scalar: HashMap<String, Arc<ScalarUDF>>,
+    /// Those that take a lambda.
+    pub higher_order: HashMap<String, Arc<HigherOrderUDF>>,
+    /// Those of the rows of a group.
+    pub aggregate: HashMap<String, Arc<AggregateUDF>>,
+    /// Those of the rows of a window alone.
+    pub window: HashMap<String, Arc<WindowUDF>>,
+}
+
+/// Built when first needed, and shared, since it does not depend on a catalog.
+pub static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
+    let scalar = datafusion_functions::all_default_functions()
+        .into_iter()
+        .chain(datafusion_functions_nested::all_default_nested_functions());
+    // A later function replaces an earlier one of the same name.
+    let mut scalar = by_name(
+        scalar
+            .chain(now::functions())
+            .chain(sequence::functions())
+            .chain(to_timestamp::functions())
+            .chain(pad::functions())
+            .chain([
+                array_concat::function(),
+                date_bin::function(),
+                date_trunc::function(),
+                date_part::function(),
+                time_zone::function(),
+                to_char::function(),
+            ])
+            .chain(duckdb::scalar()),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    for (other, name) in OTHER_NAMES {
+        if let Some(function) = scalar.get(*name).cloned() {
+            scalar.insert((*other).to_owned(), function);
+        }
+    }
+    growth::bound(&mut scalar);
+    let mut higher_order = by_name(
+        datafusion_functions_nested::all_default_higher_order_functions(),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    if let Some(transform) = higher_order.get("array_transform").cloned() {
+        for name in ["list_apply", "array_apply"] {
+            higher_order.insert(name.to_owned(), Arc::clone(&transform));
+        }
+    }
+    Functions {
+        scalar,
+        higher_order,
+        aggregate: by_name(
+            datafusion_functions_aggregate::all_default_aggregate_functions()
+                .into_iter()
+                .chain(arg_extremes::functions())
+                .chain(extremes::functions())
+                .chain([approx_distinct::function(), percentile::function()])
+                .chain(totals::functions())
+                .chain(duckdb::aggregate()),
+            |function| function.name(),
+            |function| function.aliases(),
+        ),
+        window: by_name(
+            datafusion_functions_window::all_default_window_functions()
+                .into_iter()
+                .chain(neighbour::functions()),
+            |function| function.name(),
+            |function| function.aliases(),
+        ),
+    }
+});
+
+/// How a function takes its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// One at a time.
+    Scalar,
+    /// All of a group, or of a window with OVER.
+    Aggregate,
+    /// All of a window, and only with OVER.
+    Window,
+}
+
+/// The kind of the function that a name, folded, stands for, as DataFusion looks it up; `None` without such a function.
+pub fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind> {
+    // Some aggregates have a twin that is made for windows, which is preferred there.
+    let has_twin = matches!(name, "first_value" | "last_value" | "nth_value");
+    let is_unnest = matches!(name, "unnest" | "unnest_outer");
+    let is_scalar =
+        FUNCTIONS.scalar.contains_key(name) || FUNCTIONS.higher_order.contains_key(name);
+    if is_unnest || is_scalar {
+        Some(FunctionKind::Scalar)
+    } else if FUNCTIONS.aggregate.contains_key(name) && !(is_window && has_twin) {
+        Some(FunctionKind::Aggregate)
+    } else if FUNCTIONS.window.contains_key(name) {
+        Some(FunctionKind::Window)
+    } else {
+        None
+    }
+}
+
+/// The own names of all aggregates but those that SQL defines by others, in order.
+pub fn aggregate_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = FUNCTIONS.aggregate.values().map(|function| function.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The own name of the scalar function that has this name, which may be an alias.
+pub fn scalar_name(name: &str) -> Option<&'static str> {
+    let function = FUNCTIONS.scalar.get(name)?;
+    let own = FUNCTIONS.scalar.get(function.name())?;
+    Arc::ptr_eq(function, own).then(|| own.name())
+}
+
+fn by_name<F>(
+    functions: impl IntoIterator<Item = Arc<F>>,
+    name: impl Fn(&F) -> &str,
+    aliases: impl Fn(&F) -> &[String],
+) -> HashMap<String, Arc<F>> {
+    let mut by_name = HashMap::new();
+    for function in functions {
+        for alias in aliases(&function) {
+            by_name.insert(alias.clone(), Arc::clone(&function));
+        }
+        by_name.insert(name(&function).to_string(), function);
+    }
+    by_name
+}

@@ -1,0 +1,293 @@
+//! The dataflow of a physical plan, on one worker.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use alluvium_dataflow::arrangement::{Kept, keep};
+use alluvium_dataflow::contents::Contents;
+use alluvium_dataflow::delta::{Delta, DeltaStream, Times, concatenated};
+use alluvium_dataflow::errors::keep_errors;
+use alluvium_dataflow::exchange::{exchange, exchange_by_key};
+use alluvium_dataflow::import::Imports;
+use alluvium_dataflow::input::{Input, input};
+use alluvium_dataflow::sink::{self, Sink};
+use alluvium_dataflow::states;
+use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_trace::Epoch;
+use alluvium_trace::memory::StateContext;
+use arrow::array::RecordBatch;
+use arrow::buffer::ScalarBuffer;
+use timely::dataflow::Scope;
+use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
+use timely::worker::Worker;
+
+use super::compile::{KeptRows, PhysicalPlan};
+use super::pruning::PrunedBy;
+use super::{OperatorId, State};
+use crate::Fingerprint;
+
+/// A view or an index as a worker runs it. Dropping it ends the dataflow and drops the rows on their way in it.
+pub struct ViewDataflow {
+    /// Its rows, if the plan keeps them.
+    pub contents: Option<Contents>,
+    /// Its errors, if any of its expressions can fail: (expression, row, message: Utf8; epoch: UInt64).
+    pub errors: Option<Contents>,
+    /// How far it has come, if what it keeps does not say so.
+    pub probe: Option<Probe<Epoch>>,
+    /// Where the rows of tables enter that do not keep them.
+    pub streams: Vec<StreamInput>,
+    /// Where the rows of other dataflows enter. Ends the dataflow when dropped.
+    pub imports: Imports,
+    /// How many of its changes came too late and were dropped, if it has lateness.
+    pub late: Option<Arc<AtomicU64>>,
+}
+
+/// Where the rows of a table that does not keep them enter a view.
+pub struct StreamInput {
+    /// The table.
+    pub relation: String,
+    columns: Vec<usize>,
+    input: Input<Epoch>,
+}
+
+impl StreamInput {
+    /// Changes rows of the table by weights at `epoch`, which must not be before the last [`StreamInput::advance_to`].
+    /// Without weights every row is inserted once. `rows` is called when the dataflow takes them.
+    pub fn send(
+        &mut self,
+        epoch: Epoch,
+        rows: impl FnOnce() -> (RecordBatch, Option<ScalarBuffer<i64>>) + 'static,
+    ) {
+        let columns = self.columns.clone();
+        self.input.send(epoch, move || {
+            let (rows, weights) = rows();
+            let rows = rows.project(&columns).expect("the columns are of the table");
+            Delta::new(rows, Times::Same(epoch), weights)
+        });
+    }
+
+    /// Promises to send nothing before `epoch`.
+    pub fn advance_to(&mut self, epoch: Epoch) {
+        self.input.advance_to(epoch);
+    }
+}
+
+/// What a dataflow that is being built can read.
+pub trait Relations {
+    /// The contents of a table or materialized view, if there is one of this name.
+    fn contents(&self, relation: &str) -> Option<Contents>;
+
+    /// The contents of an index, if there is one of this fingerprint.
+    fn index(&self, fingerprint: Fingerprint) -> Option<Contents>;
+
+    /// Whether all epochs behind `as_of` are still to be sent to the dataflow.
+    fn are_present(&self, as_of: Epoch) -> bool;
+
+    /// The waterlines of the tables.
+    fn waterlines(&self) -> &Waterlines;
+
+    /// The waterlines of views that the dataflow itself raises.
+    fn own_waterlines(&self) -> &Waterlines;
+
+    /// Those that the dataflow of a materialized view raises, if there is one of this name.
+    fn waterlines_of(&self, view: &str) -> Option<Waterlines>;
+}
+
+/// A dataflow in the making.
+pub(crate) struct Rendering<'scope, 'a> {
+    scope: Scope<'scope, Epoch>,
+    /// The name of the relation that is built.
+    name: &'a str,
+    as_of: Epoch,
+    relations: &'a dyn Relations,
+    imports: Imports,
+    scans: HashMap<String, Kept<'scope>>,
+    /// The rows of the operators built so far.
+    rows: Vec<DeltaStream<'scope, Epoch>>,
+    streams: Vec<StreamInput>,
+    errors: Vec<DeltaStream<'scope, Epoch>>,
+    /// How many changes of the relation came too late.
+    late: Option<Arc<AtomicU64>>,
+    /// Whether the present operator reports its errors.
+    reports: bool,
+    /// The context of the dataflow, and that of the present operator.
+    contexts: (StateContext, StateContext),
+}
+
+impl PhysicalPlan {
+    /// Builds the dataflow as of `as_of`, the last complete epoch: the contents of its relations enter at that epoch,
+    /// later changes at theirs. `relations` has the relations and the indexes that the plan reads.
+    pub fn render(
+        &self,
+        worker: &mut Worker,
+        name: &str,
+        as_of: Epoch,
+        relations: &dyn Relations,
+        sink: Option<Box<dyn Sink>>,
+        context: &StateContext,
+    ) -> ViewDataflow {
+        let context = context.for_relation(name);
+        worker.dataflow_named::<Epoch, _, _>(name, |scope| {
+            let mut rendering = Rendering {
+                scope,
+                name,
+                as_of,
+                relations,
+                imports: Imports::default(),
+                scans: HashMap::new(),
+                rows: Vec::with_capacity(self.steps.len()),
+                streams: Vec::new(),
+                errors: Vec::new(),
+                late: None,
+                reports: true,
+                contexts: (context.clone(), context),
+            };
+            rendering.build(self);
+            rendering.finish(self, sink)
+        })
+    }
+}
+
+impl<'scope> Rendering<'scope, '_> {
+    fn build(&mut self, plan: &PhysicalPlan) {
+        for step in &plan.steps {
+            self.reports = step.reports;
+            self.contexts.1 = match &step.state {
+                Some(state) => self.pruned(self.context_of(state), step.pruning.as_ref()),
+                None => self.contexts.0.clone(),
+            };
+            let rows = step.operator.render(self);
+            self.rows.push(rows);
+        }
+    }
+
+    fn finish(mut self, plan: &PhysicalPlan, sink: Option<Box<dyn Sink>>) -> ViewDataflow {
+        let mut rows = self.rows(plan.root);
+        let contents = plan.kept.as_ref().map(|KeptRows { key, layout, name, state }| {
+            let context = self.context_of(state);
+            if let Some(key) = key {
+                rows = exchange(rows.clone(), key, &context);
+            } else if states::is_dealt() {
+                rows = exchange_by_key(rows.clone(), layout, &context);
+            }
+            let kept = keep(rows.clone(), layout.clone(), name, &context);
+            Contents::new(&kept, &context)
+        });
+        let probe = match sink {
+            Some(sink) => Some(sink::sink(rows, sink).probe().0),
+            None => contents.is_none().then(|| rows.probe().0),
+        };
+        let errors = concatenated(std::mem::take(&mut self.errors)).map(|errors| {
+            let (spec, state) = &plan.errors;
+            let context = self.context_of(state);
+            Contents::new(&keep_errors(spec, errors, &context), &context)
+        });
+        let Self { streams, imports, late, .. } = self;
+        ViewDataflow { contents, errors, probe, streams, imports, late }
+    }
+
+    /// The scope of the dataflow.
+    pub(crate) fn scope(&self) -> Scope<'scope, Epoch> {
+        self.scope
+    }
+
+    /// The last complete epoch before the dataflow's own changes.
+    pub(crate) fn as_of(&self) -> Epoch {
+        self.as_of
+    }
+
+    /// The context of the state of the present operator.
+    pub(crate) fn context(&self) -> StateContext {
+        self.contexts.1.clone()
+    }
+
+    /// The context of a state.
+    pub(crate) fn context_of(&self, state: &State) -> StateContext {
+        self.contexts.0.for_state(&state.id, &state.fingerprint.to_string())
+    }
+
+    /// The context for state that is pruned by `by`, or not at all, however other state of this context is.
+    pub(crate) fn pruned(&self, context: StateContext, by: Option<&PrunedBy>) -> StateContext {
+        match by {
+            Some(by) => context.with_pruning(by.on_worker(self.relations, self.as_of)),
+            None => context.without_pruning(),
+        }
+    }
+
+    /// The waterlines of views that the dataflow raises.
+    pub(crate) fn own_waterlines(&self) -> &Waterlines {
+        self.relations.own_waterlines()
+    }
+
+    /// What counts the changes of a view that come too late: those of a view that is expanded in another count for nobody.
+    pub(crate) fn late_rows(&mut self, view: &str) -> Arc<AtomicU64> {
+        match view == self.name {
+            true => self.late.get_or_insert_default().clone(),
+            false => Arc::default(),
+        }
+    }
+
+    /// The rows of an operator that has been built.
+    pub(crate) fn rows(&self, operator: OperatorId) -> DeltaStream<'scope, Epoch> {
+        self.rows[operator.0].clone()
+    }
+
+    /// The columns `columns` of a table or materialized view.
+    pub(crate) fn scan(&mut self, relation: &str, columns: &[usize]) -> DeltaStream<'scope, Epoch> {
+        let (contents, context) = (self.contents(relation), self.context());
+        if self.relations.are_present(self.as_of)
+            && let Some(rows) =
+                contents.listen(self.scope, columns, self.as_of, &mut self.imports, &context)
+        {
+            return rows;
+        }
+        self.sorted_scan(relation).deltas(columns, &context)
+    }
+
+    /// The contents of a table or materialized view.
+    fn contents(&self, relation: &str) -> Contents {
+        let contents = self.relations.contents(relation);
+        contents.expect("a relation cannot be dropped while a view of it is built")
+    }
+
+    /// The rows of a table or materialized view, sorted by its key.
+    pub(crate) fn sorted_scan(&mut self, relation: &str) -> Kept<'scope> {
+        if let Some(scan) = self.scans.get(relation) {
+            return scan.clone();
+        }
+        let contents = self.contents(relation);
+        let scan = contents.import(self.scope, self.as_of, &mut self.imports);
+        self.scans.insert(relation.to_owned(), scan.clone());
+        scan
+    }
+
+    /// The rows of an index.
+    pub(crate) fn index(&mut self, fingerprint: Fingerprint) -> Kept<'scope> {
+        let contents = self
+            .relations
+            .index(fingerprint)
+            .expect("an index is not dropped while a view that uses it is built");
+        contents.import(self.scope, self.as_of, &mut self.imports)
+    }
+
+    /// The rows of a table that does not keep them.
+    pub(crate) fn stream(
+        &mut self,
+        relation: &str,
+        columns: &[usize],
+    ) -> DeltaStream<'scope, Epoch> {
+        let (mut input, rows) = input(self.scope, relation, &self.contexts.0);
+        input.advance_to(self.as_of + 1);
+        let (relation, columns) = (relation.to_owned(), columns.to_vec());
+        self.streams.push(StreamInput { relation, columns, input });
+        rows
+    }
+
+    /// Adds errors of the present operator to those of the view.
+    pub(crate) fn report(&mut self, errors: DeltaStream<'scope, Epoch>) {
+        if self.reports {
+            self.errors.push(errors);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! From statements to plans.
+//!
+//! ```text
+//! query ─ refusal ─► datafusion-sql ─► analyzer, optimizer ─► validate ─► LogicalView                     (views)
+//!                    datafusion-sql ─► views expanded in place ─► LogicalPlan                               (statements)
+//! ```
+//!
+//! - `sql_functions` puts expressions in the places of calls of functions that SQL defines.
+//! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`, `parameter_types` infers
+//!   its type, and `parametrized` makes parameters of literals.
+//! - `context` and `registered` resolve names, `relation` is a scan's source, `now` leaves the time open.
+//! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
+//! - `operators` plans `^` and numbers, `time_arithmetic` sums of times.
+//! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
+//! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
+//!   refuses constants that overflow, and `extent` plans that are too large.
+//! - `defaults` plans DEFAULTs, `dataflow_only` refuses to evaluate some views as queries.
+//! - `culprit` finds the expression that an error is about, `uses` what a statement does with the relations that it names.
+//! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, with `membership` for IN, after
+//!   `selected_names` has made their columns distinct; `correlation` says where
+//!   that is simple, `dependent_join` does it for any.
+//! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
+//! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
+//!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
+//! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
+//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan`, `one_zero` and `whole_days` are ours.
+pub mod asof;
+pub mod canonical_floats;
+pub mod catalog;
+mod constant;
+pub mod context;
+mod corrections;
+mod correlation;
+mod culprit;
+mod dataflow_only;
+pub mod declared;
+mod defaults;
+mod dependent_join;
+mod distinct_on;
+pub mod equality;
+mod evaluation;
+pub mod extent;
+pub mod fault;
+mod filter_push_down;
+pub mod frame_bounds;
+mod grouping_sets;
+mod hopeless;
+mod in_lists;
+mod interval_choice;
+pub mod intervals;
+mod join_keys;
+mod lateral;
+mod literal_rows;
+mod locking;
+mod membership;
+mod merged;
+pub mod microseconds;
+mod named_casts;
+mod now;
+mod numbers;
+mod one_nan;
+mod one_zero;
+mod operands;
+pub mod operators;
+mod optimizer;
+mod ordinality;
+mod parameter_types;
+mod parameters;
+mod parametrized;
+mod pivot;
+mod query;
+pub mod recursion;
+pub mod refusal;
+pub mod registered;
+pub mod relation;
+mod repeated_names;
+mod selected_names;
+pub mod series;
+pub mod set_operation;
+mod simplify;
+mod single_row;
+mod sql_functions;
+mod subquery;
+mod time_arithmetic;
+pub mod time_window;
+mod types;
+mod unnested_names;
+mod uses;
+mod validate;
+mod view;
+mod whole_days;
+mod wildcards;
+mod write;
+
+pub use alluvium_dataflow::wording::type_name;
+use arrow::datatypes::DataType;
+use datafusion_expr::LogicalPlan;
+use sqlparser::ast;
+
+use self::context::Scope;
+pub use self::corrections::TextToInterval;
+pub use self::defaults::defaults;
+pub use self::evaluation::checked;
+pub use self::evaluation::one_row;
+pub use self::extent::Extent;
+pub use self::filter_push_down::{FilterPushDown, may_fail};
+pub use self::in_lists::DisjointLists;
+pub use self::intervals::IntervalsByLength;
+pub use self::join_keys::{CrossJoinElimination, EquijoinExtraction};
+pub use self::literal_rows::LiteralRows;
+pub use self::locking::{PlannedLocking, RowRange};
+pub use self::microseconds::Microseconds;
+pub use self::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
+pub use self::numbers::ExactNumbers;
+pub use self::one_nan::OneNan;
+pub use self::one_zero::OneZero;
+pub use self::parameters::{bind, check_parameters, check_values, fit, parameter_count, typed};
+pub use self::parametrized::{Parametrized, literal_value, may_become, parametrized};
+pub use self::recursion::WorkTable;
+pub use self::refusal::Landmarks;
+pub use self::registered::RegisteredFunctions;
+pub use self::relation::RelationSource;
+pub use self::repeated_names::as_written;
+pub use self::series::SeriesSource;
+pub use self::simplify::{BoundedSimplifier, check_copies};
+use self::sql_functions::{Inlined, inlined, planned};
+pub use self::sql_functions::{SqlFunction, SqlFunctions};
+pub use self::types::type_of;
+pub use self::uses::{How, Use};
+pub use self::view::LogicalView;
+pub use self::write::{Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation};
+use crate::catalog::Catalog;
+pub use alluvium_sql_functions::aggregate_names;
+pub use alluvium_sql_functions::sequence::{
+    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
+};
+use alluvium_sql_syntax::error::{Position, Result};
+use alluvium_sql_syntax::statement::{
+    FunctionDefinition, LockingQuery, StatementKind, TableDefinition, ViewDefinition,
+};
+
+/// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
+pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<DataType>>> {
+    parameter_types::parameter_types(&[plan], count)
+}
+
+/// Plans statements against a catalog.
+///
+/// Plans for statements are logical plans that scan [`RelationSource`]s, neither analyzed nor
+/// optimized; they scan tables, materialized views, system relations and the [`CLOCK`] only. Before one is run, [`at`]
+/// fills in the time for `NOW()`, and [`bind`] its parameters.
+#[derive(Debug)]
+pub struct Planner {
+    optimizer: optimizer::ViewOptimizer,
+    registered: RegisteredFunctions,
+}
+
+impl Default for Planner {
+    fn default() -> Self {
+        Planner::new()
+    }
+}
+
+impl Planner {
+    /// A planner; it can plan any number of statements, against any catalog.
+    pub fn new() -> Planner {
+        Planner {
+            optimizer: optimizer::ViewOptimizer::new(),
+            registered: RegisteredFunctions::default(),
+        }
+    }
+
+    /// The same, for statements that can call these functions, too.
+    #[must_use]
+    pub fn with_functions(self, registered: RegisteredFunctions) -> Planner {
+        Planner { registered, ..self }
+    }
+
+    fn scope<'a>(&'a self, catalog: &'a dyn Catalog) -> Scope<'a> {
+        Scope { catalog, registered: &self.registered }
+    }
+
+    /// A function that a view or function calls and nobody knows: the name of one that another program had registered. SQL
+    /// defines those that `is_defined` names.
+    pub fn unknown_function(
+        &self,
+        statement: &StatementKind,
+        is_defined: &dyn Fn(&str) -> bool,
+    ) -> Option<String> {
+        match statement {
+            StatementKind::CreateView(view) => {
+                registered::unknown(&view.query, &self.registered, is_defined)
+            }
+            StatementKind::CreateFunction(function) => {
+                registered::unknown(&function.body, &self.registered, is_defined)
+            }
+            _ => None,
+        }
+    }
+
+    /// The function that a definition defines.
+    ///
+    /// # Errors
+    /// If another function has its name, or if its expression is wrong.
+    pub fn function(
+        &self,
+        definition: &FunctionDefinition,
+        catalog: &dyn Catalog,
+    ) -> Result<SqlFunction> {
+        sql_functions::define(definition, self.scope(catalog))
+    }
+
+    /// Plans the query of a view, and what `build` makes of it and of the functions that it calls and SQL defines.
+    ///
+    /// # Errors
+    /// If the query is wrong, if views cannot have it, or that of `build`, with its place in the text.
+    pub fn view<T>(
+        &self,
+        view: &ViewDefinition,
+        catalog: &dyn Catalog,
+        build: &dyn Fn(LogicalView, &[String]) -> Result<T>,
+    ) -> Result<T> {
+        let scope = self.scope(catalog);
+        let Inlined { part: query, calls } = inlined(view.query.as_ref(), catalog.functions())?;
+        let plan = |query: &ast::Query| {
+            let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
+            build(view::plan(&self.optimizer, &view, scope)?, &calls)
+        };
+        plan(&query)
+            .map_err(|error| culprit::located(error, &query, &plan).at(Position::of(&query)))
+    }
+
+    /// Where a view's text has constructs that may turn out not to be supported.
+    ///
+    /// # Errors
+    /// If views cannot have its query.
+    pub fn landmarks(&self, view: &ViewDefinition) -> Result<Landmarks> {
+        refusal::check_view(&view.query, &self.registered)
+    }
+
+    /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
+    pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
+        let scope = self.scope(catalog);
+        planned(query, catalog.functions(), |query| {
+            query::plan(query, scope).map_err(|error| {
+                let plan = |query: &ast::Query| query::plan(query, scope);
+                culprit::located(error, query, &plan).at(Position::of(query))
+            })
+        })
+    }
+
+    /// The rows that a query finds which locks them, with their keys.
+    ///
+    /// # Errors
+    /// If the query is wrong, or its rows are not those of one table.
+    pub fn locking(&self, query: &LockingQuery, catalog: &dyn Catalog) -> Result<PlannedLocking> {
+        let Inlined { part, calls: _ } = inlined(query.query.as_ref(), catalog.functions())?;
+        let query = LockingQuery { query: Box::new(part), ..query.clone() };
+        let at = Position::of(&*query.query);
+        locking::plan(&query, self.scope(catalog)).map_err(|error| error.at(at))
+    }
+
+    /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
+    pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let scope = self.scope(catalog);
+        planned(insert, catalog.functions(), |insert| {
+            write::insert(insert, scope).map_err(|error| {
+                let plan = |insert: &ast::Insert| write::insert(insert, scope);
+                culprit::located(error, insert, &plan).at(Position::of(&insert.table))
+            })
+        })
+    }
+
+    /// The conditions that the rows of a table have to meet.
+    ///
+    /// # Errors
+    /// If a condition is wrong, or depends on more than the columns of a row.
+    pub fn checks(&self, table: &TableDefinition) -> Result<Checks> {
+        write::checks(&self.optimizer, table)
+    }
+
+    /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they
+    /// become, qualified `new`.
+    pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let scope = self.scope(catalog);
+        planned(update, catalog.functions(), |update| {
+            write::update(update, scope).map_err(|error| {
+                let plan = |update: &ast::Update| write::update(update, scope);
+                culprit::located(error, update, &plan).at(Position::of(&update.table.relation))
+            })
+        })
+    }
+
+    /// The rows that a DELETE removes: the table's columns.
+    pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let scope = self.scope(catalog);
+        planned(delete, catalog.functions(), |delete| {
+            write::delete(delete, scope).map_err(|error| {
+                let plan = |delete: &ast::Delete| write::delete(delete, scope);
+                culprit::located(error, delete, &plan).at(Position::of(delete))
+            })
+        })
+    }
+
+    /// What a statement does with the relations that it names: it reads rows, or inserts, updates or deletes some. Views count as
+    /// they are named, and what they read does not.
+    pub fn uses(&self, statement: &StatementKind, catalog: &dyn Catalog) -> Vec<Use> {
+        uses::uses(statement, self.scope(catalog))
+    }
+
+    /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or
+    /// that of the rows which a statement changes; of a view, `build` does. `None` if no expression does.
+    pub fn culprit(
+        &self,
+        statement: &StatementKind,
+        catalog: &dyn Catalog,
+        message: &str,
+        check: &dyn Fn(LogicalPlan) -> Option<String>,
+        build: &dyn Fn(&ViewDefinition, LogicalView) -> Result<()>,
+    ) -> Option<Position> {
+        let scope = self.scope(catalog);
+        let functions = catalog.functions();
+        let checked = |plan: Result<LogicalPlan>| match plan {
+            Ok(plan) => check(plan),
+            Err(error) => Some(error.message),
+        };
+        let rows = |planned: Result<PlannedWrite>| checked(planned.map(|planned| planned.plan));
+        match statement {
+            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+                let failure = |query: &ast::Query| checked(query::plan(query, scope));
+                let query = inlined(query.as_ref(), functions).ok()?.part;
+                culprit::culprit(&query, message, &failure)
+            }
+            StatementKind::Insert(insert) => {
+                let failure = |insert: &ast::Insert| rows(write::insert(insert, scope));
+                let insert = inlined(insert.as_ref(), functions).ok()?.part;
+                culprit::culprit(&insert, message, &failure)
+            }
+            StatementKind::Update(update) => {
+                let failure = |update: &ast::Update| rows(write::update(update, scope));
+                let update = inlined(update.as_ref(), functions).ok()?.part;
+                culprit::culprit(&update, message, &failure)
+            }
+            StatementKind::Delete(delete) => {
+                let failure = |delete: &ast::Delete| rows(write::delete(delete, scope));
+                let delete = inlined(delete.as_ref(), functions).ok()?.part;
+                culprit::culprit(&delete, message, &failure)
+            }
+            StatementKind::CreateView(view) => {
+                let failure = |query: &ast::Query| {
+                    let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
+                    let planned = view::plan(&self.optimizer, &view, scope);
+                    let built = planned.and_then(|planned| build(&view, planned));
+                    built.err().map(|error| error.message)
+                };
+                let query = inlined(view.query.as_ref(), functions).ok()?.part;
+                culprit::culprit(&query, message, &failure)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The types of columns, and intervals: what SQL means without any relation.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, TimeUnit};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DFSchema, Result, ScalarValue, TableReference, plan_err};
+use datafusion_expr::planner::{ContextProvider, TypePlanner};
+use datafusion_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+use sqlparser::ast::{self, ColumnDef};
+
+use super::is_column_type;
+use crate::error::Error;
+use crate::options::OPTIONS;
+use crate::syntax::check_type;
+use alluvium_sql_functions::microseconds::in_microseconds;
+
+/// Without relations and functions.
+struct Types;
+
+fn planner() -> SqlToRel<'static, Types> {
+    SqlToRel::new_with_options(&Types, ParserOptions::from(&OPTIONS.sql_parser))
+}
+
+impl ContextProvider for Types {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        plan_err!("no relation {name} belongs here")
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(MoreTypes))
+    }
+
+    fn get_function_meta(&self, _: &str) -> Option<Arc<ScalarUDF>> {
+        None
+    }
+
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, _: &str) -> Option<Arc<AggregateUDF>> {
+        None
+    }
+
+    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &OPTIONS
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The types that DataFusion's planner does not know: `MAP<K, V>`, and DuckDB's names of others.
+#[derive(Debug)]
+pub struct MoreTypes;
+
+impl TypePlanner for MoreTypes {
+    fn plan_type_field(&self, sql_type: &ast::DataType) -> Result<Option<FieldRef>> {
+        let (key, value) = match sql_type {
+            ast::DataType::Map(key, value) => (key, value),
+            ast::DataType::Blob(_) => {
+                return Ok(Some(Arc::new(Field::new("blob", DataType::Binary, true))));
+            }
+            ast::DataType::Datetime(None) => {
+                let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
+                return Ok(Some(Arc::new(Field::new("datetime", timestamp, true))));
+            }
+            // `CHARACTER(n)`, which is neither checked nor padded, as no length is.
+            ast::DataType::Character(_) => {
+                return Ok(Some(Arc::new(Field::new("character", DataType::Utf8, true))));
+            }
+            ast::DataType::Custom(name, _) if is_bpchar(name) => {
+                return Ok(Some(Arc::new(Field::new("bpchar", DataType::Utf8, true))));
+            }
+            ast::DataType::JSON => {
+                return Ok(Some(Arc::new(Field::new("json", DataType::Utf8, true))));
+            }
+            _ => return Ok(None),
+        };
+        let key = Field::new("key", data_type(key)?, false);
+        let value = Field::new("value", data_type(value)?, true);
+        let entries = Field::new_struct("entries", vec![key, value], false);
+        Ok(Some(Arc::new(Field::new("map", DataType::Map(Arc::new(entries), false), true))))
+    }
+}
+
+/// Whether it is Postgres's own name of `CHAR`.
+fn is_bpchar(name: &ast::ObjectName) -> bool {
+    let [part] = name.0.as_slice() else { return false };
+    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("bpchar"))
+}
+
+/// The type of this name.
+fn data_type(sql_type: &ast::DataType) -> Result<DataType> {
+    let name = ast::Ident::new("column");
+    let column = ColumnDef { name, data_type: sql_type.clone(), options: Vec::new() };
+    let schema = planner().build_schema(vec![column])?;
+    Ok(in_microseconds(schema.field(0).data_type()))
+}
+
+/// The type of a table's column, if tables can store it.
+pub fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
+    check_type(&column.data_type)?;
+    let data_type = data_type(&column.data_type).map_err(|error| Error::from_datafusion(&error))?;
+    if !is_column_type(&data_type) {
+        return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
+    }
+    Ok(data_type)
+}
+
+/// The value of an interval that is written as one literal; `None` of any other expression.
+pub fn interval(expression: &ast::Expr) -> crate::error::Result<Option<IntervalMonthDayNano>> {
+    let nothing = DFSchema::empty();
+    let planned = planner()
+        .sql_to_expr(expression.clone(), &nothing, &mut PlannerContext::new())
+        .map_err(|error| Error::from_datafusion(&error))?;
+    Ok(match planned {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(interval), _) => interval,
+        _ => None,
+    })
+}
