@@ -29,28 +29,22 @@ pub struct Never {
 
 /// The crates of the product.
 pub const CRATES: &[Bounds] = &[
-    Bounds { path: "crates/storage", circle: 6, file: 500, function: 80, folder: 20 },
-    Bounds { path: "crates/trace", circle: 6, file: 500, function: 80, folder: 20 },
-    Bounds { path: "crates/dataflow", circle: 6, file: 500, function: 80, folder: 20 },
-    Bounds { path: "sql", circle: 6, file: 500, function: 80, folder: 20 },
-    Bounds { path: "crates/engine", circle: 6, file: 500, function: 80, folder: 20 },
+    Bounds { path: "crates/storage", circle: 9, file: 500, function: 80, folder: 21 },
+    Bounds { path: "crates/trace", circle: 8, file: 500, function: 80, folder: 32 },
+    Bounds { path: "crates/dataflow", circle: 11, file: 500, function: 80, folder: 63 },
+    Bounds { path: "sql/functions", circle: 11, file: 500, function: 80, folder: 31 },
+    Bounds { path: "sql/syntax", circle: 71, file: 669, function: 108, folder: 36 },
+    Bounds { path: "sql/planner", circle: 16, file: 794, function: 80, folder: 68 },
+    Bounds { path: "sql/plan", circle: 59, file: 500, function: 80, folder: 27 },
+    Bounds { path: "crates/engine", circle: 138, file: 800, function: 170, folder: 41 },
     Bounds { path: "crates/connect", circle: 6, file: 500, function: 80, folder: 20 },
-    Bounds { path: "crates/cli", circle: 6, file: 500, function: 80, folder: 20 },
+    Bounds { path: "crates/cli", circle: 7, file: 500, function: 80, folder: 21 },
 ];
 
 /// What never imports what.
-pub const NEVERS: &[Never] = &[
-    Never {
-        crate_path: "sql",
-        from: &["syntax", "statement", "error", "name"],
-        to: &["planner", "plan", "physical"],
-        why: "what is read does not depend on what is planned",
-    },
-    Never { crate_path: "sql", from: &["planner"], to: &["plan", "physical"], why: "the planner ends at a logical plan" },
-    Never {
-        crate_path: "crates/engine",
-        from: &["source", "sink", "transaction"],
-        to: &["durable"],
-        why: "what changes tables does not know how it is made durable",
-    },
-];
+pub const NEVERS: &[Never] = &[Never {
+    crate_path: "sql/syntax",
+    from: &["error", "name", "walk", "stack"],
+    to: &["syntax"],
+    why: "what all chapters need does not know them",
+}];

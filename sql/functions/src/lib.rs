@@ -10,7 +10,7 @@
 //! - `time_zone` is AT TIME ZONE;
 //! - `pad` pads to lengths below zero; `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
 //! - `sequence` takes values of sequences.
-//! - `duckdb` has what people know from DuckDB. Those that SQL can define are in `syntax::calls`.
+//! - `duckdb` has what people know from DuckDB. `definitions` lists those that SQL defines by others.
 //! - `growth` bounds results that may be far larger than their arguments; `microseconds` is the unit of all timestamps;
 //! - `other_names` has more names of functions, `near` finds names that may be meant.
 
@@ -21,6 +21,7 @@ mod date_bin;
 pub mod date_part;
 mod date_trunc;
 pub mod decimal;
+mod definitions;
 pub mod duckdb;
 mod extremes;
 pub mod fault;
@@ -50,6 +51,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
+pub use self::definitions::{DEFINITIONS, FORMS};
 use self::other_names::OTHER_NAMES;
 pub use self::pattern::{LONGEST_PATTERN, with_bounded_pattern};
 
@@ -156,6 +158,14 @@ pub fn function_kind(name: &str, is_window: bool) -> Option<FunctionKind> {
     } else {
         None
     }
+}
+
+/// The names of all functions that can be called without OVER.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    let registered = FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys());
+    let defined = DEFINITIONS.iter().filter_map(|(call, _)| call.split_once('('));
+    let defined = defined.map(|(name, _)| name).chain(FORMS.iter().copied());
+    registered.map(String::as_str).chain(defined)
 }
 
 /// The own names of all aggregates but those that SQL defines by others, in order.

@@ -9,7 +9,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::logical_expr::LogicalPlan;
 
-use super::{Outcome, Session, depth, describe, located_by};
+use super::culprit::located_by;
+use super::statements::describe;
+use super::{Outcome, Session, depth};
 use crate::catalog::{Entries, FileScope, Scope};
 use crate::error::{Error, Result};
 use crate::query::{Files, allow_nulls};

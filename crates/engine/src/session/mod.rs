@@ -1,73 +1,52 @@
 //! Sessions: a client's SQL, statement by statement.
 //!
-//! [`Session::run`] dispatches statements: CREATE and DROP go to [`Definitions`](crate::definitions::Definitions) (views
-//! with outputs through [`definition`]), COPY is in [`copy`], CREATE TABLE … AS in [`create_as`], SHOW TABLES and DESCRIBE in [`describe`],
-//! and INSERT, UPDATE and DELETE are in
-//! [`write`](mod@write), with [`conflicts`]. [`locking`] is SELECT … FOR UPDATE. [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints. [`settings`] are SET and SHOW, and complete names by the search path; [`rights`] says who
-//! may do what. [`description`] says what a statement takes and returns without running it, and [`prepared`] are statements that
-//! run many times, which SQL calls by [names](named_statements). [`several`] are statements about several relations, [`staged`] definitions within transactions, and [`temporary`] tables of one session. [`cursor`] fetches the rows of a query one after the other.
+//! [`Session::run`] has [statements] run: each kind has its place there. [`query`] answers queries. [`settings`] are SET and SHOW, and
+//! complete names by the search path; [`rights`] says who may do what, [`paths`] where files are. [`description`] says what a statement takes
+//! and returns without running it, [`prepared`] are statements that run many times, and [`culprit`] finds the expression that an error
+//! is about.
 
-mod block;
-mod conflicts;
-mod copy;
-mod create_as;
-mod cursor;
-mod definition;
-mod describe;
+mod culprit;
 mod description;
-mod locking;
-mod named_statements;
 mod outcome;
+mod paths;
 mod prepared;
+mod query;
 mod rights;
 mod settings;
-mod several;
-mod staged;
-mod temporary;
-mod write;
+mod statements;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium_sql::name;
-use alluvium_sql::physical::{Output, compile};
-use alluvium_sql::plan::PlannedView;
-use alluvium_sql::planner::{bind, check_parameters, check_values};
+use alluvium_sql::planner::{check_parameters, check_values};
 use alluvium_sql::stack;
-use alluvium_sql::statement::{
-    self, ConnectorDefinition, Shape, Statement, StatementKind, TableDefinition, ViewDefinition,
-    files,
-};
+use alluvium_sql::statement::{ConnectorDefinition, Shape, Statement, StatementKind};
 use alluvium_trace::Epoch;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, Visit};
+use datafusion::sql::sqlparser::ast::Visit;
 
-use self::block::Block;
-use self::cursor::Cursors;
-use self::named_statements::NamedStatements;
+use self::culprit::located;
+use self::paths::Paths;
 use self::settings::SessionSettings;
-use self::temporary::TemporaryTables;
-pub(crate) use describe::written;
+use self::statements::block::Block;
+use self::statements::cursor::Cursors;
+pub(crate) use self::statements::describe::written;
+use self::statements::named_statements::NamedStatements;
+use self::statements::temporary::TemporaryTables;
 pub use description::Description;
 pub use outcome::Outcome;
 pub use prepared::Prepared;
 pub(crate) use rights::Rights;
 
-use crate::catalog::{Catalog, Entries, Entry, FileScope};
-use crate::definitions::Definitions;
-use crate::definitions::alter::Parts;
+use crate::catalog::{Catalog, Entries, Entry};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
-use crate::query::{
-    Execution, File, Files, KeptPlan, Reading, Rows, Running, relations, shape_before_parsing,
-    shape_of,
-};
+use crate::query::{Execution, Files, Reading, shape_before_parsing, shape_of};
 use crate::sequences::{TakenValues, Taker};
-use crate::transaction::{Isolation, Transaction};
+use crate::transaction::Transaction;
 use crate::worker::Durable;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
@@ -380,216 +359,6 @@ impl Session {
         self.dispatch(execution)
     }
 
-    fn dispatch(&mut self, execution: Execution<'_>) -> Result<Outcome> {
-        let Execution { statement, values: parameters, .. } = execution;
-        if let Some(outcome) = self.run_temporary(statement)? {
-            return Ok(outcome);
-        }
-        if self.transaction.is_some()
-            && let Some(outcome) = self.stage_definition(&statement.kind)?
-        {
-            return Ok(outcome);
-        }
-        let engine = self.engine.clone();
-        let Instance { definitions, writer, connectors, .. } = &*engine.instance;
-        match &statement.kind {
-            StatementKind::CreateTable(table) => {
-                self.outside("CREATE TABLE")?;
-                self.check_connectors(&table.connectors, Purpose::Read)?;
-                let base = self.instance().recorded_path(&self.base)?;
-                definitions.create_table(table, &base, writer, connectors)?;
-                Ok(Outcome::Done)
-            }
-            StatementKind::CreateView(view) => {
-                self.outside("CREATE VIEW")?;
-                self.check_connectors(&view.connectors, Purpose::Write)?;
-                self.create_view(view)?;
-                Ok(Outcome::Done)
-            }
-            StatementKind::DeclareView(declaration) => {
-                self.outside("DECLARE RECURSIVE VIEW")?;
-                let base = self.instance().recorded_path(&self.base)?;
-                let declared = definitions.declare_view(declaration, &base, writer);
-                declared.map(|()| Outcome::Done).map_err(|error| error.at(declaration.position))
-            }
-            StatementKind::Lateness(declared) => {
-                self.outside("LATENESS")?;
-                let base = self.instance().recorded_path(&self.base)?;
-                let said = definitions.declare_lateness(declared, &base, writer, connectors);
-                said.map(|()| Outcome::Done).map_err(|error| error.at(declared.position))
-            }
-            StatementKind::CreateSchema(schema) => {
-                self.outside("CREATE SCHEMA")?;
-                let created = definitions.create_schema(schema);
-                created.map(|()| Outcome::Done).map_err(|error| error.at(schema.position))
-            }
-            StatementKind::DropSchema(schema) => {
-                self.outside("DROP SCHEMA")?;
-                let dropped = definitions.drop_schema(schema, writer, connectors);
-                dropped.map(|()| Outcome::Done).map_err(|error| error.at(schema.position))
-            }
-            StatementKind::CreateSequence(sequence) => {
-                self.outside("CREATE SEQUENCE")?;
-                let created = definitions.create_sequence(sequence);
-                created.map(|()| Outcome::Done).map_err(|error| error.at(sequence.position))
-            }
-            StatementKind::DropSequence(sequence) => {
-                self.outside("DROP SEQUENCE")?;
-                let dropped = definitions.drop_sequence(sequence);
-                dropped.map(|()| Outcome::Done).map_err(|error| error.at(sequence.position))
-            }
-            StatementKind::RestartSequence(restart) => {
-                self.outside("ALTER SEQUENCE")?;
-                let restarted = definitions.restart_sequence(restart);
-                restarted.map(|()| Outcome::Done).map_err(|error| error.at(restart.position))
-            }
-            StatementKind::CreateFunction(function) => {
-                self.outside("CREATE FUNCTION")?;
-                let created = definitions.create_function(function);
-                created.map(|()| Outcome::Done).map_err(|error| error.at(function.position))
-            }
-            StatementKind::DropFunction(function) => {
-                self.outside("DROP FUNCTION")?;
-                let dropped = definitions.drop_function(function);
-                dropped.map(|()| Outcome::Done).map_err(|error| error.at(function.position))
-            }
-            StatementKind::Alter(alter) => {
-                self.outside("ALTER")?;
-                let base = &self.instance().recorded_path(&self.base)?;
-                let reader = &self.instance().reader;
-                let altered = definitions.alter(alter, Parts { writer, reader, connectors, base });
-                altered.map(|()| Outcome::Done).map_err(|error| error.at(alter.position))
-            }
-            StatementKind::DropTable(table) => {
-                self.outside("DROP TABLE")?;
-                let dropped = definitions.drop_table(table, writer, connectors);
-                dropped.map(|()| Outcome::Done).map_err(|error| error.at(table.position))
-            }
-            StatementKind::DropView(view) => {
-                self.outside("DROP VIEW")?;
-                let dropped = definitions.drop_view(view, connectors);
-                dropped.map(|()| Outcome::Done).map_err(|error| error.at(view.position))
-            }
-            StatementKind::DropSeveral(drops) => {
-                self.in_one_transaction(|session| session.drop_several(drops))?;
-                Ok(Outcome::Done)
-            }
-            StatementKind::Truncate(deletes) => {
-                self.before_reading(true)?;
-                self.truncate(deletes)
-            }
-            StatementKind::Refresh { name, position } => {
-                // It is always up to date.
-                let refreshed = self.relation(name).and_then(|entry| entry.check_materialized());
-                refreshed.map(|()| Outcome::Done).map_err(|error| error.at(*position))
-            }
-            StatementKind::Comment(comment) => {
-                let said = definitions.comment(comment);
-                said.map(|()| Outcome::Done).map_err(|error| error.at(comment.position))
-            }
-            StatementKind::CreateIndex(index) => {
-                self.outside("CREATE INDEX")?;
-                let base = self.instance().recorded_path(&self.base)?;
-                let created = definitions.create_index(index, &base, writer, !self.is_redoing);
-                created.map(|()| Outcome::Done).map_err(|error| error.at(index.position))
-            }
-            StatementKind::DropIndex(index) => {
-                self.outside("DROP INDEX")?;
-                let dropped = definitions.drop_index(index);
-                dropped.map(|()| Outcome::Done).map_err(|error| error.at(index.position))
-            }
-            StatementKind::Insert(insert) => {
-                // Its own table is one of them.
-                let reads = insert.on.is_some() || statement::relations(&**insert).len() > 1;
-                self.before_reading(reads)?;
-                self.insert(execution, insert)
-            }
-            StatementKind::Update(update) => {
-                self.before_reading(true)?;
-                self.update(execution, update)
-            }
-            StatementKind::Delete(delete) => {
-                self.before_reading(true)?;
-                self.delete(execution, delete)
-            }
-            StatementKind::CreateTableFrom { name, position, path, options } => {
-                let created = self.create_table_from(name, *position, path, options);
-                created.map_err(|error| error.at(*position))
-            }
-            StatementKind::CreateTableAs { name, position, if_taken, temporary, query } => {
-                let taken = (*if_taken, *temporary);
-                self.create_table_as((name, *position), taken, query, parameters)
-            }
-            StatementKind::Copy { table, position, columns, path, options } => {
-                self.copy(table, columns, path, options).map_err(|error| error.at(*position))
-            }
-            StatementKind::CopyTo { query, position, path, options } => {
-                self.copy_to(statement, query, path, options).map_err(|error| error.at(*position))
-            }
-            StatementKind::Start => {
-                self.outside("START")?;
-                self.engine.start()?;
-                Ok(Outcome::Done)
-            }
-            StatementKind::Checkpoint => {
-                self.engine.checkpoint()?;
-                Ok(Outcome::Done)
-            }
-            StatementKind::Begin(modes) => self.begin(*modes),
-            StatementKind::Commit { and_chain } => self.commit(*and_chain),
-            StatementKind::Rollback { and_chain } => self.rollback(*and_chain),
-            StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
-            StatementKind::RollbackTo(savepoint) => self.roll_back_to(savepoint),
-            StatementKind::Release(savepoint) => self.release(savepoint),
-            StatementKind::Prepare { name, statement } => self.prepare_named(name, statement),
-            StatementKind::Execute { name, values } => {
-                self.execute_named(name, values.as_deref(), parameters)
-            }
-            StatementKind::Deallocate(name) => self.deallocate(name.as_ref()),
-            StatementKind::DeclareCursor(cursor) => self.declare_cursor(cursor, parameters),
-            StatementKind::Fetch { cursor, steps } => self.fetch(cursor, *steps),
-            StatementKind::Move { cursor, steps } => self.go(cursor, *steps),
-            StatementKind::Close(cursor) => self.close(cursor.as_ref()),
-            StatementKind::Query(query) => Ok(Outcome::Rows(self.answer(execution, query)?)),
-            StatementKind::LockingQuery(query) => {
-                self.before_reading(true)?;
-                self.lock(execution, query)
-            }
-            StatementKind::ShowTables => {
-                describe::show_tables(&self.catalog_entries(), self.rights.as_deref())
-            }
-            StatementKind::Set(set) => self.set_all(set),
-            StatementKind::Show { name, position } => self.show(name.as_deref(), *position),
-            StatementKind::Reset { name, position } => self.reset(name.as_deref(), *position),
-            StatementKind::DiscardAll => self.discard_all(),
-            StatementKind::Describe { name, position } => {
-                let entry = self.relation(name).map_err(|error| error.at(*position))?;
-                describe::describe(&entry)
-            }
-            StatementKind::Subscribe { name, position } => {
-                let subscription =
-                    self.engine.subscribe(name).map_err(|error| error.at(*position))?;
-                self.engine.start()?;
-                Ok(Outcome::Subscribed(subscription))
-            }
-            StatementKind::ExplainSelect(query) => {
-                Ok(Outcome::Text(self.explain(query, parameters)?))
-            }
-            StatementKind::ExplainView { name, position } => {
-                let entry = self.relation(name).map_err(|error| error.at(*position))?;
-                let view = entry.as_view().map_err(|error| error.at(*position))?;
-                let there = |index| view.uses.all.contains_key(&index);
-                Ok(Outcome::Text(alluvium_sql::plan::explain(&view.plan, &there)?))
-            }
-            StatementKind::ExplainState { name, position } => {
-                let entry = self.relation(name).map_err(|error| error.at(*position))?;
-                entry.as_view().map_err(|error| error.at(*position))?;
-                let entries = self.catalog_entries();
-                Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
-            }
-        }
-    }
-
     /// The error, at the expression that it is about if that can be known before the statement runs.
     fn located(&self, error: Error, statement: &Statement, parameters: &[ScalarValue]) -> Error {
         let reading = (self.transaction.as_ref(), self.rights.as_deref());
@@ -615,124 +384,6 @@ impl Session {
             ))
             .with_sqlstate(SqlState::ACTIVE_TRANSACTION)),
         }
-    }
-
-    /// The physical plan of a query, as text.
-    fn explain(&self, query: &ast::Query, parameters: &[ScalarValue]) -> Result<String> {
-        let planner = &self.instance().definitions.planner;
-        let entries = self.catalog_entries();
-        let files = self.files(query)?;
-        let scope = FileScope { entries: &entries, files: &files };
-        let plan = bind(planner.query(query, &scope)?, parameters)?;
-        self.instance().reader.explain(plan, self.reading(&entries, &files))
-    }
-
-    /// The rows of a query, once inputs have started or, if the session awaits them, come to their ends.
-    fn answer(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
-        loop {
-            match self.answer_once(execution, query) {
-                // What it reads was replaced since it was planned.
-                Err(Error::Conflict { .. }) if self.transaction.is_none() => interrupt::check()?,
-                answer => return answer,
-            }
-        }
-    }
-
-    fn answer_once(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
-        let Instance { definitions: Definitions { catalog, planner, .. }, reader, .. } =
-            self.instance();
-        let Execution { statement, values, own } = execution;
-        let entries = self.entries(execution)?;
-        let located = || Some(statement.clone());
-        if let Some(own) = own
-            && let Some(kept) = own.get(values, &entries)
-        {
-            return self.answer_kept(&kept, values, &entries, values, located);
-        }
-        let files = self.files(query)?;
-        let scope = FileScope { entries: &entries, files: &files };
-        let plan = planner.query(query, &scope)?;
-        let read = relations(&plan)?;
-        self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
-        let reading = self.reading_of_query(&entries, &files)?;
-        let plan = reader.plan(execution, plan, None, reading)?;
-        self.rows(reader.start(plan, reading)?, depth(catalog, statement), values, located)
-    }
-
-    /// The rows of a query with a kept plan, which takes these values; `statement` and `parameters` are as for [`Session::rows`].
-    fn answer_kept(
-        &self,
-        kept: &KeptPlan,
-        values: &[ScalarValue],
-        entries: &Arc<Entries>,
-        parameters: &[ScalarValue],
-        statement: impl FnOnce() -> Option<Statement>,
-    ) -> Result<Rows> {
-        let reader = &self.instance().reader;
-        self.before_reading(kept.reads())?;
-        let files = Files::new();
-        let reading = self.reading_of_query(entries, &files)?;
-        if let Some(rows) = reader.look_up(kept, values, reading)? {
-            return Ok(rows.with_written_names());
-        }
-        // Plans are kept of shallow statements only.
-        self.rows(reader.start(kept.bind(values)?, reading)?, 0, parameters, statement)
-    }
-
-    /// The rows of a query that runs, of a statement with so many levels. The first ones are computed here; errors of the others
-    /// have positions as those of the statement have, which is made only if there are such.
-    fn rows(
-        &self,
-        running: Running,
-        depth: usize,
-        parameters: &[ScalarValue],
-        statement: impl FnOnce() -> Option<Statement>,
-    ) -> Result<Rows> {
-        let rows = Rows::of(running, &self.instance().poison, depth)?.with_written_names();
-        let rows = rows.aborting(self.aborter());
-        Ok(rows.located(|| {
-            let (engine, base) = (self.engine.clone(), self.base.clone());
-            let access = self.file_access.clone();
-            let (statement, parameters) = (statement(), parameters.to_vec());
-            let own = (!self.temporary.are_none()).then(|| self.catalog_entries());
-            move |error| {
-                let Some(statement) = &statement else { return access.worded(error, &base) };
-                let paths = Paths { base: &base, access: &access };
-                let ran = (statement, &parameters[..]);
-                let entries = own.clone();
-                let entries =
-                    entries.unwrap_or_else(|| engine.instance.definitions.catalog.entries());
-                let over = (paths, entries);
-                let error = located(&engine.instance, over, (None, None), ran, error);
-                access.worded(error, &base).at(statement.position)
-            }
-        }))
-    }
-
-    /// As [`Session::reading`], for a query, which may read an older epoch. A transaction that is not serializable does not depend on
-    /// it, and reads the last version if it is to see what was committed.
-    fn reading_of_query<'a>(
-        &'a self,
-        entries: &'a Arc<Entries>,
-        files: &'a Files,
-    ) -> Result<Reading<'a>> {
-        let mut reading = self.reading(entries, files);
-        let Some(transaction) = &self.transaction else {
-            if self.reads_stale {
-                reading.at_least = 0;
-            }
-            return Ok(reading);
-        };
-        let isolation = self.settings.isolation();
-        reading.counts = isolation == Isolation::Serializable;
-        if isolation == Isolation::ReadCommitted {
-            match transaction.go_on(&transaction.read_before()) {
-                // It stays at the version that what it has written depends on.
-                Ok(()) | Err(Error::Conflict { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(reading)
     }
 
     /// The files that a part of a statement reads, with their columns.
@@ -810,84 +461,6 @@ fn depth(catalog: &Catalog, statement: &Statement) -> usize {
     catalog.with_functions(statement.depth) + catalog.deepest()
 }
 
-/// Where the files are that statements name, and which of them may be used.
-#[derive(Clone, Copy)]
-struct Paths<'a> {
-    base: &'a Path,
-    access: &'a FileAccess,
-}
-
-impl Paths<'_> {
-    /// The path of a file that a statement names, if it may be used.
-    fn file(&self, written: &str, purpose: Purpose) -> Result<PathBuf> {
-        let path = self.base.join(written);
-        self.access.check(written, &path, purpose)?;
-        Ok(path)
-    }
-
-    /// The files that a part of a statement reads, with their columns.
-    fn files(&self, instance: &Instance, statement: &impl Visit) -> Result<Files> {
-        let file = |name: String| {
-            let path = self.file(&name, Purpose::Read)?;
-            let name = name::qualified(None, &name);
-            let source = instance.connectors.formats.source(None, &path)?;
-            let inferred = instance.connectors.formats.infer(&*source, &path, &[])?;
-            let schema = TableDefinition::columns(&inferred.schema)?;
-            Ok((name, File::new(source, path, schema, inferred, &instance.settings)))
-        };
-        files(statement).into_iter().map(file).collect()
-    }
-}
-
-/// The error of a statement, at the expression that it is about if that can be known before the statement runs.
-fn located(
-    instance: &Instance,
-    (paths, entries): (Paths<'_>, Arc<Entries>),
-    (transaction, rights): (Option<&Transaction>, Option<&Rights>),
-    (statement, parameters): (&Statement, &[ScalarValue]),
-    error: Error,
-) -> Error {
-    if !has_no_place(&error) {
-        return error;
-    }
-    let files = match &statement.kind {
-        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
-            paths.files(instance, query)
-        }
-        StatementKind::Insert(insert) => paths.files(instance, insert),
-        _ => Ok(Files::new()),
-    };
-    let Ok(files) = files else { return error };
-    // Which rows there are does not matter.
-    let (entries, files, durable, counts) = (&entries, &files, Durable::No, false);
-    let (at_least, taker) = (0, None);
-    let reading = Reading { entries, files, at_least, transaction, durable, counts, rights, taker };
-    let check = |plan| instance.reader.failure(plan, parameters, reading);
-    located_by(instance, error, statement, FileScope { entries, files }, &check)
-}
-
-/// As [`located`], over these relations, where `check` says why a plan fails.
-fn located_by(
-    instance: &Instance,
-    error: Error,
-    statement: &Statement,
-    scope: FileScope<'_>,
-    check: &dyn Fn(LogicalPlan) -> Option<String>,
-) -> Error {
-    if !has_no_place(&error) {
-        return error;
-    }
-    let planner = &instance.definitions.planner;
-    let build = |view: &ViewDefinition, planned| {
-        let planned = PlannedView::built(view, planned, &[])?;
-        compile(&planned.plan, Output::Rows, &|_| false).map(drop)
-    };
-    match planner.culprit(&statement.kind, &scope, &error.to_string(), check, &build) {
-        Some(culprit) => error.at(culprit),
-        None => error,
-    }
-}
-
 /// The statement of a text that has one.
 fn one_statement(sql: &str) -> Result<Statement> {
     let mut statements = alluvium_sql::statement::parse(sql);
@@ -895,9 +468,4 @@ fn one_statement(sql: &str) -> Result<Statement> {
         (Some(statement), None) => Ok(statement),
         _ => Err(Error::sql("one statement is expected here")),
     }
-}
-
-/// Whether an error could have a place in a statement, and has none.
-fn has_no_place(error: &Error) -> bool {
-    matches!(error, Error::Sql { position: None, .. } | Error::Data { position: None, .. })
 }

@@ -1,7 +1,7 @@
 //! Names that are near one that does not exist.
 
 use super::{Error, SqlState};
-use crate::syntax::function_names;
+use alluvium_sql_functions::function_names;
 use alluvium_sql_functions::near::{did_you_mean, nearest};
 
 /// The error for a column that does not exist in `place`.

@@ -6,7 +6,8 @@ use alluvium_sql::statement::{Lasts, SetSettings, SettingValue, StatementKind, T
 use super::table::{self, SETTINGS, Setting};
 use super::value;
 use crate::error::{Error, Result, SqlState};
-use crate::session::{Outcome, Session, describe};
+use crate::session::statements::describe;
+use crate::session::{Outcome, Session};
 use crate::transaction::Transaction;
 
 impl Session {

@@ -14,18 +14,6 @@ use super::super::simple_query::text;
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
-/// The names of functions among them.
-pub(super) const NAMES: &[&str] = &[
-    "struct_pack",
-    "list_aggregate",
-    "array_aggregate",
-    "xor",
-    "array_extract",
-    "list_extract",
-    "array_slice",
-    "list_slice",
-];
-
 /// Parts of a time that functions of their names return.
 const LONG: [&str; 3] = ["decade", "century", "millennium"];
 

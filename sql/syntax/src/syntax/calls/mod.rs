@@ -1,9 +1,8 @@
 //! Calls that stand for other expressions.
 //!
-//! - `definitions` lists functions that are defined by SQL;
+//! - [`DEFINITIONS`] lists functions that are defined by SQL;
 //! - `forms` has those that are not calls of functions that SQL could define, as `struct_pack(a := 1)`.
 //! - `filtered` gives FILTER to functions that take one row of a frame.
-mod definitions;
 mod filtered;
 mod forms;
 
@@ -20,7 +19,7 @@ use sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Position, Result};
 use crate::statement::{Alluvium, fold};
-use alluvium_sql_functions::{FUNCTIONS, function_kind};
+use alluvium_sql_functions::{DEFINITIONS, FORMS, FUNCTIONS, function_kind};
 
 /// The levels that an expression which stands for a call has beyond those of the call, at most.
 pub const LEVELS: usize = 4;
@@ -34,7 +33,7 @@ struct Defined {
 /// The definitions by name.
 static DEFINED: LazyLock<HashMap<&'static str, Vec<Defined>>> = LazyLock::new(|| {
     let mut defined: HashMap<&str, Vec<Defined>> = HashMap::new();
-    for (call, body) in definitions::DEFINITIONS {
+    for (call, body) in DEFINITIONS {
         let Some((name, arguments)) = call.split_once('(') else { continue };
         let parsed = Parser::new(&Alluvium::new(body.len()))
             .try_with_sql(body)
@@ -49,14 +48,7 @@ static DEFINED: LazyLock<HashMap<&'static str, Vec<Defined>>> = LazyLock::new(||
 
 /// Whether calls of this name, folded, stand for other expressions.
 pub fn is_defined(name: &str) -> bool {
-    DEFINED.contains_key(name) || forms::NAMES.contains(&name)
-}
-
-/// The names of all functions that can be called without OVER.
-pub fn function_names() -> impl Iterator<Item = &'static str> {
-    let registered = FUNCTIONS.scalar.keys().chain(FUNCTIONS.aggregate.keys());
-    let defined = DEFINED.keys().copied().chain(forms::NAMES.iter().copied());
-    registered.map(String::as_str).chain(defined)
+    DEFINED.contains_key(name) || FORMS.contains(&name)
 }
 
 /// Puts the expression that it stands for in place of a call.
@@ -252,7 +244,7 @@ mod tests {
 
     #[test]
     fn every_definition_is_read_and_has_each_argument_once() {
-        for (call, body) in definitions::DEFINITIONS {
+        for (call, body) in DEFINITIONS {
             let (name, arguments) = call.split_once('(').unwrap();
             let arguments = arguments.matches('$').count();
             let defined = &DEFINED[name];

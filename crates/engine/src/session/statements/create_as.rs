@@ -11,17 +11,17 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
-use super::{Outcome, Session};
 use crate::catalog::{Entry, FileScope};
 use crate::definitions::{Taken, taken};
 use crate::error::Result;
 use crate::instance::Instance;
 use crate::query::relations;
+use crate::session::{Outcome, Session};
 
 impl Session {
     /// Creates a table of the columns that a query has, and inserts its rows, in one transaction. If that fails, there is no
     /// table.
-    pub(super) fn create_table_as(
+    pub(in crate::session) fn create_table_as(
         &mut self,
         (name, position): (&str, Position),
         (if_taken, temporary): (IfTaken, Option<OnCommit>),
@@ -70,7 +70,7 @@ impl Session {
 
     /// Creates a table, and commits what `insert` inserts into it within a transaction. If that fails, or the engine ends
     /// before, there is no table.
-    pub(super) fn create_with_rows<R>(
+    pub(in crate::session) fn create_with_rows<R>(
         &mut self,
         definition: &TableDefinition,
         mut insert: impl FnMut(&mut Self, &Entry) -> Result<R>,
@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// The epoch of the transaction that was committed with the key of the next one, if there is one.
-    pub(super) fn is_committed(&mut self) -> Result<Option<Epoch>> {
+    pub(in crate::session) fn is_committed(&mut self) -> Result<Option<Epoch>> {
         let committed = self.key.as_ref().map(|key| self.engine.committed(key));
         let committed = committed.transpose()?.flatten();
         if committed.is_some() {

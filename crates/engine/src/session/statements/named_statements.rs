@@ -6,16 +6,20 @@ use std::sync::Arc;
 use alluvium_sql::statement::{Named, Statement};
 use datafusion::scalar::ScalarValue;
 
-use super::{Outcome, Prepared, Session};
 use crate::error::{Error, Result, SqlState};
 use crate::query::Execution;
+use crate::session::{Outcome, Prepared, Session};
 use crate::texts;
 
 /// The prepared statements of a session, by their names. They are no part of transactions.
-pub(super) type NamedStatements = BTreeMap<String, Arc<Prepared>>;
+pub(in crate::session) type NamedStatements = BTreeMap<String, Arc<Prepared>>;
 
 impl Session {
-    pub(super) fn prepare_named(&mut self, name: &Named, statement: &Statement) -> Result<Outcome> {
+    pub(in crate::session) fn prepare_named(
+        &mut self,
+        name: &Named,
+        statement: &Statement,
+    ) -> Result<Outcome> {
         if self.named_statements.contains_key(&name.name) {
             let message = format!("there is already a prepared statement \"{}\"", name.name);
             let error = Error::sql(message).with_sqlstate(SqlState::DUPLICATE_STATEMENT);
@@ -27,7 +31,7 @@ impl Session {
     }
 
     /// Runs a prepared statement with the values of the single row of a query, which may have parameters itself.
-    pub(super) fn execute_named(
+    pub(in crate::session) fn execute_named(
         &mut self,
         name: &Named,
         values: Option<&Statement>,
@@ -60,7 +64,7 @@ impl Session {
         columns.map(|column| Ok(ScalarValue::try_from_array(column, 0)?)).collect()
     }
 
-    pub(super) fn deallocate(&mut self, name: Option<&Named>) -> Result<Outcome> {
+    pub(in crate::session) fn deallocate(&mut self, name: Option<&Named>) -> Result<Outcome> {
         match name {
             None => self.named_statements.clear(),
             Some(name) => {
@@ -72,7 +76,7 @@ impl Session {
     }
 
     /// The prepared statement of a name.
-    pub(super) fn named(&self, name: &Named) -> Result<&Arc<Prepared>> {
+    pub(in crate::session) fn named(&self, name: &Named) -> Result<&Arc<Prepared>> {
         self.named_statements.get(&name.name).ok_or_else(|| {
             let message = format!("there is no prepared statement \"{}\"", name.name);
             Error::sql(message).with_sqlstate(SqlState::NO_STATEMENT).at(name.position)

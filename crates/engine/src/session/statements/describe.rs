@@ -8,19 +8,22 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
 
-use super::{Outcome, Rights};
 use crate::catalog::{Definition, Entries, Entry};
 use crate::error::{Error, Result};
 use crate::query::Rows;
+use crate::session::{Outcome, Rights};
 
 /// The names of tables and views, in order: those that may be read.
-pub(super) fn show_tables(entries: &Entries, rights: Option<&Rights>) -> Result<Outcome> {
+pub(in crate::session) fn show_tables(
+    entries: &Entries,
+    rights: Option<&Rights>,
+) -> Result<Outcome> {
     let shown = entries.keys().filter(|name| rights.is_none_or(|rights| rights.shows(name)));
     rows(vec![("name", shown.map(|name| Some(name.clone())).collect())])
 }
 
 /// The columns of a relation. Those of a view may be NULL as far as is known.
-pub(super) fn describe(entry: &Entry) -> Result<Outcome> {
+pub(in crate::session) fn describe(entry: &Entry) -> Result<Outcome> {
     let fields = entry.schema.fields();
     let (keys, defaults, lateness) = match &entry.definition {
         Definition::Table(table) => {
@@ -79,7 +82,7 @@ pub(crate) fn written(default: &Expr) -> String {
 }
 
 /// Columns of texts, by name.
-pub(super) fn rows(columns: Vec<(&str, Vec<Option<String>>)>) -> Result<Outcome> {
+pub(in crate::session) fn rows(columns: Vec<(&str, Vec<Option<String>>)>) -> Result<Outcome> {
     let fields: Vec<Field> =
         columns.iter().map(|(name, _)| Field::new(*name, DataType::Utf8, true)).collect();
     let schema = Arc::new(Schema::new(fields));

@@ -8,7 +8,6 @@ use alluvium_sql::statement::{IfTaken, Setting, Statement, TableDefinition};
 use alluvium_trace::Epoch;
 use datafusion::sql::sqlparser::ast;
 
-use super::{Outcome, Session};
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::definitions::taken;
@@ -16,6 +15,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::file_access::Purpose;
 use crate::interrupt;
 use crate::query::Execution;
+use crate::session::{Outcome, Session};
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
 use crate::writer::column_names;
@@ -32,7 +32,7 @@ struct Origin {
 
 impl Session {
     /// Reads all of a file into some columns of a table, or all if none is named, in one transaction.
-    pub(super) fn copy(
+    pub(in crate::session) fn copy(
         &mut self,
         table: &str,
         columns: &[(String, Position)],
@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// Creates a table of the columns that a file has, and reads the file into it.
-    pub(super) fn create_table_from(
+    pub(in crate::session) fn create_table_from(
         &mut self,
         name: &str,
         position: Position,
@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// Writes the result of a query to a file.
-    pub(super) fn copy_to(
+    pub(in crate::session) fn copy_to(
         &mut self,
         statement: &Statement,
         query: &ast::Query,

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium_sql::statement::{Named, StatementKind, TransactionModes};
 
-use super::settings::SettingsMark;
 use super::temporary::Tables;
-use super::{Outcome, Session};
 use crate::error::{Error, Result, SqlState};
+use crate::session::settings::SettingsMark;
+use crate::session::{Outcome, Session};
 use crate::transaction::Mark;
 
 /// What a session knows of its open transaction block, beside the transaction itself.
 #[derive(Default)]
-pub(super) struct Block {
+pub(in crate::session) struct Block {
     /// Whether a statement that fails aborts the block.
     aborts: bool,
     /// Whether one has; rows that are pulled later share it. `None` unless blocks can abort and one is open.
@@ -33,12 +33,12 @@ struct Savepoint {
 
 impl Block {
     /// The block has ended.
-    pub(super) fn end(&mut self) {
+    pub(in crate::session) fn end(&mut self) {
         (self.is_aborted, self.savepoints) = (None, Vec::new());
     }
 
     /// Whether only ROLLBACK helps.
-    pub(super) fn is_aborted(&self) -> bool {
+    pub(in crate::session) fn is_aborted(&self) -> bool {
         self.is_aborted.as_ref().is_some_and(|aborted| aborted.load(Ordering::Relaxed))
     }
 
@@ -83,7 +83,7 @@ impl Session {
 
     /// Runs a statement, or what belongs to one. If the session's transactions can be aborted it does not run in one that has been,
     /// unless it is of a kind that does, and aborts the transaction if it fails.
-    pub(super) fn in_block<R>(
+    pub(in crate::session) fn in_block<R>(
         &mut self,
         kind: Option<&StatementKind>,
         act: impl FnOnce(&mut Self) -> Result<R>,
@@ -111,11 +111,11 @@ impl Session {
     }
 
     /// What aborts the open transaction when the rows of its answers fail.
-    pub(super) fn aborter(&self) -> Option<Arc<AtomicBool>> {
+    pub(in crate::session) fn aborter(&self) -> Option<Arc<AtomicBool>> {
         self.block.is_aborted.clone()
     }
 
-    pub(super) fn begin(&mut self, modes: TransactionModes) -> Result<Outcome> {
+    pub(in crate::session) fn begin(&mut self, modes: TransactionModes) -> Result<Outcome> {
         if self.in_transaction() {
             return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first")
                 .with_sqlstate(SqlState::ACTIVE_TRANSACTION));
@@ -127,7 +127,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn commit(&mut self, and_chain: bool) -> Result<Outcome> {
+    pub(in crate::session) fn commit(&mut self, and_chain: bool) -> Result<Outcome> {
         if self.is_aborted() {
             self.rollback(and_chain)?;
             return Ok(Outcome::RolledBack);
@@ -140,7 +140,7 @@ impl Session {
         self.chain(and_chain, modes)
     }
 
-    pub(super) fn rollback(&mut self, and_chain: bool) -> Result<Outcome> {
+    pub(in crate::session) fn rollback(&mut self, and_chain: bool) -> Result<Outcome> {
         if !self.in_transaction() {
             return Err(no_transaction("ROLLBACK"));
         }
@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    pub(super) fn savepoint(&mut self, savepoint: &Named) -> Result<Outcome> {
+    pub(in crate::session) fn savepoint(&mut self, savepoint: &Named) -> Result<Outcome> {
         let transaction = self.transaction.as_ref().ok_or_else(|| no_transaction("SAVEPOINT"))?;
         let (mark, settings) = (transaction.mark(), self.settings.mark());
         let (temporary, cursors) = (self.temporary.mark(), self.cursors.declared());
@@ -174,7 +174,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn roll_back_to(&mut self, savepoint: &Named) -> Result<Outcome> {
+    pub(in crate::session) fn roll_back_to(&mut self, savepoint: &Named) -> Result<Outcome> {
         let (transaction, block) = (&mut self.transaction, &mut self.block);
         let found = match transaction {
             Some(_) => block.find(savepoint)?,
@@ -195,7 +195,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn release(&mut self, savepoint: &Named) -> Result<Outcome> {
+    pub(in crate::session) fn release(&mut self, savepoint: &Named) -> Result<Outcome> {
         if !self.in_transaction() {
             return Err(no_transaction("RELEASE"));
         }

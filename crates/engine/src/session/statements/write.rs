@@ -11,16 +11,16 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
 use super::conflicts::Conflicts;
-use super::{Outcome, Session};
 use crate::catalog::{Entries, Entry, FileScope, Scope};
 use crate::error::{Conflict, Error, Result};
 use crate::interrupt;
 use crate::query::{Answer, Change, Execution, Files, Held, Plan, Reader, Reading, Rows};
+use crate::session::{Outcome, Session};
 use crate::transaction::{Staging, Transaction};
 use crate::worker::Durable;
 
 /// How often a statement is run beside others.
-pub(super) const TRIES: usize = 3;
+pub(in crate::session) const TRIES: usize = 3;
 
 /// A statement that writes, once it is planned.
 struct Write {
@@ -73,11 +73,15 @@ fn stage(change: Change, staging: &mut Staging<'_>, rows: &RecordBatch) -> Resul
 }
 
 impl Session {
-    pub(super) fn insert(
+    pub(in crate::session) fn insert(
         &mut self,
         execution: Execution<'_>,
         insert: &ast::Insert,
     ) -> Result<Outcome> {
+        // Its own table is one of them.
+        self.before_reading(
+            insert.on.is_some() || alluvium_sql::statement::relations(insert).len() > 1,
+        )?;
         let plan = |session: &Self, entries: &Entries| {
             let files = session.files(insert)?;
             let scope = FileScope { entries, files: &files };
@@ -88,11 +92,12 @@ impl Session {
         self.change(execution, plan, if replaces { Change::Replace } else { Change::Insert })
     }
 
-    pub(super) fn delete(
+    pub(in crate::session) fn delete(
         &mut self,
         execution: Execution<'_>,
         delete: &ast::Delete,
     ) -> Result<Outcome> {
+        self.before_reading(true)?;
         let plan = |session: &Self, entries: &Entries| {
             let planned = session.instance().definitions.planner.delete(delete, &Scope(entries))?;
             Ok((planned, Files::new()))
@@ -100,11 +105,12 @@ impl Session {
         self.change(execution, plan, Change::Delete)
     }
 
-    pub(super) fn update(
+    pub(in crate::session) fn update(
         &mut self,
         execution: Execution<'_>,
         update: &ast::Update,
     ) -> Result<Outcome> {
+        self.before_reading(true)?;
         let plan = |session: &Self, entries: &Entries| {
             let planned = session.instance().definitions.planner.update(update, &Scope(entries))?;
             Ok((planned, Files::new()))
@@ -154,7 +160,7 @@ impl Session {
     }
 
     /// Runs a statement that writes from the plan that is kept of its shape. `None` if none is, or not any more.
-    pub(super) fn change_kept(
+    pub(in crate::session) fn change_kept(
         &mut self,
         shape: &Shape,
         parameters: &[ScalarValue],
@@ -254,7 +260,7 @@ impl Session {
     /// Runs `act` inside the open transaction. Without one, it begins a transaction, and commits it if `act` succeeds or
     /// rolls it back if it fails. If another transaction stands in its way, it is run again; after [`TRIES`] nobody else may commit
     /// meanwhile.
-    pub(super) fn in_one_transaction<R>(
+    pub(in crate::session) fn in_one_transaction<R>(
         &mut self,
         mut act: impl FnMut(&mut Self) -> Result<R>,
     ) -> Result<(R, Option<Epoch>)> {
@@ -298,7 +304,7 @@ impl Session {
     }
 
     /// Makes the staged changes part of the open transaction; returns how many rows there are.
-    pub(super) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
+    pub(in crate::session) fn finish_staging(&mut self, staging: Staging<'_>) -> Result<u64> {
         self.transaction.as_mut().map_or(Ok(0), |open| open.finish_staging(staging))
     }
 }

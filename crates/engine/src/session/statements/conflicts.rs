@@ -15,7 +15,7 @@ use crate::query::{Reader, Reading};
 use crate::transaction::{KeyColumns, Staging};
 
 /// The rows of an INSERT, against the keys that are taken before the statement and by rows of its own.
-pub(super) struct Conflicts<'a> {
+pub(in crate::session) struct Conflicts<'a> {
     reader: &'a Reader,
     reading: Reading<'a>,
     table: &'a Entry,
@@ -33,7 +33,7 @@ struct Key<'a> {
 }
 
 impl<'a> Conflicts<'a> {
-    pub(super) fn new(
+    pub(in crate::session) fn new(
         reader: &'a Reader,
         reading: Reading<'a>,
         table: &'a Entry,
@@ -50,7 +50,7 @@ impl<'a> Conflicts<'a> {
     }
 
     /// Stages what becomes of some rows. Returns the rows that are inserted and those that take the places of others.
-    pub(super) fn stage(
+    pub(in crate::session) fn stage(
         &mut self,
         staging: &mut Staging<'_>,
         rows: &RecordBatch,

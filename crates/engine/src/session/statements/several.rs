@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use alluvium_sql::statement::{Drop, Statement, StatementKind};
 
-use super::{Outcome, Session};
 use crate::error::{Error, Result};
 use crate::query::Execution;
+use crate::session::{Outcome, Session};
 
 impl Session {
     /// Deletes all rows of several tables, in one transaction or in the open one.
-    pub(super) fn truncate(&mut self, deletes: &[Statement]) -> Result<Outcome> {
+    pub(in crate::session) fn truncate(&mut self, deletes: &[Statement]) -> Result<Outcome> {
+        self.before_reading(true)?;
         let mark = self.transaction.as_ref().map(|open| open.mark());
         let truncated = self.in_one_transaction(|session| {
             let mut rows = 0;
@@ -30,8 +31,14 @@ impl Session {
         Ok(Outcome::Changed { rows, epoch })
     }
 
+    /// Drops several tables or views, in one transaction or in the open one.
+    pub(in crate::session) fn drop_several(&mut self, drops: &[Statement]) -> Result<Outcome> {
+        self.in_one_transaction(|session| session.drop_in_order(drops))?;
+        Ok(Outcome::Done)
+    }
+
     /// Drops several tables or views within the open transaction, those first that others of them are read by.
-    pub(super) fn drop_several(&mut self, drops: &[Statement]) -> Result<()> {
+    fn drop_in_order(&mut self, drops: &[Statement]) -> Result<()> {
         let mut left: Vec<(&Statement, &Drop)> = Vec::new();
         for statement in drops {
             if let Some(drop) = self.checked_drop(statement)?

@@ -8,13 +8,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::scalar::ScalarValue;
 
-use super::{Outcome, Session};
 use crate::error::{Error, Result, SqlState};
 use crate::query::{Execution, Rows};
+use crate::session::{Outcome, Session};
 
 /// The cursors of a session, in the order in which they were declared.
 #[derive(Default)]
-pub(super) struct Cursors {
+pub(in crate::session) struct Cursors {
     open: Vec<Cursor>,
     /// How many were ever declared.
     declared: u64,
@@ -36,17 +36,17 @@ struct Cursor {
 
 impl Cursors {
     /// How many were ever declared: what a savepoint keeps of them.
-    pub(super) fn declared(&self) -> u64 {
+    pub(in crate::session) fn declared(&self) -> u64 {
         self.declared
     }
 
     /// The transaction has gone back to a savepoint behind which so many were declared.
-    pub(super) fn return_to(&mut self, declared: u64) {
+    pub(in crate::session) fn return_to(&mut self, declared: u64) {
         self.open.retain(|cursor| cursor.number < declared);
     }
 
     /// The transaction has ended. What has HOLD stays if it was committed.
-    pub(super) fn end_transaction(&mut self, is_committed: bool) {
+    pub(in crate::session) fn end_transaction(&mut self, is_committed: bool) {
         self.open.retain(|cursor| !cursor.is_of_transaction || (is_committed && cursor.holds));
         for cursor in &mut self.open {
             cursor.is_of_transaction = false;
@@ -54,7 +54,7 @@ impl Cursors {
     }
 
     /// All are closed.
-    pub(super) fn close_all(&mut self) {
+    pub(in crate::session) fn close_all(&mut self) {
         self.open.clear();
     }
 
@@ -128,7 +128,7 @@ impl Cursor {
 }
 
 impl Session {
-    pub(super) fn declare_cursor(
+    pub(in crate::session) fn declare_cursor(
         &mut self,
         cursor: &CursorDefinition,
         values: &[ScalarValue],
@@ -163,7 +163,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn fetch(&mut self, cursor: &Named, steps: Steps) -> Result<Outcome> {
+    pub(in crate::session) fn fetch(&mut self, cursor: &Named, steps: Steps) -> Result<Outcome> {
         let open = self.cursors.get(cursor)?;
         let rows = match steps {
             Steps::Forward(rows) => open.fetch(rows)?,
@@ -173,7 +173,7 @@ impl Session {
         Ok(Outcome::Rows(rows.aborting(self.aborter())))
     }
 
-    pub(super) fn go(&mut self, cursor: &Named, steps: Steps) -> Result<Outcome> {
+    pub(in crate::session) fn go(&mut self, cursor: &Named, steps: Steps) -> Result<Outcome> {
         let open = self.cursors.get(cursor)?;
         let most = match steps {
             Steps::Forward(rows) => rows,
@@ -183,7 +183,7 @@ impl Session {
         Ok(Outcome::Moved { rows: open.go(most)? })
     }
 
-    pub(super) fn close(&mut self, cursor: Option<&Named>) -> Result<Outcome> {
+    pub(in crate::session) fn close(&mut self, cursor: Option<&Named>) -> Result<Outcome> {
         match cursor {
             None => self.cursors.close_all(),
             Some(cursor) => {
@@ -195,7 +195,7 @@ impl Session {
     }
 
     /// The columns of a cursor.
-    pub(super) fn columns_of_cursor(&self, cursor: &Named) -> Result<SchemaRef> {
+    pub(in crate::session) fn columns_of_cursor(&self, cursor: &Named) -> Result<SchemaRef> {
         self.cursors.place(cursor).map(|place| self.cursors.open[place].schema.clone())
     }
 }

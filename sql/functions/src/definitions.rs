@@ -4,7 +4,7 @@
 /// most once: copies of copies would take exponential space.
 ///
 /// What is behind a call of an aggregate, such as FILTER and OVER, goes to the first aggregate of the expression.
-pub(super) const DEFINITIONS: &[(&str, &str)] = &[
+pub const DEFINITIONS: &[(&str, &str)] = &[
     // Numbers.
     ("mod($1, $2)", "$1 % $2"),
     ("add($1, $2)", "$1 + $2"),
@@ -112,4 +112,16 @@ pub(super) const DEFINITIONS: &[(&str, &str)] = &[
     ("group_concat($1, $2)", "string_agg($1, $2)"),
     ("approx_count_distinct($1)", "approx_distinct($1)"),
     ("approx_quantile($1, $2)", "approx_percentile_cont($1, $2)"),
+];
+
+/// Names of functions that SQL could not define: the syntax of their calls is another.
+pub const FORMS: &[&str] = &[
+    "struct_pack",
+    "list_aggregate",
+    "array_aggregate",
+    "xor",
+    "array_extract",
+    "list_extract",
+    "array_slice",
+    "list_slice",
 ];

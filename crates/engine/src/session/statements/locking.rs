@@ -11,10 +11,10 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 
 use super::write::TRIES;
-use super::{Outcome, Session};
 use crate::catalog::{Entries, Entry, FileScope};
 use crate::error::{Conflict, Error, Result, SqlState};
 use crate::query::{Answer, Execution, Files, Plan, Rows};
+use crate::session::{Outcome, Session};
 use crate::transaction::{Transaction, WrittenKeys};
 use crate::writer::Mode;
 
@@ -104,11 +104,12 @@ impl Counted {
 impl Session {
     /// Locks the rows that a query finds, for as long as the transaction is open, and returns them. If others have changed them
     /// since the version that the transaction reads, it reads a later version.
-    pub(super) fn lock(
+    pub(in crate::session) fn lock(
         &mut self,
         execution: Execution<'_>,
         query: &LockingQuery,
     ) -> Result<Outcome> {
+        self.before_reading(true)?;
         let (answer, _) = self.in_one_transaction(|session| {
             let entries = session.entries(execution)?;
             let files = session.files(&query.query)?;

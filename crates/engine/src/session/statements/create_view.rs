@@ -4,14 +4,17 @@ use std::collections::HashSet;
 
 use alluvium_sql::statement::ViewDefinition;
 
-use super::Session;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::session::Session;
 use crate::sink::OutputMode;
 
 impl Session {
     /// Creates a view and its outputs. If an output cannot be opened the view is not created, and another one not replaced.
-    pub(super) fn create_view(&self, definition: &ViewDefinition) -> Result<()> {
+    pub(in crate::session) fn create_with_outputs(
+        &self,
+        definition: &ViewDefinition,
+    ) -> Result<()> {
         let instance = &self.engine.instance;
         let (definitions, outputs) = (&instance.definitions, &instance.connectors.outputs);
         // What is done again may be dropped later: whoever reads it waits until it is full.

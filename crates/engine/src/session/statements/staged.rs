@@ -4,17 +4,17 @@ use std::path::Path;
 
 use alluvium_sql::statement::{Change, StatementKind, TableDefinition};
 
-use super::{Outcome, Session};
 use crate::catalog::Entry;
 use crate::definitions::alter::Parts;
 use crate::definitions::{Definitions, StagedDefinitions};
 use crate::error::{Error, Result};
 use crate::file_access::Purpose;
 use crate::instance::Instance;
+use crate::session::{Outcome, Session};
 
 impl Session {
     /// Makes a definition part of the open transaction; `None` if the statement is none that can be.
-    pub(super) fn stage_definition(
+    pub(in crate::session) fn stage_definition(
         &mut self,
         statement: &StatementKind,
     ) -> Result<Option<Outcome>> {
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Creates a table within the open transaction, and has `insert` insert rows into it. If that fails, there is no table.
-    pub(super) fn stage_with_rows<R>(
+    pub(in crate::session) fn stage_with_rows<R>(
         &mut self,
         definition: &TableDefinition,
         mut insert: impl FnMut(&mut Self, &Entry) -> Result<R>,

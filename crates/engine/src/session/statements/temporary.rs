@@ -14,16 +14,16 @@ use alluvium_sql::statement::{
 };
 use parking_lot::Mutex;
 
-use super::{Outcome, Session};
 use crate::catalog::{Entries, Entry};
 use crate::error::{Error, Result, SqlState};
+use crate::session::{Outcome, Session};
 
 /// Tables by their names.
-pub(super) type Tables = Arc<BTreeMap<String, Arc<Entry>>>;
+pub(in crate::session) type Tables = Arc<BTreeMap<String, Arc<Entry>>>;
 
 /// The temporary tables of a session.
 #[derive(Default)]
-pub(super) struct TemporaryTables {
+pub(in crate::session) struct TemporaryTables {
     tables: Tables,
     /// Those that there were before the open transaction.
     before: Option<Tables>,
@@ -39,12 +39,12 @@ struct Seen {
 
 impl TemporaryTables {
     /// Whether there are none.
-    pub(super) fn are_none(&self) -> bool {
+    pub(in crate::session) fn are_none(&self) -> bool {
         self.tables.is_empty()
     }
 
     /// Others with these.
-    pub(super) fn with(&self, others: Arc<Entries>) -> Arc<Entries> {
+    pub(in crate::session) fn with(&self, others: Arc<Entries>) -> Arc<Entries> {
         if self.are_none() {
             return others;
         }
@@ -69,12 +69,12 @@ impl TemporaryTables {
     }
 
     /// A transaction begins.
-    pub(super) fn begin(&mut self) {
+    pub(in crate::session) fn begin(&mut self) {
         self.before = Some(self.tables.clone());
     }
 
     /// The open transaction has ended.
-    pub(super) fn end(&mut self, is_committed: bool) {
+    pub(in crate::session) fn end(&mut self, is_committed: bool) {
         let before = self.before.take();
         match before {
             Some(before) if !is_committed => self.return_to(&before),
@@ -93,25 +93,28 @@ impl TemporaryTables {
     }
 
     /// Those that there are now.
-    pub(super) fn mark(&self) -> Tables {
+    pub(in crate::session) fn mark(&self) -> Tables {
         self.tables.clone()
     }
 
     /// Those again that there were.
-    pub(super) fn return_to(&mut self, mark: &Tables) {
+    pub(in crate::session) fn return_to(&mut self, mark: &Tables) {
         self.tables = mark.clone();
         *self.seen.get_mut() = None;
     }
 
     /// There are none any more.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::session) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
 impl Session {
     /// Runs a statement that is about a temporary table and none of rows; `None` if it is another one. Fails if it cannot be about one.
-    pub(super) fn run_temporary(&mut self, statement: &Statement) -> Result<Option<Outcome>> {
+    pub(in crate::session) fn run_temporary(
+        &mut self,
+        statement: &Statement,
+    ) -> Result<Option<Outcome>> {
         match &statement.kind {
             StatementKind::CreateTable(table) => {
                 let Some(on_commit) = table.temporary else { return Ok(None) };
@@ -138,7 +141,7 @@ impl Session {
     }
 
     /// Creates a temporary table. Returns false, and does nothing, if there is one that stays.
-    pub(super) fn create_temporary(
+    pub(in crate::session) fn create_temporary(
         &mut self,
         definition: &TableDefinition,
         on_commit: OnCommit,
@@ -163,7 +166,7 @@ impl Session {
     }
 
     /// Creates a temporary table, and has `insert` insert rows into it. If that fails, there is no table.
-    pub(super) fn create_temporary_with_rows<R>(
+    pub(in crate::session) fn create_temporary_with_rows<R>(
         &mut self,
         definition: &TableDefinition,
         on_commit: OnCommit,
@@ -187,7 +190,11 @@ impl Session {
     }
 
     /// Whether no temporary table has this name; fails if one has and may not.
-    pub(super) fn is_temporary_free(&self, name: &str, if_taken: IfTaken) -> Result<bool> {
+    pub(in crate::session) fn is_temporary_free(
+        &self,
+        name: &str,
+        if_taken: IfTaken,
+    ) -> Result<bool> {
         match self.temporary.tables.contains_key(name) {
             false => Ok(true),
             true if if_taken == IfTaken::Keep => Ok(false),

@@ -1,0 +1,128 @@
+//! Queries: their plans, and their rows.
+
+use std::sync::Arc;
+
+use alluvium_sql::statement::Statement;
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::sqlparser::ast;
+
+use super::culprit::located;
+use super::paths::Paths;
+use super::{Session, depth};
+use crate::catalog::{Entries, FileScope};
+use crate::definitions::Definitions;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::interrupt;
+use crate::query::{Execution, Files, KeptPlan, Reading, Rows, Running, relations};
+use crate::transaction::Isolation;
+
+impl Session {
+    /// The rows of a query, once inputs have started or, if the session awaits them, come to their ends.
+    pub(super) fn answer(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
+        loop {
+            match self.answer_once(execution, query) {
+                // What it reads was replaced since it was planned.
+                Err(Error::Conflict { .. }) if self.transaction.is_none() => interrupt::check()?,
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(super) fn answer_once(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
+        let Instance { definitions: Definitions { catalog, planner, .. }, reader, .. } =
+            self.instance();
+        let Execution { statement, values, own } = execution;
+        let entries = self.entries(execution)?;
+        let located = || Some(statement.clone());
+        if let Some(own) = own
+            && let Some(kept) = own.get(values, &entries)
+        {
+            return self.answer_kept(&kept, values, &entries, values, located);
+        }
+        let files = self.files(query)?;
+        let scope = FileScope { entries: &entries, files: &files };
+        let plan = planner.query(query, &scope)?;
+        let read = relations(&plan)?;
+        self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
+        let reading = self.reading_of_query(&entries, &files)?;
+        let plan = reader.plan(execution, plan, None, reading)?;
+        self.rows(reader.start(plan, reading)?, depth(catalog, statement), values, located)
+    }
+
+    /// The rows of a query with a kept plan, which takes these values; `statement` and `parameters` are as for [`Session::rows`].
+    pub(super) fn answer_kept(
+        &self,
+        kept: &KeptPlan,
+        values: &[ScalarValue],
+        entries: &Arc<Entries>,
+        parameters: &[ScalarValue],
+        statement: impl FnOnce() -> Option<Statement>,
+    ) -> Result<Rows> {
+        let reader = &self.instance().reader;
+        self.before_reading(kept.reads())?;
+        let files = Files::new();
+        let reading = self.reading_of_query(entries, &files)?;
+        if let Some(rows) = reader.look_up(kept, values, reading)? {
+            return Ok(rows.with_written_names());
+        }
+        // Plans are kept of shallow statements only.
+        self.rows(reader.start(kept.bind(values)?, reading)?, 0, parameters, statement)
+    }
+
+    /// The rows of a query that runs, of a statement with so many levels. The first ones are computed here; errors of the others
+    /// have positions as those of the statement have, which is made only if there are such.
+    pub(super) fn rows(
+        &self,
+        running: Running,
+        depth: usize,
+        parameters: &[ScalarValue],
+        statement: impl FnOnce() -> Option<Statement>,
+    ) -> Result<Rows> {
+        let rows = Rows::of(running, &self.instance().poison, depth)?.with_written_names();
+        let rows = rows.aborting(self.aborter());
+        Ok(rows.located(|| {
+            let (engine, base) = (self.engine.clone(), self.base.clone());
+            let access = self.file_access.clone();
+            let (statement, parameters) = (statement(), parameters.to_vec());
+            let own = (!self.temporary.are_none()).then(|| self.catalog_entries());
+            move |error| {
+                let Some(statement) = &statement else { return access.worded(error, &base) };
+                let paths = Paths { base: &base, access: &access };
+                let ran = (statement, &parameters[..]);
+                let entries = own.clone();
+                let entries =
+                    entries.unwrap_or_else(|| engine.instance.definitions.catalog.entries());
+                let over = (paths, entries);
+                let error = located(&engine.instance, over, (None, None), ran, error);
+                access.worded(error, &base).at(statement.position)
+            }
+        }))
+    }
+
+    /// As [`Session::reading`], for a query, which may read an older epoch. A transaction that is not serializable does not depend on
+    /// it, and reads the last version if it is to see what was committed.
+    pub(super) fn reading_of_query<'a>(
+        &'a self,
+        entries: &'a Arc<Entries>,
+        files: &'a Files,
+    ) -> Result<Reading<'a>> {
+        let mut reading = self.reading(entries, files);
+        let Some(transaction) = &self.transaction else {
+            if self.reads_stale {
+                reading.at_least = 0;
+            }
+            return Ok(reading);
+        };
+        let isolation = self.settings.isolation();
+        reading.counts = isolation == Isolation::Serializable;
+        if isolation == Isolation::ReadCommitted {
+            match transaction.go_on(&transaction.read_before()) {
+                // It stays at the version that what it has written depends on.
+                Ok(()) | Err(Error::Conflict { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(reading)
+    }
+}

@@ -1,0 +1,74 @@
+//! EXPLAIN and DESCRIBE, and statements about a running engine: SUBSCRIBE, REFRESH, START and CHECKPOINT.
+
+use alluvium_sql::error::Position;
+use alluvium_sql::plan::explain;
+use alluvium_sql::planner::bind;
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::sqlparser::ast;
+
+use super::describe::{describe, show_tables};
+use super::done;
+use crate::catalog::FileScope;
+use crate::error::Result;
+use crate::session::{Outcome, Session};
+
+impl Session {
+    pub(super) fn explain_query(
+        &self,
+        query: &ast::Query,
+        parameters: &[ScalarValue],
+    ) -> Result<Outcome> {
+        let planner = &self.instance().definitions.planner;
+        let entries = self.catalog_entries();
+        let files = self.files(query)?;
+        let scope = FileScope { entries: &entries, files: &files };
+        let plan = bind(planner.query(query, &scope)?, parameters)?;
+        let text = self.instance().reader.explain(plan, self.reading(&entries, &files))?;
+        Ok(Outcome::Text(text))
+    }
+
+    pub(super) fn explain_view(&self, name: &str, position: Position) -> Result<Outcome> {
+        let entry = self.relation(name).map_err(|error| error.at(position))?;
+        let view = entry.as_view().map_err(|error| error.at(position))?;
+        let there = |index| view.uses.all.contains_key(&index);
+        Ok(Outcome::Text(explain(&view.plan, &there)?))
+    }
+
+    pub(super) fn explain_state(&self, name: &str, position: Position) -> Result<Outcome> {
+        let entry = self.relation(name).map_err(|error| error.at(position))?;
+        entry.as_view().map_err(|error| error.at(position))?;
+        let entries = self.catalog_entries();
+        Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
+    }
+
+    pub(super) fn show_tables(&self) -> Result<Outcome> {
+        show_tables(&self.catalog_entries(), self.rights.as_deref())
+    }
+
+    pub(super) fn describe_relation(&self, name: &str, position: Position) -> Result<Outcome> {
+        let entry = self.relation(name).map_err(|error| error.at(position))?;
+        describe(&entry)
+    }
+
+    /// A materialized view is always up to date.
+    pub(super) fn refresh(&self, name: &str, position: Position) -> Result<Outcome> {
+        done(self.relation(name).and_then(|entry| entry.check_materialized()), position)
+    }
+
+    pub(super) fn start(&self) -> Result<Outcome> {
+        self.outside("START")?;
+        self.engine.start()?;
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn checkpoint(&self) -> Result<Outcome> {
+        self.engine.checkpoint()?;
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn subscribe(&self, name: &str, position: Position) -> Result<Outcome> {
+        let subscription = self.engine.subscribe(name).map_err(|error| error.at(position))?;
+        self.engine.start()?;
+        Ok(Outcome::Subscribed(subscription))
+    }
+}
