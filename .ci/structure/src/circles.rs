@@ -16,7 +16,8 @@ pub fn largest(code: &Crate, imports: &Imports) -> Vec<String> {
         }
     }
     let largest = tarjan_scc(&graph).into_iter().max_by_key(Vec::len).unwrap_or_default();
-    let mut files: Vec<String> = largest.into_iter().map(|node| code.files[graph[node]].clone()).collect();
+    let mut files: Vec<String> =
+        largest.into_iter().map(|node| code.files[graph[node]].clone()).collect();
     files.sort();
     files
 }

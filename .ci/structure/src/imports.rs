@@ -25,7 +25,9 @@ pub fn broken(code: &Crate, imports: &Imports, path: &str) -> Findings {
         for to in targets {
             let (from, to) = (&code.files[*from], &code.files[*to]);
             for never in rules::NEVERS.iter().filter(|never| never.crate_path == path) {
-                if never.from.iter().any(|part| is_within(from, part)) && never.to.iter().any(|part| is_within(to, part)) {
+                if never.from.iter().any(|part| is_within(from, part))
+                    && never.to.iter().any(|part| is_within(to, part))
+                {
                     findings.push(format!("{path}: {from} imports {to}: {}", never.why));
                 }
             }
@@ -104,7 +106,9 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     fn visit_item(&mut self, item: &'ast syn::Item) {
         match item {
             syn::Item::Mod(module) => {
-                if let Some(child) = self.code.modules[self.module].children.get(&module.ident.to_string()).copied() {
+                if let Some(child) =
+                    self.code.modules[self.module].children.get(&module.ident.to_string()).copied()
+                {
                     match &module.content {
                         Some((_, items)) => self.module(child, items),
                         None => {
@@ -121,7 +125,8 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let segments: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let segments: Vec<String> =
+            path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         self.add(&segments);
         visit::visit_path(self, path);
     }

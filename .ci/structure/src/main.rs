@@ -53,7 +53,10 @@ fn print_imports(path: &Path) -> Result<Findings, String> {
 /// Checks every crate of the product below `root`, prints a line for each, and returns all that breaks a rule.
 fn check(root: &Path) -> Result<Findings, String> {
     let mut findings = Findings::new();
-    println!("{:<22} {:>7} {:>6} {:>6} {:>9} {:>7}", "crate", "lines", "circle", "file", "function", "folder");
+    println!(
+        "{:<22} {:>7} {:>6} {:>6} {:>9} {:>7}",
+        "crate", "lines", "circle", "file", "function", "folder"
+    );
     for bounds in rules::CRATES {
         let source = root.join(bounds.path).join("src");
         let code = Crate::read(&source)?;

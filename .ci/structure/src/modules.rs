@@ -42,17 +42,29 @@ impl Crate {
     /// Reads the crate whose root, `lib.rs` or `main.rs`, is in `source`.
     pub fn read(source: &Path) -> Result<Self, String> {
         let mut code = Self { files: Vec::new(), syntax: Vec::new(), modules: Vec::new() };
-        let root = ["lib.rs", "main.rs"].into_iter().map(|name| source.join(name)).find(|path| path.is_file());
-        let root = root.ok_or_else(|| format!("{}: neither lib.rs nor main.rs", source.display()))?;
+        let root = ["lib.rs", "main.rs"]
+            .into_iter()
+            .map(|name| source.join(name))
+            .find(|path| path.is_file());
+        let root =
+            root.ok_or_else(|| format!("{}: neither lib.rs nor main.rs", source.display()))?;
         code.read_file(source, &root, source, None)?;
         Ok(code)
     }
 
     /// Reads a file, and those of the modules that it declares, which are in `folder`.
-    fn read_file(&mut self, source: &Path, path: &Path, folder: &Path, parent: Option<ModuleId>) -> Result<ModuleId, String> {
+    fn read_file(
+        &mut self,
+        source: &Path,
+        path: &Path,
+        folder: &Path,
+        parent: Option<ModuleId>,
+    ) -> Result<ModuleId, String> {
         let name = path.strip_prefix(source).unwrap_or(path).display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let syntax = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let syntax =
+            syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let file = self.files.len();
         self.files.push(name);
         let syntax = Rc::new(syntax);
@@ -83,8 +95,12 @@ impl Crate {
                     let name = module.ident.to_string();
                     let below = folder.join(&name);
                     let child = match &module.content {
-                        Some((_, items)) => self.read_module(source, items, file, &below, Some(id))?,
-                        None => self.read_file(source, &file_of(module, folder), &below, Some(id))?,
+                        Some((_, items)) => {
+                            self.read_module(source, items, file, &below, Some(id))?
+                        }
+                        None => {
+                            self.read_file(source, &file_of(module, folder), &below, Some(id))?
+                        }
                     };
                     self.modules[id].children.insert(name, child);
                 }
@@ -126,7 +142,11 @@ impl Crate {
                 (module, rest) = (*child, others);
             } else if here.items.contains(first) {
                 return Some(here.file);
-            } else if let Some(import) = here.imports.get(first).filter(|import| import.first() != Some(first) || import.len() > 1) {
+            } else if let Some(import) = here
+                .imports
+                .get(first)
+                .filter(|import| import.first() != Some(first) || import.len() > 1)
+            {
                 let path: Vec<String> = import.iter().chain(others).cloned().collect();
                 return self.resolve(module, &path, depth + 1);
             } else {
@@ -170,7 +190,11 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
 }
 
 /// Calls `found` for each name that a `use` imports, with its path, and with no name for `*`.
-fn each_import(tree: &UseTree, path: &mut Vec<String>, found: &mut impl FnMut(&[String], Option<String>)) {
+fn each_import(
+    tree: &UseTree,
+    path: &mut Vec<String>,
+    found: &mut impl FnMut(&[String], Option<String>),
+) {
     match tree {
         UseTree::Path(step) => {
             path.push(step.ident.to_string());

@@ -39,7 +39,8 @@ pub struct Largest {
 pub fn of(source: &Path) -> Result<Sizes, String> {
     let mut sizes = Sizes::default();
     sizes.folder(source, source)?;
-    let largest = |all: &[Largest]| all.iter().max_by_key(|one| one.size).cloned().unwrap_or_default();
+    let largest =
+        |all: &[Largest]| all.iter().max_by_key(|one| one.size).cloned().unwrap_or_default();
     sizes.file = largest(&sizes.files);
     sizes.function = largest(&sizes.functions);
     sizes.folder = largest(&sizes.folders);
@@ -49,13 +50,19 @@ pub fn of(source: &Path) -> Result<Sizes, String> {
 impl Sizes {
     fn folder(&mut self, source: &Path, folder: &Path) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-        let entries = std::fs::read_dir(folder).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-        self.folders.push(Largest { size: entries.len(), name: format!("src/{}", shown(source, folder)) });
+        let entries = std::fs::read_dir(folder)
+            .map_err(failed)?
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(failed)?;
+        self.folders
+            .push(Largest { size: entries.len(), name: format!("src/{}", shown(source, folder)) });
         for entry in entries {
             let path = entry.path();
             if path.is_dir() {
                 self.folder(source, &path)?;
-            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !path.ends_with("tests.rs")
+            {
                 self.read(source, &path)?;
             }
         }
@@ -63,8 +70,10 @@ impl Sizes {
     }
 
     fn read(&mut self, source: &Path, path: &Path) -> Result<(), String> {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let syntax = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let syntax =
+            syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let name = format!("src/{}", shown(source, path));
         let tests: usize = syntax.items.iter().map(lines_of_tests).sum();
         let size = text.lines().count() - tests;
@@ -86,7 +95,12 @@ impl Sizes {
             all.iter().filter(move |one| one.size > bound).map(move |one| (one, bound, unit))
         });
         above
-            .map(|(one, bound, unit)| format!("{}/{}: {} {unit}, at most {bound} are allowed", bounds.path, one.name, one.size))
+            .map(|(one, bound, unit)| {
+                format!(
+                    "{}/{}: {} {unit}, at most {bound} are allowed",
+                    bounds.path, one.name, one.size
+                )
+            })
             .collect()
     }
 }
