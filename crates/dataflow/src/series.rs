@@ -11,9 +11,9 @@ use timely::dataflow::Scope;
 use timely::dataflow::operators::generic::OutputBuilderSession;
 use timely::dataflow::operators::generic::operator::source;
 
-use crate::delta::{Delta, DeltaStream};
-use crate::fuel::Fuel;
-use crate::states;
+use crate::movement::delta::{Delta, DeltaStream};
+use crate::movement::fuel::Fuel;
+use crate::state::states;
 
 /// The rows that one delta has at most.
 const ROWS: u64 = 8192;
@@ -62,7 +62,7 @@ impl Series {
 }
 
 /// The values of `series` from `as_of` on, as the one column of `schema`. The workers share them. There are none if the
-/// dataflow [starts again](crate::states).
+/// dataflow [starts again](crate::state::states).
 pub fn series<'scope>(
     scope: Scope<'scope, Epoch>,
     series: Series,

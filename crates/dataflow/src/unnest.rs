@@ -8,10 +8,10 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
 
-use crate::delta::{Delta, DeltaStream, batch};
 use crate::fault::{self, Fault};
-use crate::fuel::fueled;
-use crate::widths::{average, widths};
+use crate::movement::delta::{Delta, DeltaStream, batch};
+use crate::movement::fuel::fueled;
+use crate::rows::widths::{average, widths};
 
 /// The most rows of an output delta.
 const LONGEST: usize = 65_536;
@@ -194,7 +194,7 @@ mod tests {
     use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
     use super::*;
-    use crate::delta::Times;
+    use crate::movement::delta::Times;
 
     type List = Option<Vec<Option<i64>>>;
     type Unnested = (Option<i64>, i64, Option<i64>, u64, i64);

@@ -1,6 +1,6 @@
 //! Errors, in the user's terms.
 
-use alluvium_dataflow::shorten::shorten;
+use alluvium_dataflow::messages::shorten::shorten;
 use alluvium_dataflow::without_notice;
 pub use alluvium_sql::error::SqlState;
 use alluvium_sql::error::{Position, worded};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::codec::{canonical_floats, has_floats};
+use alluvium_dataflow::rows::codec::{canonical_floats, has_floats};
 use arrow::array::{ArrayRef, AsArray, UInt64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};

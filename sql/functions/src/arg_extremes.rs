@@ -2,11 +2,11 @@
 //!
 //! Rows in which either is NULL do not count. Of rows of equal rank, `arg_max` returns the largest value and `arg_min` the
 //! smallest, so that the result depends on the rows alone. Views have an operator for both
-//! ([`alluvium_dataflow::aggregate::Function`]); what is here evaluates them in queries and window functions.
+//! ([`alluvium_dataflow::reductions::aggregate::Function`]); what is here evaluates them in queries and window functions.
 
 use std::sync::Arc;
 
-use alluvium_dataflow::codec::{Encoded, KeyCodec};
+use alluvium_dataflow::rows::codec::{Encoded, KeyCodec};
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef};

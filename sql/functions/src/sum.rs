@@ -1,7 +1,7 @@
 //! SUM of integers and decimals that fails where DataFusion's wraps around.
 //!
 //! It uses DataFusion's SUM over a wider type, and fails only if the total does not fit the result type. Views compute sums
-//! with an operator of their own ([`alluvium_dataflow::aggregate::Function`]); this function serves ad-hoc queries. Sums of
+//! with an operator of their own ([`alluvium_dataflow::reductions::aggregate::Function`]); this function serves ad-hoc queries. Sums of
 //! durations, intervals and floats are DataFusion's.
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use alluvium_dataflow::wording::type_name;
+use alluvium_dataflow::messages::wording::type_name;
 use arrow::array::types::{IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, IntervalUnit, TimeUnit};

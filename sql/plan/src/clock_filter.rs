@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::temporal_filter::Comparison;
+use alluvium_dataflow::time::temporal_filter::Comparison;
 use arrow::datatypes::Schema;
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use alluvium_dataflow::window::Argument;
+use alluvium_dataflow::reductions::window::Argument;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Schema};

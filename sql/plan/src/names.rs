@@ -5,8 +5,8 @@
 use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
-use alluvium_dataflow::window::{Argument, WindowFunction};
+use alluvium_dataflow::reductions::aggregate::{Aggregate, Fallback, Function};
+use alluvium_dataflow::reductions::window::{Argument, WindowFunction};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::ScalarValue;

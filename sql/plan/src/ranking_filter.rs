@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_dataflow::reductions::ranked::{Numbering, Top};
 use arrow::datatypes::DataType;
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{Operator, WindowFunctionDefinition};

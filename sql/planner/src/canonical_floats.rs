@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use alluvium_dataflow::codec::{canonical_floats, has_floats, one_nan};
+use alluvium_dataflow::rows::codec::{canonical_floats, has_floats, one_nan};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::error::ArrowError;

@@ -92,7 +92,7 @@ mod whole_days;
 mod wildcards;
 mod write;
 
-pub use alluvium_dataflow::wording::type_name;
+pub use alluvium_dataflow::messages::wording::type_name;
 use arrow::datatypes::DataType;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use alluvium_dataflow::codec::canonical_floats;
+use alluvium_dataflow::rows::codec::canonical_floats;
 use arrow::compute::kernels::cmp::eq;
 use arrow::compute::nullif;
 use arrow::datatypes::DataType;

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use alluvium_dataflow::sets::SetOperation;
+use alluvium_dataflow::reductions::sets::SetOperation;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{
     Column, DFSchema, DFSchemaRef, JoinType, NullEquality, Result, TableReference, internal_err,

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use alluvium_dataflow::wording::type_name;
+use alluvium_dataflow::messages::wording::type_name;
 use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{

@@ -3,15 +3,15 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
-use alluvium_dataflow::arrangement::keep;
-use alluvium_dataflow::codec::Encoded;
-use alluvium_dataflow::delta::{Delta, DeltaStream};
-use alluvium_dataflow::distinct::{self, distinct};
-use alluvium_dataflow::input::{Input, input};
-use alluvium_dataflow::join::{self, join};
-use alluvium_dataflow::layout::{Layout, all_columns};
-use alluvium_dataflow::ranked::top::{self, Numbering, Top, top};
+use alluvium_dataflow::joins::join::{self, join};
+use alluvium_dataflow::movement::delta::{Delta, DeltaStream};
+use alluvium_dataflow::movement::input::{Input, input};
+use alluvium_dataflow::reductions::aggregate::{self, Aggregate, Function, aggregate};
+use alluvium_dataflow::reductions::distinct::{self, distinct};
+use alluvium_dataflow::reductions::ranked::top::{self, Numbering, Top, top};
+use alluvium_dataflow::rows::codec::Encoded;
+use alluvium_dataflow::rows::layout::{Layout, all_columns};
+use alluvium_dataflow::state::arrangement::keep;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::memory::context;

@@ -19,7 +19,7 @@ use datafusion_expr::{Expr, simplify::ExprSimplifyResult, simplify::SimplifyCont
 use datafusion_physical_expr::expressions::LambdaExpr;
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use crate::widths::widths;
+use crate::rows::widths::widths;
 
 /// The most bytes of a value that is computed for a row.
 pub const LARGEST: u64 = 64 << 20;

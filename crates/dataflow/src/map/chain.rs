@@ -6,8 +6,8 @@ use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::evaluate::{Evaluation, Work};
-use crate::delta::Delta;
-use crate::fuel::Produced;
+use crate::movement::delta::Delta;
+use crate::movement::fuel::Produced;
 
 /// One of some maps behind each other.
 #[derive(Clone, Debug)]

@@ -8,10 +8,10 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion_common::DataFusionError;
 
-use crate::delta::{Delta, Times, batch};
-use crate::notice::without_notice;
-use crate::shorten::{print, shorten};
-use crate::wording;
+use crate::messages::notice::without_notice;
+use crate::messages::shorten::{print, shorten};
+use crate::messages::wording;
+use crate::movement::delta::{Delta, Times, batch};
 
 /// The characters after which a printed row is cut off.
 const ROW_LIMIT: usize = 240;
@@ -115,7 +115,7 @@ pub fn print_row(rows: &RecordBatch, row: usize) -> String {
     text
 }
 
-/// The message of an error for users, [shortened](crate::shorten), in [the terms of SQL](crate::wording) and without the
+/// The message of an error for users, [shortened](crate::messages::shorten), in [the terms of SQL](crate::messages::wording) and without the
 /// internal context that DataFusion adds.
 pub fn message(error: &DataFusionError) -> String {
     shorten(wording::of_values(&without_notice(whole_message(error))))

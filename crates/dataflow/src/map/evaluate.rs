@@ -13,8 +13,8 @@ use super::errors::{ErrorRows, message};
 use super::expression::{Expression, Failure, Printed, evaluate};
 use super::fallible::can_fail;
 use super::filter::Filter;
-use crate::delta::{Delta, batch};
-use crate::fuel::Produced;
+use crate::movement::delta::{Delta, batch};
+use crate::movement::fuel::Produced;
 
 /// A filter, then a projection.
 pub(super) struct Evaluation {

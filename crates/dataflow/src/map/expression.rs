@@ -9,8 +9,8 @@ use datafusion_common::{DataFusionError, exec_err};
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::bounded::check_copies;
-use crate::delta::Delta;
-use crate::panic_text::panic_text;
+use crate::messages::panic_text::panic_text;
+use crate::movement::delta::Delta;
 
 pub(super) type Expression = Arc<dyn PhysicalExpr>;
 

@@ -6,7 +6,7 @@ use datafusion_physical_expr::utils::split_conjunction;
 
 use super::bounded::{in_pieces, is_too_much_together};
 use super::expression::{Expression, Failure, evaluate};
-use crate::delta::Delta;
+use crate::movement::delta::Delta;
 
 /// A condition: some conditions in a row, connected by AND.
 ///

@@ -16,9 +16,9 @@ use arrow::datatypes::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
 
 use self::chain::{Chain, Rest};
-use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
-use crate::fuel::fueled;
+use crate::movement::delta::{Delta, DeltaStream};
+use crate::movement::fuel::fueled;
 
 pub use bounded::{Bounded, LARGEST, Sizes};
 pub use chain::MapStep;

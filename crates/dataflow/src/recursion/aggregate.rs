@@ -11,16 +11,16 @@ use timely::order::Product;
 
 use super::Round;
 use super::reduce::{Logic, reduce};
-use crate::aggregate::accumulator::{Inputs, State};
-use crate::aggregate::{Aggregate, linear};
-use crate::arrangement::arrange;
-use crate::codec::{CodecError, Encoded};
-use crate::delta::{DeltaStream, EncodedDelta};
-use crate::exchange::exchange;
 use crate::fault::{self, Fault};
-use crate::fuel::Produced;
-use crate::key_columns::KeyColumns;
-use crate::weight::{add, consolidate};
+use crate::movement::delta::{DeltaStream, EncodedDelta};
+use crate::movement::exchange::exchange;
+use crate::movement::fuel::Produced;
+use crate::reductions::aggregate::accumulator::{Inputs, State};
+use crate::reductions::aggregate::{Aggregate, linear};
+use crate::rows::codec::{CodecError, Encoded};
+use crate::rows::key_columns::KeyColumns;
+use crate::rows::weight::{add, consolidate};
+use crate::state::arrangement::arrange;
 
 /// A GROUP BY inside of a recursion.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl Spec {
     /// `aggregates`, which are COUNT, SUM, AVG, MIN and MAX without DISTINCT, over rows of the schema `input`, grouped by the
     /// columns `keys`; `schema` names the keys and the results.
     ///
-    /// Fails as [`aggregate::Spec::compile`](crate::aggregate::Spec::compile) does.
+    /// Fails as [`aggregate::Spec::compile`](crate::reductions::aggregate::Spec::compile) does.
     pub fn compile(
         input: &SchemaRef,
         keys: &[usize],

@@ -18,11 +18,11 @@ use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
 use super::{Round, Rounds};
-use crate::arrangement::{Kept, deltas};
-use crate::delta::{Delta, DeltaStream};
-use crate::layout::all_columns;
-use crate::reader::{Reader, read_as_of};
-use crate::states;
+use crate::movement::delta::{Delta, DeltaStream};
+use crate::rows::layout::all_columns;
+use crate::state::arrangement::{Kept, deltas};
+use crate::state::reader::{Reader, read_as_of};
+use crate::state::states;
 
 /// Rows that are there in all rounds.
 pub fn enter<'inner>(
@@ -34,7 +34,7 @@ pub fn enter<'inner>(
     })
 }
 
-/// The rows of the last round. Those of before the dataflow [starts again](crate::states) are known already. While more can
+/// The rows of the last round. Those of before the dataflow [starts again](crate::state::states) are known already. While more can
 /// come the `inputs` are kept.
 pub fn leave<'outer>(
     rows: DeltaStream<'_, Round>,
@@ -77,7 +77,7 @@ pub(super) fn convert<'scope, T: PageTime, From: PageTime, To: PageTime>(
 
 /// The frontier of the epochs right before a frontier, to which inputs are compacted.
 ///
-/// A dataflow that [starts again](crate::states) reads its inputs as of the last epoch from before. Rows that were advanced to
+/// A dataflow that [starts again](crate::state::states) reads its inputs as of the last epoch from before. Rows that were advanced to
 /// the first new epoch would be new.
 pub(super) fn before(frontier: AntichainRef<'_, Epoch>) -> Antichain<Epoch> {
     frontier.iter().map(|epoch| epoch.saturating_sub(1)).collect()
@@ -90,7 +90,7 @@ pub struct KeptInput {
     _trace: Rc<RefCell<Reader>>,
 }
 
-/// The rows of an arrangement of the dataflow's own. If the dataflow [starts again](crate::states) the rows that the arrangement
+/// The rows of an arrangement of the dataflow's own. If the dataflow [starts again](crate::state::states) the rows that the arrangement
 /// has are among them, as of the last epoch from before.
 pub fn replay<'scope>(
     rows: Kept<'scope>,

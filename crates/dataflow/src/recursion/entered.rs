@@ -14,9 +14,9 @@ use timely::progress::frontier::AntichainRef;
 
 use super::boundary::before;
 use super::{Round, Rounds};
-use crate::arrangement::{Arrangement, Kept};
-use crate::join::{ReadAs, Rows};
-use crate::reader::Reader;
+use crate::joins::join::{ReadAs, Rows};
+use crate::state::arrangement::{Arrangement, Kept};
+use crate::state::reader::Reader;
 
 /// Brings an arrangement into all rounds of a recursion.
 pub(super) fn enter<'inner>(

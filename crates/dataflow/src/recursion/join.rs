@@ -6,10 +6,10 @@ use differential_dataflow::operators::arrange::TraceAgent;
 
 use super::entered::{self, RoundRows};
 use super::{Round, Rounds};
-use crate::arrangement::{Arrangement, Kept, arrange};
-use crate::delta::DeltaStream;
-use crate::join::{Spec, pairs};
-use crate::layout::Layout;
+use crate::joins::join::{Spec, pairs};
+use crate::movement::delta::DeltaStream;
+use crate::rows::layout::Layout;
+use crate::state::arrangement::{Arrangement, Kept, arrange};
 
 /// A side of a join inside of a recursion.
 pub enum Side<'outer, 'inner> {

@@ -24,7 +24,7 @@
 //!
 //! # Starting again
 //!
-//! What a recursion keeps of its rounds is not saved. A dataflow that [starts again](crate::states) has the rows of the
+//! What a recursion keeps of its rounds is not saved. A dataflow that [starts again](crate::state::states) has the rows of the
 //! inputs, enters them anew, and goes through all rounds. What comes out of this is known already and is dropped.
 
 pub mod aggregate;

@@ -32,11 +32,11 @@ use timely::order::Product;
 use timely::progress::{Antichain, Timestamp};
 
 use super::Round;
-use crate::codec::Encoded;
-use crate::delta::{Delta, DeltaStream, EncodedDelta};
 use crate::fault::{self, Fault};
-use crate::fuel::{Fuel, Produced};
-use crate::operator;
+use crate::movement::delta::{Delta, DeltaStream, EncodedDelta};
+use crate::movement::fuel::{Fuel, Produced};
+use crate::movement::operator;
+use crate::rows::codec::Encoded;
 
 /// What becomes of the rows of a key.
 pub(super) trait Logic: 'static {

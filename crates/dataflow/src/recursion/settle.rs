@@ -12,14 +12,14 @@ use timely::order::Product;
 
 use super::Round;
 use super::reduce::{Logic, reduce};
-use crate::arrangement::arrange;
-use crate::codec::CodecError;
-use crate::delta::{DeltaStream, EncodedDelta};
-use crate::exchange::exchange_by_key;
-use crate::fuel::Produced;
-use crate::layout::{Layout, all_columns, assemble};
 use crate::map::ErrorRows;
-use crate::weight::{add, consolidate};
+use crate::movement::delta::{DeltaStream, EncodedDelta};
+use crate::movement::exchange::exchange_by_key;
+use crate::movement::fuel::Produced;
+use crate::rows::codec::CodecError;
+use crate::rows::layout::{Layout, all_columns, assemble};
+use crate::rows::weight::{add, consolidate};
+use crate::state::arrangement::arrange;
 
 /// The most copies of a row.
 ///

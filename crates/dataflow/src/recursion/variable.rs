@@ -10,10 +10,10 @@ use timely::order::Product;
 
 use super::boundary::convert;
 use super::{Round, Rounds, settle};
-use crate::delta::{Delta, DeltaStream};
 use crate::fault::{self, Fault};
-use crate::fuel::{Produced, fueled};
 use crate::map::ErrorRows;
+use crate::movement::delta::{Delta, DeltaStream};
+use crate::movement::fuel::{Produced, fueled};
 
 /// The rows of the round before, which are not known yet.
 pub struct Variable<'scope> {

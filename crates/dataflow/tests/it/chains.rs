@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::distinct::{self, distinct};
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::{self, join};
-use alluvium_dataflow::ranked::top::{self, top};
-use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_dataflow::joins::join::{self, join};
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::input::input;
+use alluvium_dataflow::reductions::aggregate::{self, Aggregate, Function, aggregate};
+use alluvium_dataflow::reductions::distinct::{self, distinct};
+use alluvium_dataflow::reductions::ranked::top::{self, top};
+use alluvium_dataflow::reductions::ranked::{Numbering, Top};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::aggregate::{self, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
+use alluvium_dataflow::reductions::aggregate::{self, Function, aggregate};
 use alluvium_trace::memory::context;
 
 use crate::fallback::own;

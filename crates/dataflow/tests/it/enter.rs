@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::arrangement::keep;
-use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::Spec;
-use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::joins::join::Spec;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::input::input;
 use alluvium_dataflow::recursion::variable::Limit;
 use alluvium_dataflow::recursion::{Round, Side, enter, join, leave, variable};
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::arrangement::keep;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use timely::dataflow::Scope;

@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_dataflow::aggregate::{self, Aggregate, Fallback, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::window::Argument;
+use alluvium_dataflow::reductions::aggregate::{self, Aggregate, Fallback, Function, aggregate};
+use alluvium_dataflow::reductions::window::Argument;
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;

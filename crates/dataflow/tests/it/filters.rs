@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{self, Aggregate, Function, aggregate};
 use alluvium_dataflow::fault::Fault;
 use alluvium_dataflow::map::{MapStep, maps};
+use alluvium_dataflow::reductions::aggregate::{self, Aggregate, Function, aggregate};
 use alluvium_trace::memory::context;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;

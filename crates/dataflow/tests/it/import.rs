@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use alluvium_dataflow::aggregate::{self, Function, aggregate};
-use alluvium_dataflow::arrangement::keep;
-use alluvium_dataflow::contents::Contents;
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::import::Imports;
-use alluvium_dataflow::input::input;
-use alluvium_dataflow::join::{self, join};
-use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::joins::join::{self, join};
+use alluvium_dataflow::movement::import::Imports;
+use alluvium_dataflow::movement::input::input;
+use alluvium_dataflow::reductions::aggregate::{self, Function, aggregate};
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::arrangement::keep;
+use alluvium_dataflow::state::contents::Contents;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use timely::dataflow::operators::probe::{Handle, Probe};

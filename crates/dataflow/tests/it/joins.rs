@@ -8,16 +8,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_dataflow::arrangement::keep;
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::distinct::{self, distinct};
-use alluvium_dataflow::exchange::broadcast;
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::input::input;
-use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::joins::outer_join::{self, OuterJoinKind, outer_join};
 use alluvium_dataflow::map::map;
-use alluvium_dataflow::outer_join::{self, OuterJoinKind, outer_join};
-use alluvium_dataflow::sets::{self, SetOperation, set_operation};
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::exchange::broadcast;
+use alluvium_dataflow::movement::input::input;
+use alluvium_dataflow::reductions::distinct::{self, distinct};
+use alluvium_dataflow::reductions::sets::{self, SetOperation, set_operation};
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::arrangement::keep;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::memory::context;

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::Fault;
+use alluvium_dataflow::joins::range_join::{Contexts, End, Ends, Left, Right, Spec, range_join};
 use alluvium_dataflow::map::map;
-use alluvium_dataflow::range_join::{Contexts, End, Ends, Left, Right, Spec, range_join};
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::{StateContext, context};
 use arrow::datatypes::SchemaRef;

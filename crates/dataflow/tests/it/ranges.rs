@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::codec::Encoded;
-use alluvium_dataflow::key_ranges::{KeyBound, KeyCondition, KeyEncoder, KeyRanges};
-use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::rows::codec::Encoded;
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::key_ranges::{KeyBound, KeyCondition, KeyEncoder, KeyRanges};
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_storage::MemoryStorage;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Batch, BatchBuilder, Epoch};

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::window::{self, Argument, Definition, WindowFunction, is_sliding, window};
+use alluvium_dataflow::reductions::window::{
+    self, Argument, Definition, WindowFunction, is_sliding, window,
+};
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema};

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::ranked::top::{self, top};
-use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_dataflow::reductions::ranked::top::{self, top};
+use alluvium_dataflow::reductions::ranked::{Numbering, Top};
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_dataflow::fault::Fault;
-use alluvium_dataflow::window::{self, Argument, Definition, WindowFunction, window};
+use alluvium_dataflow::reductions::window::{self, Argument, Definition, WindowFunction, window};
 use alluvium_trace::memory::context;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field};

@@ -298,7 +298,8 @@ struct Blobs {
 impl Blobs {
     fn shard(&mut self, Shard { refused, late, states }: &Shard) -> Result<SavedShard> {
         let state = |(name, batches): &(_, Vec<Batch<Epoch>>)| {
-            let alluvium_dataflow::states::StateName { id, fingerprint, operator, number } = name;
+            let alluvium_dataflow::state::states::StateName { id, fingerprint, operator, number } =
+                name;
             Ok(SavedState {
                 id: id.clone(),
                 fingerprint: fingerprint.clone(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use alluvium_dataflow::states::{Saved, Share, StateName};
+use alluvium_dataflow::state::states::{Saved, Share, StateName};
 use alluvium_storage::{
     Blob, BlobSlice, ClaimedStorage, Error as StorageError, Journal, Manifests, Position, Storage,
     TemporaryBlob,

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 

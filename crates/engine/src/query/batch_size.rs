@@ -3,7 +3,7 @@
 //! An operator makes batches of equally many rows, however long these are: a literal of a megabyte, selected beside
 //! each row, would fill gigabytes. Where rows are long, batches have fewer.
 
-use alluvium_dataflow::delta::DELTA_ROWS;
+use alluvium_dataflow::movement::delta::DELTA_ROWS;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;

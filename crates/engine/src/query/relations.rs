@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::import::ScannedRows;
+use alluvium_dataflow::movement::import::ScannedRows;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use alluvium_dataflow::key_ranges::{KeyCondition, KeyRanges};
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::key_ranges::{KeyCondition, KeyRanges};
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::compute::SortOptions;

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use alluvium_dataflow::key_ranges::{KeyBound, KeyCondition, KeyEncoder, KeyRanges};
-use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::key_ranges::{KeyBound, KeyCondition, KeyEncoder, KeyRanges};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{InList, Placeholder};
@@ -98,7 +98,7 @@ impl Seek {
     }
 }
 
-fn external(error: alluvium_dataflow::codec::CodecError) -> DataFusionError {
+fn external(error: alluvium_dataflow::rows::codec::CodecError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_dataflow::time::waterlines::TimeColumn;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::Schema;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
-use alluvium_dataflow::key_ranges::KeyRanges;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
 use alluvium_trace::Epoch;
 use parking_lot::Mutex;
 

@@ -272,7 +272,7 @@ fn batch(table: &str, source: &str, epoch: Epoch, rows: &[&Refusal]) -> Result<R
 
 #[cfg(test)]
 mod tests {
-    use alluvium_dataflow::shorten::shorten;
+    use alluvium_dataflow::messages::shorten::shorten;
 
     use super::*;
     use crate::durable::refused::SavedRefusals;

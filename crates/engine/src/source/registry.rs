@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_dataflow::shorten::shorten;
+use alluvium_dataflow::messages::shorten::shorten;
 use arrow::array::RecordBatch;
 
 use super::waiting::Waiting;

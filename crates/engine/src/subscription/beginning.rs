@@ -1,7 +1,7 @@
 //! What a subscription begins with: all rows of a relation, or its changes since an epoch.
 
-use alluvium_dataflow::changes::Changes;
-use alluvium_dataflow::sink::by_epoch;
+use alluvium_dataflow::movement::changes::Changes;
+use alluvium_dataflow::movement::sink::by_epoch;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-use alluvium_dataflow::sink::Sink;
+use alluvium_dataflow::movement::sink::Sink;
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Failure};
 use arrow::array::RecordBatch;

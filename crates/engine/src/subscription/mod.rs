@@ -25,7 +25,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;

@@ -1,6 +1,6 @@
 //! Whether rows and weights suit a table.
 
-use alluvium_dataflow::codec::one_nan;
+use alluvium_dataflow::rows::codec::one_nan;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::filter_record_batch;

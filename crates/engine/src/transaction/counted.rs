@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::layout::assemble;
+use alluvium_dataflow::rows::layout::assemble;
 use alluvium_trace::memory::{Charge, MemoryBudget};
 use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch, make_array};
 use arrow::buffer::Buffer;

@@ -1,6 +1,6 @@
 //! Keys of a table's rows, as its dataflow encodes them.
 
-use alluvium_dataflow::codec::canonical_floats;
+use alluvium_dataflow::rows::codec::canonical_floats;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::compute::filter_record_batch;

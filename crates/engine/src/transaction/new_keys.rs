@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::key_ranges::KeyRanges;
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::{Epoch, RowBuffer};
 use arrow::array::RecordBatch;
 

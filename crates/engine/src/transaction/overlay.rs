@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use alluvium_dataflow::key_ranges::KeyRanges;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::Schema;

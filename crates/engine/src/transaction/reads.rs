@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_dataflow::key_ranges::KeyRanges;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
 use parking_lot::Mutex;
 
 use crate::worker::DataflowId;

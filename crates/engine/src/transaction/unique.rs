@@ -7,8 +7,8 @@
 //!
 //! The rows that a program inserts are compared when it commits, those of connectors never.
 
-use alluvium_dataflow::key_ranges::KeyRanges;
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::{Epoch, RowBuffer};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alluvium_dataflow::key_ranges::KeyRanges;
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_sql::planner::CLOCK;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use alluvium_dataflow::snapshot::Snapshot;
+use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::Epoch;
 
 use crate::error::{Conflict, Error, Result};

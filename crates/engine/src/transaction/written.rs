@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::key_ranges::KeyRanges;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
 use arrow::array::{Array, ArrayRef};
 
 use super::key::KeyColumns;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
+use alluvium_dataflow::state::key_ranges::{KeyEncoder, KeyRanges};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};

@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
-use alluvium_dataflow::key_ranges::{KeyEncoder, KeyRanges};
-use alluvium_dataflow::snapshot::{self, Rows, Snapshot};
+use alluvium_dataflow::state::key_ranges::{KeyEncoder, KeyRanges};
+use alluvium_dataflow::state::snapshot::{self, Rows, Snapshot};
 use alluvium_sql::statement::KEEPING;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;

@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::thread;
 
-use alluvium_dataflow::snapshot;
+use alluvium_dataflow::state::snapshot;
 use alluvium_trace::Epoch;
 use parking_lot::Mutex;
 
@@ -101,8 +101,8 @@ fn number() -> usize {
 mod tests {
     use std::sync::Arc;
 
-    use alluvium_dataflow::layout::Layout;
-    use alluvium_dataflow::snapshot::Snapshot;
+    use alluvium_dataflow::rows::layout::Layout;
+    use alluvium_dataflow::state::snapshot::Snapshot;
     use alluvium_trace::BatchBuilder;
     use alluvium_trace::memory::{MemoryBudget, StateContext};
     use arrow::datatypes::{DataType, Field, Schema};

@@ -12,8 +12,8 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use alluvium_dataflow::key_ranges::KeyRanges;
-use alluvium_dataflow::snapshot;
+use alluvium_dataflow::state::key_ranges::KeyRanges;
+use alluvium_dataflow::state::snapshot;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;

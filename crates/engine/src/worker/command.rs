@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alluvium_dataflow::sink::Sink;
-use alluvium_dataflow::states::{Saved, StateName};
-use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_dataflow::movement::sink::Sink;
+use alluvium_dataflow::state::states::{Saved, StateName};
+use alluvium_dataflow::time::waterlines::TimeColumn;
 use alluvium_sql::physical::{PhysicalPlan, Table};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::{Batch, Epoch};

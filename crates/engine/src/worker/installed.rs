@@ -5,10 +5,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::import::{Imports, ScannedRows};
-use alluvium_dataflow::states::States;
-use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_dataflow::movement::import::{Imports, ScannedRows};
+use alluvium_dataflow::state::contents::Contents;
+use alluvium_dataflow::state::states::States;
+use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_sql::physical::{Relations, StreamInput, TableDataflow, ViewDataflow};
 use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::Epoch;

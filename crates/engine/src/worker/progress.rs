@@ -10,9 +10,9 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use alluvium_dataflow::import::ScannedRows;
-use alluvium_dataflow::snapshot::Snapshot;
-use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_dataflow::movement::import::ScannedRows;
+use alluvium_dataflow::state::snapshot::Snapshot;
+use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Mutex, MutexGuard};
 

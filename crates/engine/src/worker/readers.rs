@@ -3,7 +3,7 @@
 //! A commit advances the tables it changes and the dataflows that read them, directly or through others: it *reaches*
 //! these. All other dataflows stay where they are, and do not run. One that was not advanced
 //! has no changes in flight: its contents as of any later epoch are those as of its last one, and a dataflow that reads it
-//! need not wait for it ([`alluvium_dataflow::import`]).
+//! need not wait for it ([`alluvium_dataflow::movement::import`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

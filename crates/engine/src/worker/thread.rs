@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use alluvium_dataflow::sink::Sink;
-use alluvium_dataflow::states;
-use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_dataflow::movement::sink::Sink;
+use alluvium_dataflow::state::states;
+use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_sql::physical::{PhysicalPlan, ViewDataflow};
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Epoch, Failure, Origin};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::wording::type_name;
+use alluvium_dataflow::messages::wording::type_name;
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion_common::Result;

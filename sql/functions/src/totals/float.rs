@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::float_sum::FloatSum;
+use alluvium_dataflow::reductions::aggregate::float_sum::FloatSum;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion_common::{Result, exec_err};

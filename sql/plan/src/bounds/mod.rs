@@ -18,7 +18,7 @@ mod windows;
 
 use std::sync::Arc;
 
-use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_dataflow::time::waterlines::TimeColumn;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};

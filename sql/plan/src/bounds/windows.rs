@@ -1,6 +1,6 @@
 //! Lower bounds of rows of windows, which change with rows that are near them in the order.
 
-use alluvium_dataflow::window::{Distance, Extent};
+use alluvium_dataflow::reductions::window::{Distance, Extent};
 use arrow::datatypes::SchemaRef;
 
 use super::groups;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Fallback, Function};
 use alluvium_dataflow::map::can_fail;
-use alluvium_dataflow::window::Argument;
+use alluvium_dataflow::reductions::aggregate::{Aggregate, Fallback, Function};
+use alluvium_dataflow::reductions::window::Argument;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::aggregate::{Aggregate, Function};
-use alluvium_dataflow::outer_join::OuterJoinKind;
+use alluvium_dataflow::joins::outer_join::OuterJoinKind;
+use alluvium_dataflow::reductions::aggregate::{Aggregate, Function};
 use arrow::datatypes::DataType;
 use datafusion_common::{JoinType, NullEquality, ScalarValue};
 use datafusion_expr::logical_plan as logical;

@@ -1,6 +1,6 @@
 //! LIMIT and OFFSET.
 
-use alluvium_dataflow::ranked::{Numbering, Top};
+use alluvium_dataflow::reductions::ranked::{Numbering, Top};
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::{self as logical, FetchType, SkipType};
 

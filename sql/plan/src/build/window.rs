@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::window::{Argument, WindowFunction};
+use alluvium_dataflow::reductions::window::{Argument, WindowFunction};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema};
 use datafusion_common::DFSchema;

@@ -6,12 +6,12 @@ use crate::physical::{
     RoundOperator, RoundRendering, State,
 };
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::codec::CodecError;
-use alluvium_dataflow::default::{self, or_default};
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::Layout;
 use alluvium_dataflow::map::message;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::{Round, aggregate as rounds};
+use alluvium_dataflow::reductions::default::{self, or_default};
+use alluvium_dataflow::rows::codec::CodecError;
+use alluvium_dataflow::rows::layout::Layout;
 use alluvium_sql_planner::one_row;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
@@ -20,7 +20,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use timely::dataflow::operators::Concat;
 
-use alluvium_dataflow::aggregate::{self, Fallback, Function};
+use alluvium_dataflow::reductions::aggregate::{self, Fallback, Function};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::asof_join::{self, Nearest, Side, Spec};
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::joins::asof_join::{self, Nearest, Side, Spec};
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
@@ -22,7 +22,7 @@ use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 
 /// Each left row with the nearest of the right rows that agree with it on its keys.
 ///
-/// The output is that of [`asof_join`](alluvium_dataflow::asof_join::asof_join()). No right row has NULL among its keys and
+/// The output is that of [`asof_join`](alluvium_dataflow::joins::asof_join::asof_join()). No right row has NULL among its keys and
 /// times.
 #[derive(Clone, Debug)]
 pub struct AsofJoin {

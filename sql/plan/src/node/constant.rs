@@ -1,8 +1,8 @@
 //! Constants: rows that never change.
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::constant::constant;
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::constant::constant;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 

@@ -5,9 +5,9 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering, State,
 };
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::distinct::{self, distinct};
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::{Round, settle};
+use alluvium_dataflow::reductions::distinct::{self, distinct};
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;

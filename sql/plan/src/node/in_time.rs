@@ -3,8 +3,8 @@
 use crate::names;
 use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::in_time::{self, in_time};
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::time::in_time::{self, in_time};
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;

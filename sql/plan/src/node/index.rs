@@ -2,7 +2,7 @@
 
 use crate::Fingerprint;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;

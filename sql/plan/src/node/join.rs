@@ -5,8 +5,8 @@ use crate::physical::{
     Arranged, CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler,
     RoundId, RoundOperator, RoundRendering, RoundSide, SidePlacement,
 };
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::join;
+use alluvium_dataflow::joins::join;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::{self, Round};
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};

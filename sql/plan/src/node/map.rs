@@ -4,10 +4,10 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering,
 };
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout;
 use alluvium_dataflow::map::{MapStep, can_fail, maps};
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;
+use alluvium_dataflow::rows::layout;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};

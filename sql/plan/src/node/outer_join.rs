@@ -3,16 +3,16 @@
 use crate::fault::{self, Fault};
 use crate::physical::{Arranged, CompileResult, Place};
 use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::outer_join;
+use alluvium_dataflow::joins::outer_join;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::rows::layout::Layout;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::joins::outer_join::OuterJoinKind;
 use alluvium_dataflow::map::can_fail;
-use alluvium_dataflow::outer_join::OuterJoinKind;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
@@ -30,7 +30,7 @@ use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 
 /// Pairs of rows that agree on their keys, and rows chosen by whether they are in a pair.
 ///
-/// The output is that of [`outer_join`](alluvium_dataflow::outer_join::outer_join). NULL keys are equal here:
+/// The output is that of [`outer_join`](alluvium_dataflow::joins::outer_join::outer_join). NULL keys are equal here:
 /// for an `=` join the planner makes sure that they do not meet.
 #[derive(Clone, Debug)]
 pub struct OuterJoin {

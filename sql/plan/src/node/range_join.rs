@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::range_join::{self, End, Ends, Left, Right, Spec};
+use alluvium_dataflow::joins::range_join::{self, End, Ends, Left, Right, Spec};
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 use std::sync::{Arc, OnceLock};
 
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::delta::concatenated;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::concatenated;
 use alluvium_dataflow::recursion::variable::Limit;
 use alluvium_dataflow::recursion::{Round, leave, settle, variable};
 use alluvium_trace::Epoch;

@@ -1,7 +1,7 @@
 //! Scans: the rows of a table or of a materialized view.
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::any::Any;
 use std::fmt::{self, Write};

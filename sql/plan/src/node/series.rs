@@ -1,7 +1,7 @@
 //! Series: the integers that `generate_series` and `range` list.
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::series::{self, series};
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};

@@ -2,10 +2,10 @@
 
 use crate::names;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, PrunedBy, Rendering};
-use alluvium_dataflow::codec::has_floats;
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::sessions::{self, END, SessionBound, sessions};
-use alluvium_dataflow::window::{Argument, WindowFunction};
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::reductions::window::{Argument, WindowFunction};
+use alluvium_dataflow::rows::codec::has_floats;
+use alluvium_dataflow::time::sessions::{self, END, SessionBound, sessions};
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};

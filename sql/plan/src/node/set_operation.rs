@@ -3,12 +3,12 @@
 use crate::names;
 use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
 
-use alluvium_dataflow::sets;
+use alluvium_dataflow::reductions::sets;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 

@@ -1,6 +1,6 @@
 //! Operators that sort whole rows, and are pruned by any of their columns: this one is put in front of the others.
 
-use alluvium_dataflow::layout::{Layout, project};
+use alluvium_dataflow::rows::layout::{Layout, project};
 use arrow::datatypes::SchemaRef;
 
 use super::RowMap;

@@ -1,7 +1,7 @@
 //! Streams: the rows of a table that does not keep them, as they arrive.
 
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use crate::names;
 use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::codec::CodecError;
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::temporal_filter::{self, Comparison, temporal_filter};
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::rows::codec::CodecError;
+use alluvium_dataflow::time::temporal_filter::{self, Comparison, temporal_filter};
 use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;

@@ -3,15 +3,15 @@
 use crate::names;
 use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::ranked::top;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::reductions::ranked::top;
+use alluvium_dataflow::rows::layout::Layout;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::ranked::{self, Numbering};
+use alluvium_dataflow::reductions::ranked::{self, Numbering};
 use arrow::array::RecordBatch;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};

@@ -4,7 +4,7 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering,
 };
-use alluvium_dataflow::delta::{DeltaStream, concatenated};
+use alluvium_dataflow::movement::delta::{DeltaStream, concatenated};
 use alluvium_dataflow::recursion::Round;
 use alluvium_trace::Epoch;
 use std::fmt;

@@ -4,9 +4,9 @@ use crate::physical::{
     CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
     RoundOperator, RoundRendering,
 };
-use alluvium_dataflow::combine::{self, combine};
-use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::map::MapStep;
+use alluvium_dataflow::movement::combine::{self, combine};
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;
 use alluvium_dataflow::unnest::unnest;
 use alluvium_trace::Epoch;

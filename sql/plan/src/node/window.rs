@@ -3,15 +3,17 @@
 use crate::names;
 use crate::physical::Place;
 use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::window;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::reductions::window;
+use alluvium_dataflow::rows::layout::Layout;
 use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use alluvium_dataflow::window::{Definition, Extent, WindowFunction, is_sliding, keeps_results};
+use alluvium_dataflow::reductions::window::{
+    Definition, Extent, WindowFunction, is_sliding, keeps_results,
+};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;

@@ -1,10 +1,10 @@
 //! Inputs sorted by keys.
 
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::arrangement::{Kept, keep};
-use alluvium_dataflow::exchange::{broadcast, exchange, exchange_by_value};
-use alluvium_dataflow::layout::{Layout, all_columns};
-use alluvium_dataflow::states::{self, Placement};
+use alluvium_dataflow::movement::exchange::{broadcast, exchange, exchange_by_value};
+use alluvium_dataflow::rows::layout::{Layout, all_columns};
+use alluvium_dataflow::state::arrangement::{Kept, keep};
+use alluvium_dataflow::state::states::{self, Placement};
 use arrow::datatypes::SchemaRef;
 
 use super::compile::Compiler;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::codec::ValueCodec;
-use alluvium_dataflow::errors;
-use alluvium_dataflow::layout::{Layout, all_columns, types_of};
+use alluvium_dataflow::rows::codec::ValueCodec;
+use alluvium_dataflow::rows::layout::{Layout, all_columns, types_of};
+use alluvium_dataflow::state::errors;
 use alluvium_trace::BoundColumn;
 use arrow::datatypes::SchemaRef;
 

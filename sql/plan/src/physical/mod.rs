@@ -21,7 +21,7 @@ mod rounds;
 mod state;
 mod table;
 
-use alluvium_dataflow::codec::CodecError;
+use alluvium_dataflow::rows::codec::CodecError;
 
 pub(crate) use self::arranged::Arranged;
 pub(crate) use self::compile::Compiler;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use alluvium_dataflow::delta::DeltaStream;
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
 
 use super::Rendering;

@@ -1,6 +1,6 @@
 //! Rows that an operator keeps in its own order.
 
-use alluvium_dataflow::row_pairs::Contexts;
+use alluvium_dataflow::joins::row_pairs::Contexts;
 use alluvium_trace::BoundColumn;
 use alluvium_trace::memory::StateContext;
 

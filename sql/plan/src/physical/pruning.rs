@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_trace::{Bound, BoundColumn, Epoch, Pruning};
 use parking_lot::Mutex;
 

@@ -6,11 +6,11 @@
 use std::fmt::Debug;
 
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::arrangement::Kept;
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::exchange::exchange;
-use alluvium_dataflow::layout::{Layout, all_columns};
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::exchange::exchange;
 use alluvium_dataflow::recursion::{KeptInput, Round, Rounds, Side, enter, replay};
+use alluvium_dataflow::rows::layout::{Layout, all_columns};
+use alluvium_dataflow::state::arrangement::Kept;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use alluvium_dataflow::contents::Contents;
-use alluvium_dataflow::late::Late;
-use alluvium_dataflow::layout::Layout;
-use alluvium_dataflow::table::{self, TableInput};
-use alluvium_dataflow::waterlines::Waterlines;
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::contents::Contents;
+use alluvium_dataflow::state::table::{self, TableInput};
+use alluvium_dataflow::time::late::Late;
+use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;

@@ -16,8 +16,8 @@ mod sides;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alluvium_dataflow::layout::assemble;
 use alluvium_dataflow::map;
+use alluvium_dataflow::rows::layout::assemble;
 use arrow::array::{Array, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DataFusionError, Result};

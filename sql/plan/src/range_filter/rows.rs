@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alluvium_dataflow::range_join::{End, Ends};
+use alluvium_dataflow::joins::range_join::{End, Ends};
 use datafusion_common::Result;
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{BinaryExpr, IsNotNullExpr, NotExpr};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alluvium_dataflow::outer_join::OuterJoinKind;
+use alluvium_dataflow::joins::outer_join::OuterJoinKind;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::Result;
 use datafusion_expr::Operator;

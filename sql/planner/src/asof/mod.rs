@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use alluvium_dataflow::asof_join::Nearest;
-use alluvium_dataflow::codec::KeyCodec;
+use alluvium_dataflow::joins::asof_join::Nearest;
+use alluvium_dataflow::rows::codec::KeyCodec;
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, DFSchema, DFSchemaRef, JoinType, Result, internal_err};
 use datafusion_expr::logical_plan::builder::build_join_schema;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use alluvium_dataflow::codec::{CodecError, Encoded, KeyCodec};
+use alluvium_dataflow::rows::codec::{CodecError, Encoded, KeyCodec};
 use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, FieldRef};

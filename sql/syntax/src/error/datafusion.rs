@@ -1,7 +1,7 @@
 //! Errors of DataFusion's planner.
 
 use alluvium_dataflow::map::whole_message;
-use alluvium_dataflow::wording::of_values;
+use alluvium_dataflow::messages::wording::of_values;
 use datafusion_common::{DataFusionError, SchemaError};
 
 use super::names::{function_meant, no_column};

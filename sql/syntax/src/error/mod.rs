@@ -12,9 +12,9 @@ mod wording;
 
 use std::fmt;
 
-use alluvium_dataflow::shorten::abridge;
+use alluvium_dataflow::messages::shorten::abridge;
+use alluvium_dataflow::messages::wording::in_sql_terms;
 use alluvium_dataflow::without_notice;
-use alluvium_dataflow::wording::in_sql_terms;
 use sqlparser::ast::Spanned;
 use sqlparser::tokenizer::{Location, Span};
 

@@ -1,6 +1,6 @@
 //! Texts in place of DataFusion's.
 
-use alluvium_dataflow::wording::{Rewording, reworded};
+use alluvium_dataflow::messages::wording::{Rewording, reworded};
 
 /// What DataFusion says of statements that it cannot plan, and what we say.
 #[rustfmt::skip]

@@ -17,7 +17,7 @@ use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::syntax;
-use alluvium_dataflow::wording::type_name;
+use alluvium_dataflow::messages::wording::type_name;
 
 /// A change of what a relation is.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
 use crate::syntax;
-use alluvium_dataflow::wording::type_name;
+use alluvium_dataflow::messages::wording::type_name;
 use alluvium_sql_functions::microseconds::nanoseconds;
 
 /// How late the rows of a table or view may come, by one of its columns.

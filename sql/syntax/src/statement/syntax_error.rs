@@ -1,6 +1,6 @@
 //! Syntax errors in our words.
 
-use alluvium_dataflow::wording::{Rewording, reworded};
+use alluvium_dataflow::messages::wording::{Rewording, reworded};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

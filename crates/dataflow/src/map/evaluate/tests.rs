@@ -10,7 +10,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, lit};
 use proptest::prelude::*;
 
 use super::*;
-use crate::delta::Times;
+use crate::movement::delta::Times;
 
 /// All that becomes of a delta.
 struct Mapped {

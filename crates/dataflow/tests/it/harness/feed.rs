@@ -1,6 +1,6 @@
 //! Feeding histories to inputs on a random schedule.
 
-use alluvium_dataflow::input::Input;
+use alluvium_dataflow::movement::input::Input;
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use timely::dataflow::operators::probe::Handle;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_dataflow::delta::Delta;
+use alluvium_dataflow::movement::delta::Delta;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::buffer::ScalarBuffer;

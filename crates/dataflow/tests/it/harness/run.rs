@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use alluvium_dataflow::delta::DeltaStream;
 use alluvium_dataflow::fault::{self, Fault};
-use alluvium_dataflow::input::input;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::input::input;
 use alluvium_storage::{Compaction, Haphazard, MemoryStorage};
 use alluvium_trace::memory::{MemoryBudget, StateContext, context};
 use alluvium_trace::{Epoch, Pace, Schedule};

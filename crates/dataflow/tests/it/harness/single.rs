@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::delta::DeltaStream;
-use alluvium_dataflow::input::input;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::movement::input::input;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::datatypes::SchemaRef;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use alluvium_dataflow::KeyColumns;
-use alluvium_dataflow::arrangement::{Kept, keep};
-use alluvium_dataflow::delta::{Delta, DeltaStream};
-use alluvium_dataflow::exchange::exchange;
-use alluvium_dataflow::layout::Layout;
+use alluvium_dataflow::movement::delta::{Delta, DeltaStream};
+use alluvium_dataflow::movement::exchange::exchange;
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_dataflow::state::arrangement::{Kept, keep};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::context;
 use arrow::array::{Array, ArrayRef, AsArray};

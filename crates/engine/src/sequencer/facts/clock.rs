@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_dataflow::time::waterlines::TimeColumn;
 use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 

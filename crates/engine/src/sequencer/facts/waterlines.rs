@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use alluvium_dataflow::waterlines::TimeColumn;
+use alluvium_dataflow::time::waterlines::TimeColumn;
 use alluvium_sql::plan::{LowerBound, Source};
 use alluvium_sql::statement::Lateness;
 use alluvium_trace::memory::MemoryBudget;

@@ -1,0 +1,6 @@
+//! What failed, in the terms of SQL.
+
+pub(crate) mod notice;
+pub(crate) mod panic_text;
+pub mod shorten;
+pub mod wording;

@@ -1,0 +1,8 @@
+//! Rows as bytes, and what is known of their columns.
+
+pub mod codec;
+pub(crate) mod columns;
+pub(crate) mod key_columns;
+pub mod layout;
+pub(crate) mod weight;
+pub(crate) mod widths;
