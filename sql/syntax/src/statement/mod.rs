@@ -4,7 +4,7 @@
 //! to the original text. Parsing does not look at the catalog: the planner resolves names.
 //!
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
-//! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins for it, and `room` bounds the
+//! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins and `nested_sets` GROUPING SETS for it, and `room` bounds the
 //!   depth of its trees;
 //! - `table` and `view` read definitions, `temporary` those of a session's own tables, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
@@ -34,6 +34,7 @@ mod kind;
 mod lateness;
 mod locking;
 mod nested;
+mod nested_sets;
 mod nested_types;
 mod refused;
 mod room;
