@@ -16,6 +16,7 @@ use sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 
+use super::beside_unnest;
 use super::clause::refuse;
 use super::simple_query::{from_query, simple_query, with_columns};
 use crate::error::Result;
@@ -33,7 +34,7 @@ pub const FIELDS: &str = "!fields";
 /// # Errors
 /// If options follow `(e).*`.
 pub(super) fn as_relation(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
-    let mut renamed: Vec<[Ident; 3]> = Vec::new();
+    let mut renamed = beside_unnest::apart(select, order_by.as_deref());
     let mut has_fields = false;
     for (number, item) in select.projection.iter_mut().enumerate() {
         match item {
