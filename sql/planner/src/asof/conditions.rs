@@ -40,6 +40,12 @@ impl<'a> AsofConditions<'a> {
         while let Some(conjunct) = conjuncts.pop() {
             match conjunct {
                 ast::Expr::Nested(inner) => conjuncts.push(inner),
+                // A function that returns BOOLEAN casts what it stands for.
+                ast::Expr::Cast { expr, data_type, .. }
+                    if is_boolean(data_type) && is_condition(expr) =>
+                {
+                    conjuncts.push(expr);
+                }
                 ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
                     conjuncts.extend([right.as_ref(), left.as_ref()]);
                 }
@@ -108,6 +114,21 @@ impl<'a> AsofConditions<'a> {
         let (left, right) = (self.left.clone(), self.right.clone());
         let node = AsofNode::try_new(left, right, conditions, keeps_left)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+}
+
+fn is_boolean(data_type: &ast::DataType) -> bool {
+    matches!(data_type, ast::DataType::Bool | ast::DataType::Boolean)
+}
+
+/// Whether an expression is a comparison, or several, so that it is BOOLEAN already.
+fn is_condition(expression: &ast::Expr) -> bool {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq};
+    match expression {
+        ast::Expr::Nested(inner) => is_condition(inner),
+        ast::Expr::Cast { expr, data_type, .. } => is_boolean(data_type) && is_condition(expr),
+        ast::Expr::BinaryOp { op, .. } => matches!(op, And | Eq | Gt | GtEq | Lt | LtEq),
+        _ => false,
     }
 }
 
