@@ -12,7 +12,7 @@ use sqlparser::ast::BinaryOperator;
 use super::time_arithmetic;
 use alluvium_sql_functions::FUNCTIONS;
 use alluvium_sql_functions::duckdb::{EXTRACT, EXTRACT_TEXT};
-use alluvium_sql_syntax::syntax::{DOUBLE, NAMED};
+use alluvium_sql_syntax::syntax::{DOUBLE, NAMED, NEGATED};
 
 /// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>`
 /// of JSON, and arithmetic with times.
@@ -47,6 +47,9 @@ impl ExprPlanner for Operators {
                     _ => Expr::Column(Column::from_name(name)),
                 };
                 Ok(PlannerResult::Planned(planned))
+            }
+            (BinaryOperator::Custom(operator), _) if operator == NEGATED => {
+                time_arithmetic::negative(raw.left, schema).map(PlannerResult::Planned)
             }
             (BinaryOperator::PGExp, _) => {
                 let Some(power) = FUNCTIONS.scalar.get("power") else {

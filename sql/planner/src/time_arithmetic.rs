@@ -104,6 +104,20 @@ fn with_typed_text(
     (raw, left, right)
 }
 
+/// `-x`, of a difference of times as an interval: it is one only where it meets others.
+pub(super) fn negative(operand: Expr, schema: &DFSchema) -> Result<Expr> {
+    let negative = |operand| Ok(Expr::Negative(Box::new(operand)));
+    let Some(kind) = type_of(&operand, schema) else { return negative(operand) };
+    match kind {
+        DataType::Duration(_) => negative(since_midnight(operand)),
+        DataType::Null | DataType::Interval(_) => negative(operand),
+        number if number.is_signed_integer() || number.is_floating() || number.is_decimal() => {
+            negative(operand)
+        }
+        other => plan_err!("- cannot be used with {}", type_name(&other)),
+    }
+}
+
 /// `-n` of an integer, subtracted from zero: DataFusion's wraps around in queries.
 pub(super) fn negated(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let Expr::Negative(operand) = part else { return Transformed::no(part) };

@@ -63,7 +63,7 @@ use sqlparser::ast::{Expr, Query, Select, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::Span;
 
 pub use self::asof::AsofJoin;
-pub use self::calls::{LEVELS, call, is_bare, is_defined, name_of as called};
+pub use self::calls::{LEVELS, NEGATED, call, is_bare, is_defined, name_of as called};
 pub use self::change::replaces;
 pub use self::change::{check_delete, check_insert, check_update, name_returned};
 pub use self::changing::changing_function;

@@ -14,6 +14,9 @@ use super::super::simple_query::text;
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
+/// The operator behind an expression that is negated: `(a - b) NEGATED NULL`.
+pub const NEGATED: &str = "NEGATED";
+
 /// Parts of a time that functions of their names return.
 const LONG: [&str; 3] = ["decade", "century", "millennium"];
 
@@ -25,6 +28,7 @@ const LONG: [&str; 3] = ["decade", "century", "millennium"];
 ///   others become a CASE over the subquery's extremes;
 /// - `EXTRACT(decade FROM t)` becomes `decade(t)`, and so does `date_part('decade', t)`;
 /// - `[t.a, 1]` becomes `make_array(t.a, 1)`, which can name columns of queries around;
+/// - `-(a - b)` becomes `(a - b) NEGATED NULL`, because of differences of times;
 /// - `~n` becomes `n # -1`, `-INTERVAL '1 day'` becomes `INTERVAL '1 day' * -1`, and `m // n` becomes `m / n`.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
@@ -116,6 +120,16 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
                     op: UnaryOperator::Minus,
                     expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),
                 }),
+            };
+            Ok(())
+        }
+        // What is negated may be a difference of times, which only the plan knows.
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } if may_be_difference(expr) => {
+            let operand = std::mem::replace(expr.as_mut(), null());
+            *expression = Expr::BinaryOp {
+                left: Box::new(operand),
+                op: BinaryOperator::Custom(NEGATED.to_owned()),
+                right: Box::new(null()),
             };
             Ok(())
         }
@@ -261,6 +275,19 @@ fn is_constant(expression: &Expr) -> bool {
         Expr::UnaryOp { expr, .. } => is_constant(expr),
         // Numbers that are added to texts, which is what `INTERVAL '1' DAY + …` may parse to, are DataFusion's to read.
         Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
+        _ => false,
+    }
+}
+
+/// Whether an expression may be a difference of times.
+fn may_be_difference(expression: &Expr) -> bool {
+    match expression {
+        Expr::Nested(inner) => may_be_difference(inner),
+        Expr::BinaryOp { op, .. } => {
+            *op == BinaryOperator::Minus
+                || matches!(op, BinaryOperator::Custom(operator) if operator == NEGATED)
+        }
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Function(_) => true,
         _ => false,
     }
 }

@@ -17,6 +17,7 @@ use sqlparser::ast::{
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Span;
 
+pub use self::forms::NEGATED;
 use crate::error::{Error, Position, Result};
 use crate::statement::{Alluvium, fold};
 use alluvium_sql_functions::{DEFINITIONS, FORMS, FUNCTIONS, function_kind};
