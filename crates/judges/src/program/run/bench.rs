@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use alluvium::arrow::array::RecordBatch;
-use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::arrow::array::{AsArray, RecordBatch};
+use alluvium::arrow::datatypes::{SchemaRef, TimestampMicrosecondType};
 use alluvium::{Engine, Session};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
@@ -68,6 +68,8 @@ pub(super) struct Bench<'a> {
     pub(super) now: i64,
     /// When the last transaction began.
     begun: i64,
+    /// When it ended, or when a view was created after it.
+    committed: i64,
     /// The columns that tables have got.
     added: BTreeSet<(usize, String)>,
     /// The position of the current step.
@@ -120,6 +122,7 @@ impl<'a> Bench<'a> {
             epoch: 0,
             now: START as i64,
             begun: START as i64,
+            committed: START as i64,
             added: BTreeSet::new(),
             place: 0,
             mode,
@@ -220,7 +223,10 @@ impl<'a> Bench<'a> {
                 self.begun = self.clock.load(Ordering::Relaxed) as i64;
                 self.before = Some(self.model.clone());
             }
-            Step::Commit => self.before = None,
+            Step::Commit => {
+                self.committed = self.clock.load(Ordering::Relaxed) as i64;
+                self.before = None;
+            }
             Step::Rollback => {
                 if let Some(before) = self.before.take() {
                     self.model = before;
@@ -240,6 +246,7 @@ impl<'a> Bench<'a> {
             Step::Write(write) => {
                 if self.before.is_none() {
                     self.begun = self.clock.load(Ordering::Relaxed) as i64;
+                    self.committed = self.begun;
                 }
                 self.model.write(self.program, write).map_err(|fault| {
                     format!("the model cannot execute the statement: {fault:?}")
@@ -272,6 +279,7 @@ impl<'a> Bench<'a> {
         }
         self.added = added;
         self.begun = self.clock.load(Ordering::Relaxed) as i64;
+        self.committed = self.begun;
         self.execute(step)
     }
 
@@ -312,7 +320,7 @@ impl<'a> Bench<'a> {
         let last = self.epoch;
         self.judge()?;
         let made = (self.epoch != last).then(|| {
-            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.begun as u64);
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(self.now as u64);
             (self.epoch, time)
         });
         self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(made))
@@ -341,12 +349,11 @@ impl<'a> Bench<'a> {
             return Ok(());
         }
         self.report.fates[view].created = true;
-        // An epoch made by this has the time of the epoch before.
-        let now = self.now;
+        // The first view that names the time makes an epoch.
+        self.committed = self.clock.load(Ordering::Relaxed) as i64;
         if let Mode::Stepwise = self.mode {
             self.settle()?;
         }
-        self.now = now;
         // A local view is not built, and has no changes.
         let subscription = match self.engine.subscribe(&definition.name) {
             Ok(subscription) => Some(subscription),
@@ -379,9 +386,25 @@ impl<'a> Bench<'a> {
         self.engine.wait(last).map_err(text)?;
         if last != self.epoch {
             self.epoch = last;
-            self.now = self.begun;
+            self.now = self.time_of_epoch()?;
         }
         Ok(())
+    }
+
+    /// The time of the last epoch, by which views are judged: that of the epoch before or of now if it is one of a definition, when its
+    /// transaction began if this has read nothing, or when it ended.
+    fn time_of_epoch(&self) -> Result<i64, String> {
+        let times = self.engine.query("SELECT CAST(NOW() AS TIMESTAMP)").map_err(text)?;
+        let times = times.iter().flat_map(|batch| {
+            let times = batch.column(0).as_primitive::<TimestampMicrosecondType>();
+            times.values().iter().map(|time| time.div_euclid(1_000_000))
+        });
+        let time = times.last().ok_or("the time has no row")?;
+        let known = [self.now, self.begun, self.committed];
+        match known.contains(&time) || !matches!(self.mode, Mode::Stepwise) {
+            true => Ok(time),
+            false => Err(format!("epoch {} is of {time}, and none of {known:?}", self.epoch)),
+        }
     }
 
     /// Reads all rows of a relation.
