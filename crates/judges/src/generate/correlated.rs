@@ -10,22 +10,25 @@ impl Maker {
     /// A query whose items, conditions or relations depend on its rows.
     pub(super) fn with_correlated(&mut self, from: From, sight: &Sight) -> Query {
         let mut exprs = self.items(sight, 2);
-        match self.below(5) {
-            0 => {
+        match self.below(7) {
+            0..4 => {
                 let kind = self.one_of(&[Kind::Integer, Kind::Text]);
                 let alias = self.alias();
                 let query = self.dependent(sight, kind, 1);
                 exprs.push(Expr::Column(alias.clone(), "c0".to_owned(), query.columns()[0].1));
+                if self.once_in(2) {
+                    exprs.push(self.dependent_truth(sight, 1));
+                }
                 let keeps_left = self.once_in(2);
                 let from = From::Lateral(Box::new(from), Box::new(query), alias, keeps_left);
                 Query::select(Select::of(named(exprs), from))
             }
-            1 => {
+            4 => {
                 let kind = self.one_of(&[Kind::Integer, Kind::Text, Kind::Big]);
                 exprs.push(self.dependent_value(sight, kind));
                 Query::select(Select::of(named(exprs), from))
             }
-            2 => {
+            5 => {
                 exprs.push(self.dependent_truth(sight, 2));
                 Query::select(Select::of(named(exprs), from))
             }

@@ -1,7 +1,7 @@
 //! Generating queries that compare floats in many ways, where NaN and -0.0 are among them.
 
 use super::aggregate::{count, plain};
-use super::{Maker, Sight, named, sorts};
+use super::{Maker, Sight, keys, named, sorts};
 use crate::query::{
     Aggregate, Body, Bound, Distinct, Expr, Frame, From, Group, Join, JoinKind, Kind, Op, Query,
     Select, SetOperation, Units, Window,
@@ -16,9 +16,9 @@ impl Maker {
         let (from, sight, size) = self.relation_with(Kind::Real)?;
         let float = self.column(&sight, Kind::is_float)?;
         let filter = self.about_float(&float);
-        let mut select = match self.below(10) {
-            0..3 => self.groups_of_floats(from, &sight, float),
-            3..6 => {
+        let mut select = match self.below(15) {
+            0..4 => self.groups_of_floats(from, &sight, float),
+            4..8 => {
                 let mut exprs = vec![float.clone()];
                 exprs.extend(self.column(&sight, sorts));
                 for window in self.windows_of_floats(&exprs) {
@@ -26,21 +26,26 @@ impl Maker {
                 }
                 Select::of(named(exprs), from)
             }
-            6 | 7 => {
+            8..11 => {
                 let mut exprs = vec![float];
                 exprs.extend(self.column(&sight, sorts));
                 let mut select = Select::of(named(exprs), from);
                 select.distinct = Distinct::Rows;
                 select
             }
-            8 => {
+            11 | 12 => {
                 let (right, right_sight, _) = self.relation_with(Kind::Real)?;
                 let there = self.column(&right_sight, Kind::is_float)?;
                 let on = Expr::binary(float, self.one_of(&[Op::Equal, Op::Same]), there);
                 let kind = self.one_of(&[JoinKind::Inner, JoinKind::Left, JoinKind::Full]);
                 let items = self.items(&[sight, right_sight].concat(), 4);
+                let is_distinct = self.once_in(2) && items.iter().all(|item| keys(item.kind()));
                 let join = Join { kind, left: from, right, on: Some(on), using: Vec::new() };
-                Select::of(named(items), From::Join(Box::new(join)))
+                let mut select = Select::of(named(items), From::Join(Box::new(join)));
+                if is_distinct {
+                    select.distinct = Distinct::Rows;
+                }
+                select
             }
             _ => {
                 let kind = float.kind();

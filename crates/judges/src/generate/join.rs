@@ -28,6 +28,8 @@ impl Maker {
                 JoinKind::Inner,
                 JoinKind::Inner,
                 JoinKind::Inner,
+                JoinKind::Inner,
+                JoinKind::Inner,
                 JoinKind::Left,
                 JoinKind::Left,
                 JoinKind::Right,
@@ -37,8 +39,12 @@ impl Maker {
                 JoinKind::Cross,
                 JoinKind::Cross,
                 JoinKind::LeftSemi,
+                JoinKind::LeftSemi,
+                JoinKind::LeftAnti,
                 JoinKind::LeftAnti,
                 JoinKind::RightSemi,
+                JoinKind::RightSemi,
+                JoinKind::RightAnti,
                 JoinKind::RightAnti,
             ]);
             let is_cross = kind == JoinKind::Cross;
@@ -47,7 +53,7 @@ impl Maker {
             }
             let on = (!is_cross).then(|| self.on(&sight, &right_sight));
             let using = match kind {
-                JoinKind::Inner | JoinKind::Left if self.once_in(3) => {
+                JoinKind::Inner | JoinKind::Left if self.once_in(2) => {
                     self.using(&sight, &right_sight)
                 }
                 _ => None,
@@ -98,7 +104,7 @@ impl Maker {
         {
             on = Expr::binary(on, Op::And, more);
         }
-        if self.below(5) < 2 {
+        if !self.once_in(3) {
             let residual = match self.below(4) {
                 0 => self.condition(right, 0),
                 1 => self.condition(left, 0),

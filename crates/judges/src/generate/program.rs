@@ -118,15 +118,16 @@ fn late_column(query: &Query, lots: &mut fastrand::Rng) -> Option<ViewLateness> 
 }
 
 impl Maker {
-    /// A query, of which every other one is a recursion.
+    /// A query, of which every fourth one is a recursion.
     fn perhaps_recursive(&mut self, lots: &mut fastrand::Rng) -> (Query, f64) {
-        let recursive = if lots.bool() { (0..4).find_map(|_| self.recursive()) } else { None };
+        let recursive =
+            if lots.usize(..4) == 0 { (0..4).find_map(|_| self.recursive()) } else { None };
         recursive.unwrap_or_else(|| self.query())
     }
 
-    /// A query, of which every other one has the first rows in an order, and their ties.
+    /// A query, of which every fourth one has the first rows in an order, and their ties.
     fn perhaps_tied(&mut self, lots: &mut fastrand::Rng) -> (Query, f64) {
-        let tied = if lots.bool() { self.tied() } else { None };
+        let tied = if lots.usize(..4) == 0 { self.tied() } else { None };
         tied.unwrap_or_else(|| self.query())
     }
 
@@ -212,9 +213,9 @@ fn altered(
         let last = columns.pop();
         made.push(Step::Alter(
             place,
-            match (last, lots.usize(..3)) {
+            match (last, lots.usize(..4)) {
                 (Some(last), 0) => Alteration::Drop(last),
-                (Some(last), 1) => {
+                (Some(last), 1 | 2) => {
                     columns.push(new.clone());
                     Alteration::Rename(last, new)
                 }

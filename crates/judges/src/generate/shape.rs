@@ -7,70 +7,69 @@ impl Maker {
     /// A query, and its expected number of rows.
     pub(super) fn query(&mut self) -> (Query, f64) {
         loop {
-            let (shape, size) = match self.below(135) {
+            let (shape, size) = match self.below(203) {
                 0 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.projection(from, &sight)), size)
                 }
-                1..10 => {
+                1..15 => {
                     let (from, sight, size) = self.tree(5);
                     (Some(self.projection(from, &sight)), size)
                 }
-                10 => {
+                15 => {
                     let (from, sight, size) = self.tree(3);
                     (Some(self.grouped(from, &sight, false)), size / 3.0)
                 }
-                11 => {
+                16 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.grouped(from, &sight, false)), size / 2.0)
                 }
-                12..20 => {
+                17..27 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.grouped(from, &sight, true)), size / 2.0)
                 }
-                20..24 => {
+                27..36 => {
                     let (from, sight, size) = self.input(40.0);
                     (Some(self.sets(from, &sight)), size)
                 }
-                24..35 => {
+                36..52 => {
                     let (from, sight, size) = self.input(40.0);
                     (Some(self.windows(from, &sight)), size)
                 }
-                35..39 => {
+                52..60 => {
                     let (from, sight, _) = self.input(60.0);
                     (Some(self.first(from, &sight)), 6.0)
                 }
-                39..48 => {
+                60..70 => {
                     let (from, sight, size) = self.input(60.0);
                     (Some(self.with_subqueries(from, &sight)), size)
                 }
-                48..53 => (Some(self.set_operation()), 16.0),
-                53..57 => (self.windows_of_time(), 25.0),
-                57..59 => (self.by_now(), 8.0),
-                59..65 => (self.nested(), 16.0),
-                65..74 => (self.functions(), 13.0),
-                74..82 => (self.timed(), 30.0),
-                82..85 => {
+                70..78 => (Some(self.set_operation()), 16.0),
+                78..88 => (self.windows_of_time(), 25.0),
+                88..91 => (self.by_now(), 8.0),
+                91..103 => (self.nested(), 16.0),
+                103..115 => (self.functions(), 13.0),
+                115..121 => (self.timed(), 30.0),
+                121..133 => {
                     let (from, sight, size) = self.relation(30.0);
                     (Some(self.with_correlated(from, &sight)), size)
                 }
-                85..90 => {
+                133..142 => {
                     let Some((from, sight, size)) = self.nearest_rows() else { continue };
                     match self.once_in(4) {
                         true => (Some(self.grouped(from, &sight, false)), size / 2.0),
                         false => (Some(self.projection(from, &sight)), size),
                     }
                 }
-                90..93 => (self.nested(), 16.0),
-                93..107 => match self.over_times() {
+                142..161 => match self.over_times() {
                     Some((query, size)) => (Some(query), size),
                     None => continue,
                 },
-                107..121 => {
+                161..181 => {
                     let (from, sight, size) = self.relation(40.0);
                     (self.beside_thresholds(from, &sight), size)
                 }
-                121..132 => match self.of_floats() {
+                181..200 => match self.of_floats() {
                     Some((query, size)) => (Some(query), size),
                     None => continue,
                 },
@@ -89,14 +88,14 @@ impl Maker {
 
     /// A relation or a derived query.
     fn input(&mut self, most: f64) -> (From, Sight, f64) {
-        if self.once_in(5) { self.derived(most) } else { self.relation(most) }
+        if self.once_in(4) { self.derived(most) } else { self.relation(most) }
     }
 
     /// A query in FROM.
     pub(super) fn derived(&mut self, most: f64) -> (From, Sight, f64) {
         let (from, sight, size) = self.relation(most);
         let query = match self.below(5) {
-            0 if !self.once_in(3) => self.pivoted(from, &sight),
+            0 if !self.once_in(4) => self.pivoted(from, &sight),
             1 if !self.once_in(4) => self.unpivoted(from, &sight),
             0 => self.grouped(from, &sight, false),
             1 => self.first(from, &sight),
@@ -110,7 +109,7 @@ impl Maker {
 
     fn projection(&mut self, from: From, sight: &Sight) -> Query {
         // Otherwise the query is in WITH.
-        if self.once_in(4)
+        if self.once_in(2)
             && let From::Relation(..) = from
         {
             let items = self.items(sight, 4);

@@ -214,18 +214,21 @@ impl Maker {
         let column = Expr::Column(alias.clone(), column, kind);
         let sight: Sight = vec![(alias.clone(), source.columns)];
         let mut exprs = self.calls(&sight, column, kind);
+        let nested = |kind| matches!(kind, Kind::Struct | Kind::Map | Kind::Text | Kind::Moment);
+        if let Some(other) = self.column(&sight, nested) {
+            let kind = other.kind();
+            exprs.extend(self.calls(&sight, other, kind));
+        }
         self.rng.shuffle(&mut exprs);
-        exprs.truncate(4);
+        exprs.truncate(7);
         if !self.once_in(4)
             && let (Some(a), Some(b)) = (
                 self.column(&sight, |kind| kind == Kind::Integer),
                 self.column(&sight, |kind| kind == Kind::Text),
             )
         {
-            exprs.push(match self.once_in(2) {
-                true => Expr::MakeList(vec![a.clone(), a]),
-                false => Expr::MakeStruct(vec![a, b]),
-            });
+            exprs.push(Expr::MakeList(vec![a.clone(), a.clone()]));
+            exprs.push(Expr::MakeStruct(vec![a, b]));
         }
         let from = From::Relation(source.name, alias);
         let mut select = Select::of(named(exprs), from);
@@ -286,6 +289,7 @@ impl Maker {
                 ),
                 Expr::binary(column.clone(), Op::Concat, text),
                 Expr::Cast(boxed(&column), Kind::Integer, true),
+                Expr::Like(boxed(&column), "%b%".to_owned(), false),
             ],
         }
     }

@@ -36,10 +36,14 @@ impl Maker {
             _ => {
                 let mut select = Select::of(named(self.items(sight, 3)), from);
                 let mut filter = self.asking(sight);
-                match self.below(4) {
+                match self.below(5) {
                     0 => filter = Expr::binary(filter, Op::Or, self.condition(sight, 0)),
-                    1 => filter = Expr::binary(filter, Op::And, self.condition(sight, 0)),
-                    2 if self.once_in(2) => {
+                    1 | 2 => {
+                        let row = self.row_among(sight);
+                        let other = row.unwrap_or_else(|| self.condition(sight, 0));
+                        filter = Expr::binary(filter, Op::And, other);
+                    }
+                    3 if self.once_in(2) => {
                         let value = self.value_of_another(sight);
                         let op = self.comparison();
                         filter = Expr::binary(value, op, Expr::whole(self.below(4) as i64));
@@ -72,7 +76,7 @@ impl Maker {
             false if self.once_in(2) => Some(self.condition(&other_sight, 0)),
             false => None,
         };
-        if self.once_in(4) {
+        if self.once_in(6) {
             let items = named(vec![Expr::whole(1)]);
             let mut select = Select::of(items, other);
             select.filter = condition;
@@ -121,7 +125,7 @@ impl Maker {
         not: bool,
     ) -> Expr {
         let sorted = its.iter().all(|column| sorts(column.kind()));
-        if sorted && self.once_in(3) {
+        if sorted && self.below(5) < 2 {
             let [one, other] = its.map(|column| {
                 let kind = column.kind();
                 Expr::Aggregate(Box::new(plain(self.one_of(&["min", "max"]), column, kind)))

@@ -14,22 +14,29 @@ impl Maker {
         };
         let items = self.items(sight, 3);
         let op = self.inequality();
-        let condition = match self.below(8) {
+        let mut condition = match self.below(9) {
             0 | 1 => {
                 let threshold = self.threshold(value.kind(), None)?;
                 Expr::binary(value, op, threshold)
             }
-            2 | 3 => {
+            2..5 => {
                 let low = self.threshold(value.kind(), None)?;
                 let high = self.threshold(value.kind(), None)?;
                 Expr::Between(Box::new(value), Box::new(low), Box::new(high), self.once_in(4))
             }
-            4 | 5 => {
+            5 | 6 => {
                 let threshold = self.threshold(value.kind(), Some(sight))?;
                 Expr::binary(value, op, threshold)
             }
             _ => return self.joined_with_thresholds(from, sight, value),
         };
+        // Beside another one, of each group.
+        if self.once_in(3)
+            && let Some(value) = self.column(sight, numeric)
+            && let Some(threshold) = self.threshold(value.kind(), Some(sight))
+        {
+            condition = Expr::binary(condition, Op::And, Expr::binary(value, op, threshold));
+        }
         let mut select = Select::of(named(items), from);
         select.filter = Some(self.beside_rows(sight, condition));
         Some(Query::select(select))
@@ -72,10 +79,7 @@ impl Maker {
         items.push(threshold);
         let join = Join { kind, left: from, right, on, using: Vec::new() };
         let mut select = Select::of(named(items), From::Join(Box::new(join)));
-        select.filter = match self.row_among(sight) {
-            Some(among) if self.once_in(2) => Some(among),
-            _ => None,
-        };
+        select.filter = self.row_among(sight);
         Some(Query::select(select))
     }
 

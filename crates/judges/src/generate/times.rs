@@ -45,6 +45,7 @@ impl Maker {
             Kind::Zoned,
             Kind::Zoned,
             Kind::Date,
+            Kind::Date,
             Kind::Moment,
         ]);
         let (source, column) = self.with_column(kind)?;
@@ -72,8 +73,8 @@ impl Maker {
         let (from, sight, size) = self.timely(40.0)?;
         let (alias, columns) = sight[0].clone();
         let first = Expr::Column(alias, columns[0].0.clone(), columns[0].1);
-        match self.below(8) {
-            0..3 => {
+        match self.below(11) {
+            0..4 => {
                 let mut exprs = vec![first.clone(), Expr::Aggregate(Box::new(count()))];
                 if let Some(other) = self.column(&sight, sorts) {
                     let kind = other.kind();
@@ -86,8 +87,8 @@ impl Maker {
                 }
                 Some((Query::select(select), size / 2.0))
             }
-            3 | 4 => Some((self.windows(from, &sight), size)),
-            5 | 6 => self.joined_by_clocks(),
+            4..8 => Some((self.windows(from, &sight), size)),
+            8 | 9 => self.joined_by_clocks(),
             _ => {
                 let mut exprs = Self::columns(&sight, |_| true);
                 exprs.truncate(4);

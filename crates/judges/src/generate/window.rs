@@ -42,8 +42,11 @@ const FUNCTIONS: [&str; 29] = [
 /// Whether the function can return different values for equal rows.
 fn distinguishes_copies(window: &Window) -> bool {
     let rows = window.frame.is_some_and(|frame| frame.units == Units::Rows);
-    rows || matches!(window.function, "row_number" | "ntile" | "lag" | "lead" | "nth_value")
+    rows || DISTINGUISHING.contains(&window.function)
 }
+
+/// Those of which a query has at most one.
+const DISTINGUISHING: [&str; 5] = ["row_number", "ntile", "lag", "lead", "nth_value"];
 
 impl Maker {
     /// Window functions beside some columns, sometimes with QUALIFY.
@@ -53,8 +56,12 @@ impl Maker {
         // Two such functions may order equal rows in two different ways, so there is at most one.
         let mut distinguishes = false;
         let mut exprs = shown.clone();
-        for _ in 0..2 + self.below(2) {
-            let window = self.window(sight, &shown);
+        for place in 0..3 + self.below(2) {
+            let function = match place == 0 && self.once_in(2) {
+                true => self.one_of(&DISTINGUISHING),
+                false => self.one_of(&FUNCTIONS),
+            };
+            let window = self.window(function, sight, &shown);
             if distinguishes_copies(&window) && std::mem::replace(&mut distinguishes, true) {
                 continue;
             }
@@ -65,7 +72,8 @@ impl Maker {
             select.filter = Some(self.condition(sight, 1));
         }
         if self.once_in(4) {
-            let window = self.window(sight, &shown);
+            let function = self.one_of(&FUNCTIONS);
+            let window = self.window(function, sight, &shown);
             let may = !distinguishes || !distinguishes_copies(&window);
             if window.kind.is_whole() && may {
                 let op = self.comparison();
@@ -100,8 +108,7 @@ impl Maker {
         Order { expr, descending: self.once_in(3), nulls_first: self.once_in(3) }
     }
 
-    fn window(&mut self, sight: &Sight, shown: &[Expr]) -> Window {
-        let function = self.one_of(&FUNCTIONS);
+    fn window(&mut self, function: &'static str, sight: &Sight, shown: &[Expr]) -> Window {
         let of_shown = |maker: &mut Self, kind: fn(Kind) -> bool| {
             let fitting: Vec<Expr> =
                 shown.iter().filter(|column| kind(column.kind())).cloned().collect();
@@ -234,12 +241,12 @@ impl Maker {
     /// Top-k: the first rows overall or per group.
     pub(super) fn first(&mut self, from: From, sight: &Sight) -> Query {
         let shown = self.shown(sight);
-        match self.below(5) {
+        match self.below(6) {
             0 | 1 => {
                 let query = Select::of(named(shown), from);
                 self.limited(Query::select(query))
             }
-            2 => {
+            2 | 3 => {
                 let mut select = Select::of(named(shown.clone()), from);
                 let on = self.one_of(&shown);
                 let rest: Vec<Expr> = shown.into_iter().filter(|other| *other != on).collect();
