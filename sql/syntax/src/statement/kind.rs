@@ -11,8 +11,8 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
-    ViewDefinition, alter, asof, comment, copy, declared, file, function, index, lateness, nested,
-    nested_sets, nested_types, schema, sequence, setting, temporary, transaction,
+    ViewDefinition, alter, comment, copy, declared, file, function, index, lateness, nested,
+    respelled, schema, sequence, setting, temporary, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name;
@@ -23,8 +23,7 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
     if let Some(kind) = nested::read(&tokens, text) {
         return kind;
     }
-    let tokens = nested_sets::respell(nested_types::respell(asof::respell(tokens)));
-    let tokens = sequence::respell(tokens);
+    let tokens = sequence::respell(respelled::respell(tokens));
     let dialect = Alluvium::new(tokens.len());
     parse(&dialect, &tokens, text).map_err(|error| match error.message == TOO_DEEP {
         true => error.at(dialect.reached()),

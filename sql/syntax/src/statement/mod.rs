@@ -4,9 +4,9 @@
 //! to the original text. Parsing does not look at the catalog: the planner resolves names.
 //!
 //! - `statements` splits the text, `kind` parses each statement and refuses unsupported ones;
-//! - `dialect` lists the differences from sqlparser's generic SQL, `asof` respells ASOF joins and `nested_sets` GROUPING SETS for it, and `room` bounds the
+//! - `dialect` lists the differences from sqlparser's generic SQL, `respelled` spells ASOF joins, types and GROUPING SETS for it, and `room` bounds the
 //!   depth of its trees;
-//! - `table` and `view` read definitions, `temporary` those of a session's own tables, `declared` what is declared before, `nested_types` their types, `lateness` how late rows may come, `connector` and
+//! - `table` and `view` read definitions, `temporary` those of a session's own tables, `declared` what is declared before, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
@@ -16,7 +16,6 @@
 //! - `unqualified` finds the names that a search path completes;
 //! - `shape` is a text without its literals, before it is parsed.
 mod alter;
-mod asof;
 mod check;
 mod column_type;
 mod comment;
@@ -34,9 +33,8 @@ mod kind;
 mod lateness;
 mod locking;
 mod nested;
-mod nested_sets;
-mod nested_types;
 mod refused;
+mod respelled;
 mod room;
 mod schema;
 mod sequence;

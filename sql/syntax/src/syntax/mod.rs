@@ -15,7 +15,7 @@
 //!   within sets, `order_names` says what names in ORDER BY mean, `with_ties` FETCH … WITH
 //!   TIES a rank, `simple_query` a query;
 //! - `nested_with` gives queries of WITH that hide others names of their own, `with_before_change` reads `WITH … INSERT`;
-//! - `wildcards` makes `* RENAME` and `(e).*` relations, and what `beside_unnest` renames;
+//! - `wildcards` makes `* RENAME` and `(e).*` relations, and names columns beside UNNEST apart;
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `series` and `time_window` read calls of functions in FROM;
 //! - `changing` refuses functions whose results differ for the same arguments;
@@ -23,7 +23,6 @@
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod asof;
 mod balance;
-mod beside_unnest;
 mod calls;
 mod change;
 mod changing;

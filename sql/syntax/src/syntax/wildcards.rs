@@ -7,17 +7,22 @@
 //!
 //! are the same: whoever plans the relation `!columns` knows its columns, gives them the names, and puts the fields in the
 //! place of `!fields`.
+//!
+//! So are columns named of which DataFusion finds the names ambiguous: in `SELECT a + 1 AS a, UNNEST(l) FROM t` it computes what is
+//! beside UNNEST below it, together with the columns of FROM that the items name.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Ident, IdentWithAlias, OrderBy, RenameSelectItem, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, Spanned, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    SelectItemQualifiedWildcardKind, SetExpr, Spanned, Visit, VisitMut, Visitor, VisitorMut,
+    WildcardAdditionalOptions, visit_expressions,
 };
 
-use super::beside_unnest;
+use super::calls::name_of;
 use super::clause::refuse;
+use super::column_names::unnested_name_of;
 use super::simple_query::{from_query, simple_query, with_columns};
 use crate::error::Result;
 use crate::statement::fold;
@@ -34,7 +39,7 @@ pub const FIELDS: &str = "!fields";
 /// # Errors
 /// If options follow `(e).*`.
 pub(super) fn as_relation(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
-    let mut renamed = beside_unnest::apart(select, order_by.as_deref());
+    let mut renamed = beside_unnest(select, order_by.as_deref());
     let mut has_fields = false;
     for (number, item) in select.projection.iter_mut().enumerate() {
         match item {
@@ -124,6 +129,91 @@ impl VisitorMut for NewNames<'_> {
             .find(|[of, old, _]| is_meant(of) && fold(old) == fold(name))
             .map_or(name, |[_, _, new]| new);
         *expression = Expr::Identifier(Ident { span: name.span, ..new.clone() });
+        ControlFlow::Continue(())
+    }
+}
+
+/// How the names begin that columns beside UNNEST have below.
+const BELOW: &str = "!beside";
+
+/// Gives aliases beside UNNEST that columns of FROM have, too, other names. Returns these, behind no qualifier, and those that they are to have.
+///
+/// Leaves them if the order of the query names columns of relations, which the relation around does not have.
+fn beside_unnest(select: &mut Select, order_by: Option<&OrderBy>) -> Vec<[Ident; 3]> {
+    let unnests = |item: &SelectItem| expression(item).is_some_and(has_unnest);
+    if !select.projection.iter().any(unnests) {
+        return Vec::new();
+    }
+    let mut columns = Names::default();
+    let ControlFlow::Continue(()) = select.projection.visit(&mut columns);
+    let mut order = Names::default();
+    if let Some(order_by) = order_by {
+        let ControlFlow::Continue(()) = order_by.visit(&mut order);
+    }
+    let is_twice = |item: &SelectItem| {
+        matches!(item, SelectItem::ExprWithAlias { expr, alias }
+            if columns.names.contains(&fold(alias)) && !has_unnest(expr))
+    };
+    if order.are_qualified || !select.projection.iter().any(is_twice) {
+        return Vec::new();
+    }
+    let mut renamed = Vec::new();
+    for (number, item) in select.projection.iter_mut().enumerate() {
+        let is_twice = is_twice(item);
+        match item {
+            SelectItem::ExprWithAlias { alias, .. } if is_twice => {
+                let below = Ident::with_quote('"', format!("{BELOW}{number}"));
+                renamed.push([Ident::new(""), below.clone(), std::mem::replace(alias, below)]);
+            }
+            // Nobody sees around what an item was that has no alias.
+            SelectItem::UnnamedExpr(expr) => {
+                if let Some(name) = unnested_name_of(expr) {
+                    let alias = Ident::with_quote('"', name);
+                    *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+                }
+            }
+            _ => {}
+        }
+    }
+    renamed
+}
+
+fn expression(item: &SelectItem) -> Option<&Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+fn has_unnest(expression: &Expr) -> bool {
+    visit_expressions(expression, |part| match part {
+        Expr::Function(call) if name_of(call).as_deref() == Some("unnest") => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
+}
+
+/// The names of columns.
+#[derive(Default)]
+struct Names {
+    names: HashSet<String>,
+    are_qualified: bool,
+}
+
+impl Visitor for Names {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Self::Break> {
+        match expression {
+            Expr::Identifier(name) => drop(self.names.insert(fold(name))),
+            Expr::CompoundIdentifier(parts) => {
+                self.are_qualified = true;
+                self.names.extend(parts.iter().map(fold));
+            }
+            _ => {}
+        }
         ControlFlow::Continue(())
     }
 }

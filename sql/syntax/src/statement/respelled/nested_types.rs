@@ -125,7 +125,7 @@ impl Respelled {
 mod tests {
     use sqlparser::tokenizer::Tokenizer;
 
-    use super::super::dialect::Alluvium;
+    use super::super::super::dialect::Alluvium;
     use super::*;
 
     fn respelled(sql: &str) -> String {

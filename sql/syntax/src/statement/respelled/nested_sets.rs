@@ -57,7 +57,7 @@ fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
 mod tests {
     use sqlparser::tokenizer::Tokenizer;
 
-    use super::super::dialect::Alluvium;
+    use super::super::super::dialect::Alluvium;
     use super::*;
 
     fn respelled(sql: &str) -> String {
