@@ -31,6 +31,7 @@ pub mod microseconds;
 pub mod moving;
 pub mod near;
 mod neighbour;
+mod nested_text;
 pub mod now;
 mod other_names;
 mod pad;

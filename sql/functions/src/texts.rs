@@ -1,4 +1,4 @@
-//! Texts as values of other types: DECIMAL, dates and times.
+//! Texts as values of other types: DECIMAL, dates and times, and lists, structs and maps of any type.
 //!
 //! Casts and readers of files share this, so that a text is the same value wherever it stands. Other types are left to Arrow.
 
@@ -12,7 +12,8 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use datafusion_common::ScalarValue;
 
-use crate::{decimal, leaves, time_text};
+use crate::microseconds::in_microseconds;
+use crate::{decimal, leaves, nested_text, time_text};
 
 /// How much of a text a message shows.
 const SHOWN: usize = 40;
@@ -46,6 +47,7 @@ pub fn read(values: &ArrayRef, target: &DataType, or_null: bool) -> Result<Array
             DataType::Decimal128(precision, scale) => {
                 decimal::all(texts, precision, scale, or_null)
             }
+            kind if nested_text::is_nested(&kind) => nested_text::read(texts, &kind, or_null),
             DataType::Date32 => of_each::<Date32Type>(texts, &kind, time_text::date, or_null),
             DataType::Time64(_) => {
                 let time = |text: &str| Some(time_text::time_of_day(text)? * 1_000);
@@ -88,6 +90,7 @@ fn read_as(source: &DataType, target: &DataType) -> Option<DataType> {
         DataType::Timestamp(_, zone) => {
             Some(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))
         }
+        target if nested_text::is_nested(target) => Some(in_microseconds(target)),
         _ => None,
     }
 }
@@ -107,7 +110,7 @@ fn of_each<T: ArrowPrimitiveType>(
 }
 
 /// The error of Arrow's casts, which is translated like theirs.
-fn unread(text: &str, kind: &DataType) -> ArrowError {
+pub(crate) fn unread(text: &str, kind: &DataType) -> ArrowError {
     let text = match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -1,7 +1,8 @@
 //! Spellings of nested types that sqlparser's generic SQL does not have.
 //!
-//! `INT ARRAY` is `INT[]`, and `ROW(a INT, b TEXT)` and `STRUCT(a INT, b TEXT)` are `STRUCT<a INT, b TEXT>`.
-//! They are replaced where a type can stand: in the columns of CREATE TABLE and in a CAST. Tokens that are put
+//! `INT ARRAY` is `INT[]`, and `ROW(a INT, b TEXT)` and `STRUCT(a INT, b TEXT)` are `STRUCT<a INT, b TEXT>`, and
+//! `MAP(TEXT, INT)` is `MAP<TEXT, INT>`. They are replaced where a type can stand: in the columns of CREATE TABLE, in a CAST and
+//! behind `::`. Tokens that are put
 //! in place of others have their positions, so that errors are where the user wrote.
 
 use sqlparser::keywords::Keyword;
@@ -12,7 +13,7 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_table =
         is_keyword(tokens.first(), Keyword::CREATE) && is_keyword(tokens.get(1), Keyword::TABLE);
     let needed = tokens.iter().any(|token| {
-        [Keyword::ARRAY, Keyword::ROW, Keyword::STRUCT]
+        [Keyword::ARRAY, Keyword::ROW, Keyword::STRUCT, Keyword::MAP]
             .iter()
             .any(|keyword| is_keyword(Some(token), *keyword))
     });
@@ -50,6 +51,12 @@ struct Respelled {
 }
 
 impl Respelled {
+    /// Whether the last word stands behind `::`.
+    fn follows_cast(&self) -> bool {
+        let before = self.tokens.len().checked_sub(2).and_then(|place| self.tokens.get(place));
+        before.is_some_and(|before| before.token == Token::DoubleColon)
+    }
+
     fn take(&mut self, token: &TokenWithSpan, next: Option<&TokenWithSpan>, is_table: bool) {
         let before = self.tokens.last();
         let in_type = matches!(
@@ -64,7 +71,11 @@ impl Respelled {
             Token::LParen => {
                 let around = match before.map(|before| &before.token) {
                     Some(Token::Word(word)) => match word.keyword {
-                        Keyword::ROW | Keyword::STRUCT if in_type => Around::Fields,
+                        Keyword::ROW | Keyword::STRUCT | Keyword::MAP
+                            if in_type || self.follows_cast() =>
+                        {
+                            Around::Fields
+                        }
                         Keyword::CAST | Keyword::TRY_CAST => Around::Cast { in_type: false },
                         _ if is_table && self.open.is_empty() => Around::Columns { in_type: true },
                         _ => Around::Other,
@@ -74,7 +85,9 @@ impl Respelled {
                 self.open.push(around);
                 if around == Around::Fields {
                     if let Some(name) = self.tokens.pop() {
-                        self.tokens.push(put(&name, Token::make_keyword("STRUCT")));
+                        let is_map = is_keyword(Some(&name), Keyword::MAP);
+                        let word = Token::make_keyword(if is_map { "MAP" } else { "STRUCT" });
+                        self.tokens.push(put(&name, word));
                     }
                     self.tokens.push(put(token, Token::Lt));
                 } else {
