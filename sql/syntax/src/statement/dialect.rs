@@ -3,7 +3,10 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{BinaryOperator, ColumnOption, Expr, Ident, UnaryOperator};
+use sqlparser::ast::{
+    Array, BinaryOperator, ColumnOption, Expr, Ident, LambdaFunction, LambdaFunctionParameter,
+    LambdaSyntax, OneOrManyWithParens, UnaryOperator,
+};
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -139,6 +142,10 @@ impl Dialect for Alluvium {
         true
     }
 
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
     fn supports_nested_comments(&self) -> bool {
         true
     }
@@ -264,7 +271,7 @@ impl Dialect for Alluvium {
         }
     }
 
-    /// Words of clauses are no columns; `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
+    /// Words of clauses are no columns; `[x + 1 FOR x IN l]` is a list; `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
     /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
@@ -287,6 +294,9 @@ impl Dialect for Alluvium {
         }
         if is_trim(parser) {
             return Some(trim(parser));
+        }
+        if parser.consume_token(&Token::LBracket) {
+            return Some(list(parser));
         }
         if CLAUSES.iter().any(|word| parser.peek_keyword(*word)) {
             return Some(parser.expected_ref("an expression", parser.peek_token_ref()));
@@ -362,6 +372,42 @@ fn trim(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     };
     parser.expect_token(&Token::RParen)?;
     Ok(expression)
+}
+
+/// What is behind the bracket of `[1, 2]`, or of `[x + 1 FOR x IN l IF x > 0]`, which is
+/// `list_transform(list_filter(l, x -> x > 0), x -> x + 1)`.
+fn list(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    let span = parser.peek_token_ref().span;
+    let mut elem = Vec::new();
+    if parser.consume_token(&Token::RBracket) {
+        return Ok(Expr::Array(Array { elem, named: false }));
+    }
+    elem.push(parser.parse_expr()?);
+    if parser.parse_keyword(Keyword::FOR) {
+        let name = parser.parse_identifier()?;
+        parser.expect_keyword(Keyword::IN)?;
+        let mut list = parser.parse_expr()?;
+        let lambda = |body| {
+            let parameter = LambdaFunctionParameter { name: name.clone(), data_type: None };
+            Expr::Lambda(LambdaFunction {
+                params: OneOrManyWithParens::One(parameter),
+                body: Box::new(body),
+                syntax: LambdaSyntax::LambdaKeyword,
+            })
+        };
+        if parser.parse_keyword(Keyword::IF) {
+            let condition = lambda(parser.parse_expr()?);
+            list = call(Ident::with_span(span, "list_filter"), [list, condition]);
+        }
+        parser.expect_token(&Token::RBracket)?;
+        let element = lambda(elem.remove(0));
+        return Ok(call(Ident::with_span(span, "list_transform"), [list, element]));
+    }
+    while parser.consume_token(&Token::Comma) {
+        elem.push(parser.parse_expr()?);
+    }
+    parser.expect_token(&Token::RBracket)?;
+    Ok(Expr::Array(Array { elem, named: false }))
 }
 
 /// Whether an expression is a chain of operators that copy what is before them, and long enough.

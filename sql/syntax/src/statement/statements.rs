@@ -59,6 +59,7 @@ impl Iterator for Statements {
                     _ => {
                         let before = tokens.last().map(|token: &TokenWithSpan| &token.token);
                         let begins = matches!(before, Some(Token::LParen | Token::Comma));
+                        let token = without_underscores(token);
                         tokens.push(if begins { column_name(token) } else { token });
                     }
                 }
@@ -105,6 +106,14 @@ impl Statements {
         self.reached = at;
         at.offset
     }
+}
+
+/// `16_000` is 16000.
+fn without_underscores(mut token: TokenWithSpan) -> TokenWithSpan {
+    if let Token::Number(digits, _) = &mut token.token {
+        digits.retain(|digit| digit != '_');
+    }
+    token
 }
 
 /// What begins an element of a list. KEY and INDEX are names there: the parser would take a column of this name for
