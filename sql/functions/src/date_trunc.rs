@@ -61,6 +61,9 @@ impl ScalarUDFImpl for DateTrunc {
         let [ColumnarValue::Scalar(part), times] = &arguments.args[..] else {
             return self.others.invoke_with_args(arguments);
         };
+        if part.is_null() {
+            return ScalarValue::try_from(arguments.return_type()).map(ColumnarValue::Scalar);
+        }
         let (part, times) = (part.clone(), times.clone());
         let starts = || {
             let part = part.try_as_str().flatten().unwrap_or_default().to_lowercase();

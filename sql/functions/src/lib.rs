@@ -47,7 +47,7 @@ mod to_char;
 mod to_timestamp;
 mod totals;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 pub use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
@@ -92,6 +92,20 @@ pub static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         |function| function.name(),
         |function| function.aliases(),
     );
+    let aggregate = by_name(
+        datafusion_functions_aggregate::all_default_aggregate_functions()
+            .into_iter()
+            .chain(arg_extremes::functions())
+            .chain(extremes::functions())
+            .chain([approx_distinct::function(), percentile::function()])
+            .chain(totals::functions())
+            .chain(duckdb::aggregate()),
+        |function| function.name(),
+        |function| function.aliases(),
+    );
+    for function in duckdb::of_lists(&aggregate) {
+        scalar.insert(function.name().to_owned(), function);
+    }
     for (other, name) in OTHER_NAMES {
         if let Some(function) = scalar.get(*name).cloned() {
             scalar.insert((*other).to_owned(), function);
@@ -99,29 +113,24 @@ pub static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     }
     growth::bound(&mut scalar);
     let mut higher_order = by_name(
-        datafusion_functions_nested::all_default_higher_order_functions(),
+        datafusion_functions_nested::all_default_higher_order_functions()
+            .into_iter()
+            .chain([duckdb::reduce()]),
         |function| function.name(),
         |function| function.aliases(),
     );
     if let Some(transform) = higher_order.get("array_transform").cloned() {
-        for name in ["list_apply", "array_apply"] {
+        for name in ["list_apply", "array_apply", "apply"] {
             higher_order.insert(name.to_owned(), Arc::clone(&transform));
         }
+    }
+    if let Some(filter) = higher_order.get("array_filter").cloned() {
+        higher_order.insert("filter".to_owned(), filter);
     }
     Functions {
         scalar,
         higher_order,
-        aggregate: by_name(
-            datafusion_functions_aggregate::all_default_aggregate_functions()
-                .into_iter()
-                .chain(arg_extremes::functions())
-                .chain(extremes::functions())
-                .chain([approx_distinct::function(), percentile::function()])
-                .chain(totals::functions())
-                .chain(duckdb::aggregate()),
-            |function| function.name(),
-            |function| function.aliases(),
-        ),
+        aggregate,
         window: by_name(
             datafusion_functions_window::all_default_window_functions()
                 .into_iter()
@@ -175,6 +184,23 @@ pub fn aggregate_names() -> Vec<&'static str> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// The names of each function of one row, those that take lambdas included, and of each that SQL defines by others, which
+/// may be an aggregate.
+pub fn scalar_names() -> Vec<Vec<&'static str>> {
+    let mut names: BTreeMap<&str, Vec<&'static str>> = BTreeMap::new();
+    for (name, function) in &FUNCTIONS.scalar {
+        names.entry(function.name()).or_default().push(name);
+    }
+    for (name, function) in &FUNCTIONS.higher_order {
+        names.entry(function.name()).or_default().push(name);
+    }
+    let defined = DEFINITIONS.iter().filter_map(|(call, _)| call.split_once('('));
+    let mut defined: Vec<_> = defined.map(|(name, _)| name).chain(FORMS.iter().copied()).collect();
+    defined.sort_unstable();
+    defined.dedup();
+    names.into_values().chain(defined.into_iter().map(|name| vec![name])).collect()
 }
 
 /// The own name of the scalar function that has this name, which may be an alias.

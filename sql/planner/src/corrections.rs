@@ -98,7 +98,7 @@ pub(super) fn in_expression(expression: Expr) -> Result<Transformed<Expr>> {
         .transform_data(|expression| expression.transform_up(with_short_places))
 }
 
-/// `round(x, n)` with an `n` that needs no cast. A DECIMAL has another type where `n` is no literal, which the cast would make
+/// `round(x, n)` or `trunc(x, n)` with an `n` that needs no cast. A DECIMAL has another type where `n` is no literal, which the cast would make
 /// it until the plan is simplified.
 fn with_short_places(part: Expr) -> Result<Transformed<Expr>> {
     let Expr::ScalarFunction(mut round) = part else { return Ok(Transformed::no(part)) };
@@ -107,10 +107,8 @@ fn with_short_places(part: Expr) -> Result<Transformed<Expr>> {
         _ => None,
     };
     let places = match &round.args[..] {
-        [_, Expr::Negative(places)] if round.func.name() == "round" => {
-            number(places).map(|number| -number)
-        }
-        [_, places] if round.func.name() == "round" => number(places),
+        [_, Expr::Negative(places)] if is_rounding(&round) => number(places).map(|number| -number),
+        [_, places] if is_rounding(&round) => number(places),
         _ => None,
     };
     let Some(places) = places else {
@@ -118,6 +116,10 @@ fn with_short_places(part: Expr) -> Result<Transformed<Expr>> {
     };
     round.args[1] = Expr::Literal(ScalarValue::Int32(Some(places)), None);
     Ok(Transformed::yes(Expr::ScalarFunction(round)))
+}
+
+fn is_rounding(call: &ScalarFunction) -> bool {
+    matches!(call.func.name(), "round" | "trunc")
 }
 
 /// Replaces casts of texts to intervals. Runs when the types are coerced.

@@ -1,7 +1,7 @@
 //! -0.0 and 0.0 are equal, as in PostgreSQL.
 //!
-//! DataFusion's comparisons, groups and joins take them for equal, but its orders, distinct arguments, CASE and NULLIF
-//! tell floats apart by their bits. There -0.0 becomes 0.0 before it is compared. Values that are returned keep their sign.
+//! DataFusion's comparisons, groups and joins take them for equal, but its orders, distinct arguments, CASE, IN and
+//! NULLIF tell floats apart by their bits. There -0.0 becomes 0.0 before it is compared. Values that are returned keep their sign.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +12,9 @@ use arrow::datatypes::DataType;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
-use datafusion_expr::expr::{AggregateFunction, Case, ScalarFunction, Sort, WindowFunction};
+use datafusion_expr::expr::{
+    AggregateFunction, Case, InList, ScalarFunction, Sort, WindowFunction,
+};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::logical_plan::{Distinct, DistinctOn, Sort as SortPlan};
 use datafusion_expr::utils::merge_schema;
@@ -55,6 +57,19 @@ impl OneZero {
                 let branches = when_then_expr.into_iter();
                 let when_then_expr = branches.map(|(when, then)| (boxed(when), then)).collect();
                 Expr::Case(Case { expr: Some(boxed(expr)), when_then_expr, else_expr })
+            }
+            Expr::InList(InList { expr, list, negated }) if is_float(&expr, schema) => {
+                match list.iter().all(|value| matches!(value, Expr::Literal(..))) {
+                    // A column can be looked up where it is.
+                    true => {
+                        let list = list.into_iter().flat_map(both_zeros).collect();
+                        Expr::InList(InList { expr, list, negated })
+                    }
+                    false => {
+                        let list = list.into_iter().map(one_zero).collect();
+                        Expr::InList(InList { expr: boxed(expr), list, negated })
+                    }
+                }
             }
             Expr::ScalarFunction(ScalarFunction { func, args })
                 if func.name() == "nullif" && args.iter().any(|part| is_float(part, schema)) =>
@@ -127,12 +142,30 @@ fn canonical(expression: Expr, schema: &DFSchema) -> Expr {
             let metadata = metadata.clone();
             Expr::Literal(ScalarValue::Float64(Some(number + 0.0)), metadata)
         }
+        Expr::Literal(ScalarValue::Float32(Some(number)), metadata) => {
+            let metadata = metadata.clone();
+            Expr::Literal(ScalarValue::Float32(Some(number + 0.0)), metadata)
+        }
         Expr::Literal(..) => expression,
         _ if is_float(&expression, schema) => {
             Expr::ScalarFunction(ScalarFunction::new_udf(ONE_ZERO.clone(), vec![expression]))
         }
         _ => expression,
     }
+}
+
+/// The value, and the other zero if it is one.
+fn both_zeros(value: Expr) -> impl Iterator<Item = Expr> {
+    let other = match &value {
+        Expr::Literal(ScalarValue::Float64(Some(number)), metadata) if *number == 0.0 => {
+            Some(Expr::Literal(ScalarValue::Float64(Some(-number)), metadata.clone()))
+        }
+        Expr::Literal(ScalarValue::Float32(Some(number)), metadata) if *number == 0.0 => {
+            Some(Expr::Literal(ScalarValue::Float32(Some(-number)), metadata.clone()))
+        }
+        _ => None,
+    };
+    std::iter::once(value).chain(other)
 }
 
 /// NULLIF of floats: its first argument with its sign, unless it equals the second.

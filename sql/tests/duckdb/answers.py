@@ -1,7 +1,7 @@
-"""Fills in DuckDB's answers: python3 sql/tests/duckdb/answers.py (needs pip install duckdb pytz; last run with 2.0.0).
+"""Fills in DuckDB's answers: python3 sql/tests/duckdb/answers.py [functions.txt] (needs pip install duckdb pytz; last run with 2.0.1).
 
-A line of answers.txt is a mark, an expression, and its value in each row of table.sql, or for aggregates in each group,
-with tabs in between. A line of an expression alone is a new one. Expressions that DuckDB does not know are dropped.
+A line of answers.txt, or of functions.txt, which calls each of DuckDB's functions once, is a mark, an expression, and its
+value in each row of table.sql, or for aggregates in each group, with tabs in between. A line of an expression alone is a new one. Expressions that DuckDB does not know are dropped.
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import sys
 import duckdb
 
 HERE = pathlib.Path(__file__).parent
-LIST = HERE / "answers.txt"
+LIST = HERE / (sys.argv[1] if len(sys.argv) > 1 else "answers.txt")
 
 connection = duckdb.connect()
 connection.execute("SET TimeZone = 'UTC'")

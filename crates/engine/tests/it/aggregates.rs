@@ -47,6 +47,7 @@ fn calls(function: &str) -> Option<Vec<&'static str>> {
         "entropy" => vec!["entropy(x)", "entropy(s)"],
         "skewness" => vec!["skewness(k)"],
         "kurtosis" => vec!["kurtosis(k)"],
+        "kurtosis_pop" => vec!["kurtosis_pop(k)"],
         "sem" => vec!["sem(k)"],
         "mad" => vec!["mad(k)"],
         "array_agg" => vec!["array_agg(x{})", "array_agg(d{})"],

@@ -1,36 +1,26 @@
 //! Functions of which DataFusion has another one for each type.
 //!
 //! - `length` and `len` of a list are the number of its elements;
-//! - `trunc` of integers are the integers;
 //! - `isfinite` is true of dates and timestamps.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
+use arrow::datatypes::{DataType, Float64Type};
 use datafusion_common::{Result, plan_err};
-use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion_expr::type_coercion::functions::fields_with_udf;
-use datafusion_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion_expr::ScalarUDF;
 use datafusion_functions::math;
 
 use super::plain::{Plain, wrong_number};
 use super::whole::{self, Whole};
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
-    let of_integers = |others: Arc<ScalarUDF>| {
-        let signature = Signature::user_defined(Volatility::Immutable);
-        Arc::new(ScalarUDF::from(OfIntegers { others, signature }))
-    };
     vec![
         Plain::function(&["length", "len"], text_or_list, |_| DataType::Int64, length),
         Plain::function(&["octet_length"], text_or_list, |_| DataType::Int64, octet_length),
         Plain::function(&["list_count", "array_count"], list, |_| DataType::Int64, list_count),
         Plain::function(&["isfinite"], number_or_time, |_| DataType::Boolean, is_finite),
-        whole::function(of_integers(math::trunc()), Whole::TowardsZero),
         whole::function(math::ceil(), Whole::Above),
         whole::function(math::floor(), Whole::Below),
         whole::function(math::round(), Whole::Nearest),
@@ -108,55 +98,4 @@ fn is_finite(arguments: &[ArrayRef]) -> Result<ArrayRef> {
         None => (0..values.len()).map(|row| values.is_valid(row).then_some(true)).collect(),
     };
     Ok(Arc::new(finite))
-}
-
-/// A function of numbers that leaves integers as they are.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct OfIntegers {
-    others: Arc<ScalarUDF>,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for OfIntegers {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.others.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
-        match arguments {
-            [integer] if integer.is_integer() => Ok(arguments.to_vec()),
-            _ => {
-                let field = |kind: &DataType| Arc::new(Field::new("argument", kind.clone(), true));
-                let fields: Vec<FieldRef> = arguments.iter().map(field).collect();
-                let fields = fields_with_udf(&fields, self.others.as_ref())?;
-                Ok(fields.iter().map(|field| field.data_type().clone()).collect())
-            }
-        }
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        match arguments {
-            [integer] if integer.is_integer() => Ok(integer.clone()),
-            _ => self.others.return_type(arguments),
-        }
-    }
-
-    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.others.output_ordering(inputs)
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match &arguments.args[..] {
-            [integer] if integer.data_type().is_integer() => Ok(integer.clone()),
-            _ => self.others.invoke_with_args(arguments),
-        }
-    }
 }

@@ -31,7 +31,7 @@ struct Place {
     descending: bool,
 }
 
-pub(super) fn functions() -> [Arc<AggregateUDF>; 9] {
+pub(super) fn functions() -> [Arc<AggregateUDF>; 10] {
     let same = |kind: &DataType| kind.clone();
     let double = |_: &DataType| DataType::Float64;
     let quantiles = ["percentile_disc", "quantile_disc", "quantile"];
@@ -43,6 +43,9 @@ pub(super) fn functions() -> [Arc<AggregateUDF>; 9] {
         Collected::function(&["entropy"], false, double, |of, _| Ok(entropy(of)?.into())),
         Collected::function(&["skewness"], false, double, |of, _| numbers(of, skewness)),
         Collected::function(&["kurtosis"], false, double, |of, _| numbers(of, kurtosis)),
+        Collected::function(&["kurtosis_pop"], false, double, |of, _| {
+            numbers(of, kurtosis_of_population)
+        }),
         Collected::function(&["sem"], false, double, |of, _| numbers(of, error_of_mean)),
         Collected::function(&["mad"], false, double, |of, _| numbers(of, deviation)),
     ]
@@ -323,6 +326,14 @@ fn kurtosis(values: &[f64]) -> Option<f64> {
     }
     let population = fourth / count / (variance * variance) - 3.0;
     Some((count - 1.0) / ((count - 2.0) * (count - 3.0)) * ((count + 1.0) * population + 6.0))
+}
+
+/// The excess kurtosis; NULL for fewer than two values, and for equal ones.
+fn kurtosis_of_population(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let [second, fourth] = moments(values, [2, 4]);
+    let variance = second / count;
+    (count > 1.0 && variance != 0.0).then(|| fourth / count / (variance * variance) - 3.0)
 }
 
 /// The standard error of the mean.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, StringBuilder};
+use arrow::array::{ArrayRef, AsArray, StringBuilder, UInt64Array};
 use arrow::datatypes::DataType;
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::ScalarUDF;
@@ -15,6 +15,8 @@ use super::plain::{Plain, wrong_number};
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
         Plain::function(&["md5"], bytes, |_| DataType::Utf8, hashed::<Md5>),
+        Plain::function(&["md5_number_lower"], bytes, |_| DataType::UInt64, |of| half(of, 8)),
+        Plain::function(&["md5_number_upper"], bytes, |_| DataType::UInt64, |of| half(of, 0)),
         Plain::function(&["sha1"], bytes, |_| DataType::Utf8, hashed::<Sha1>),
         Plain::function(&["sha256"], bytes, |_| DataType::Utf8, hashed::<Sha256>),
     ]
@@ -47,4 +49,15 @@ fn hashed<D: Digest>(arguments: &[ArrayRef]) -> Result<ArrayRef> {
         hashes.append_value(&text);
     }
     Ok(Arc::new(hashes.finish()))
+}
+
+/// Eight bytes of `md5` as a number, the first of which is the last digit.
+fn half(arguments: &[ArrayRef], from: usize) -> Result<ArrayRef> {
+    let number = |bytes: &[u8]| {
+        let hash = Md5::digest(bytes);
+        let half = hash.iter().skip(from).take(8).rev();
+        half.fold(0, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let numbers = arguments[0].as_binary::<i32>().iter().map(|bytes| bytes.map(number));
+    Ok(Arc::new(numbers.collect::<UInt64Array>()))
 }

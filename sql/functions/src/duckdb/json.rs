@@ -243,6 +243,15 @@ fn write_name(name: &str, to: &mut String) -> Result<()> {
         .map_err(|_| exec_datafusion_err!("a name of a member cannot be written"))
 }
 
+/// Without an exponent from 0.000001 up to 21 digits, as JavaScript and DuckDB do.
+fn write_double(value: f64, to: &mut String) -> std::fmt::Result {
+    match value.abs() {
+        size if size != 0.0 && !(1e-6..1e21).contains(&size) => write!(to, "{value:?}"),
+        _ if value.fract() == 0.0 => write!(to, "{value:.1}"),
+        _ => write!(to, "{value}"),
+    }
+}
+
 /// Writes a value as JSON.
 fn write(values: &ArrayRef, row: usize, to: &mut String) -> Result<()> {
     let failed = |_| exec_datafusion_err!("a value of {} cannot be written", values.data_type());
@@ -260,7 +269,7 @@ fn write(values: &ArrayRef, row: usize, to: &mut String) -> Result<()> {
             let doubles = cast(&values.slice(row, 1), &DataType::Float64)?;
             let value = doubles.as_primitive::<Float64Type>().value(0);
             match value.is_finite() {
-                true => write!(to, "{value:?}").map_err(failed)?,
+                true => write_double(value, to).map_err(failed)?,
                 false => to.push_str("null"),
             }
         }

@@ -1,4 +1,4 @@
-//! Bits of integers, and multiples of lengths of time.
+//! Bits of integers, functions of numbers, and multiples of lengths of time.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,16 +7,20 @@ use arrow::array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow::array::{
-    ArrayRef, AsArray, BooleanArray, Float64Array, Int8Array, IntervalMonthDayNanoArray,
+    ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int8Array,
+    IntervalMonthDayNanoArray,
 };
 use arrow::datatypes::{
-    DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    DataType, Decimal128Type, DecimalType, Float64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit,
 };
 use datafusion_common::{DataFusionError, Result, exec_datafusion_err, exec_err, plan_err};
 use datafusion_expr::ScalarUDF;
 
 use super::plain::{Plain, wrong_number};
 
+/// The integers of 38 digits.
+const WIDE: DataType = DataType::Decimal128(38, 0);
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 /// `interval_times(interval, number)`.
@@ -35,6 +39,16 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         Plain::function(&["nextafter"], two_doubles, |_| DataType::Float64, next_after),
         Plain::function(&["signbit"], double, |_| DataType::Boolean, sign_bit),
         Plain::function(&["even"], double, |_| DataType::Float64, even),
+        Plain::function(&["gamma"], double, |_| DataType::Float64, |of| each(of, libm::tgamma)),
+        Plain::function(&["lgamma"], double, |_| DataType::Float64, |of| each(of, libm::lgamma)),
+        Plain::function(
+            &["round_even", "roundbankers"],
+            with_places,
+            |_| DataType::Float64,
+            round_even,
+        ),
+        Plain::function(&["normalized_interval"], interval, |_| INTERVAL, normalized),
+        Plain::function(&["binom"], two_integers, |_| WIDE, binomial),
     ]
 }
 
@@ -53,6 +67,28 @@ fn double(arguments: &[DataType]) -> Result<Vec<DataType>> {
         [other] => plan_err!("a number is expected, not {other}"),
         _ => wrong_number(1, 1, arguments.len()),
     }
+}
+
+fn interval(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    match arguments {
+        [DataType::Interval(_) | DataType::Duration(_) | DataType::Null] => Ok(vec![INTERVAL]),
+        [other] => plan_err!("an interval is expected, not {other}"),
+        _ => wrong_number(1, 1, arguments.len()),
+    }
+}
+
+/// Whole days of a time become days, and 30 days a month.
+fn normalized(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    const NANOSECONDS: i64 = 86_400_000_000_000;
+    let intervals = arguments[0].as_primitive::<IntervalMonthDayNanoType>();
+    let normal: IntervalMonthDayNanoArray = intervals.try_unary(|interval| {
+        let days = i64::from(interval.days) + interval.nanoseconds / NANOSECONDS;
+        let months = i64::from(interval.months) + days / 30;
+        let months = i32::try_from(months).map_err(|_| too_long())?;
+        let rest = interval.nanoseconds % NANOSECONDS;
+        Ok::<_, DataFusionError>(IntervalMonthDayNano::new(months, (days % 30) as i32, rest))
+    })?;
+    Ok(Arc::new(normal))
 }
 
 fn interval_and_number(arguments: &[DataType]) -> Result<Vec<DataType>> {
@@ -97,7 +133,14 @@ fn two_doubles(arguments: &[DataType]) -> Result<Vec<DataType>> {
 /// What remains of a division whose quotient is the next smaller whole number.
 fn fmod(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let [left, right] = [0, 1].map(|place| arguments[place].as_primitive::<Float64Type>());
-    let rest = |left: f64, right: f64| left - (left / right).floor() * right;
+    let rest = |left: f64, right: f64| {
+        let rest = left % right;
+        match rest == 0.0 {
+            true => 0.0,
+            false if (rest < 0.0) != (right < 0.0) => rest + right,
+            false => rest,
+        }
+    };
     let rests = left.iter().zip(right).map(|(left, right)| Some(rest(left?, right?)));
     Ok(Arc::new(rests.collect::<Float64Array>()))
 }
@@ -126,6 +169,67 @@ fn even(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let away = |value: f64| ((value.abs() / 2.0).ceil() * 2.0).copysign(value);
     let values: Float64Array = arguments[0].as_primitive::<Float64Type>().unary(away);
     Ok(Arc::new(values))
+}
+
+fn each(arguments: &[ArrayRef], make: impl Fn(f64) -> f64) -> Result<ArrayRef> {
+    let values: Float64Array = arguments[0].as_primitive::<Float64Type>().unary(make);
+    Ok(Arc::new(values))
+}
+
+/// A number and digits behind its point.
+fn with_places(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    let [number, places] = arguments else { return wrong_number(2, 2, arguments.len()) };
+    double(std::slice::from_ref(number))?;
+    integer(std::slice::from_ref(places))?;
+    Ok(vec![DataType::Float64, DataType::Int64])
+}
+
+/// The nearest number of so many digits, and of two the one that is even.
+fn round_even(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let numbers = arguments[0].as_primitive::<Float64Type>().iter();
+    let places = arguments[1].as_primitive::<Int64Type>();
+    let round = |number: f64, places: i64| {
+        let unit = 10_f64.powi(i32::try_from(places.unsigned_abs()).unwrap_or(i32::MAX));
+        let rounded = match places >= 0 {
+            true => (number * unit).round_ties_even() / unit,
+            false => (number / unit).round_ties_even() * unit,
+        };
+        if rounded.is_finite() { rounded } else { number }
+    };
+    let rounded = numbers.zip(places).map(|(number, places)| Some(round(number?, places?)));
+    Ok(Arc::new(rounded.collect::<Float64Array>()))
+}
+
+fn two_integers(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    let [_, _] = arguments else { return wrong_number(2, 2, arguments.len()) };
+    arguments.iter().try_for_each(|kind| integer(std::slice::from_ref(kind)).map(|_| ()))?;
+    Ok(vec![DataType::Int64; 2])
+}
+
+/// In how many ways so many can be chosen of so many.
+fn binomial(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let numbers = arguments[0].as_primitive::<Int64Type>().iter();
+    let chosen = arguments[1].as_primitive::<Int64Type>();
+    let ways = |number: i64, chosen: i64| -> Option<i128> {
+        if chosen > number {
+            return Some(0);
+        }
+        let mut ways = 1_i128;
+        for one in 1..=i128::from(chosen.min(number - chosen)) {
+            ways = ways.checked_mul(i128::from(number) - one + 1)? / one;
+        }
+        Some(ways).filter(|ways| Decimal128Type::is_valid_decimal_precision(*ways, 38))
+    };
+    let ways = numbers.zip(chosen).map(|pair| match pair {
+        (Some(number), Some(chosen)) if number < 0 || chosen < 0 => {
+            exec_err!("{chosen} of {number} cannot be chosen")
+        }
+        (Some(number), Some(chosen)) => ways(number, chosen).map(Some).ok_or_else(|| {
+            exec_datafusion_err!("overflow: {number} over {chosen} has more than 38 digits")
+        }),
+        _ => Ok(None),
+    });
+    Ok(Arc::new(ways.collect::<Result<Decimal128Array>>()?.with_data_type(WIDE)))
 }
 
 const MONTH: f64 = 30.0;

@@ -25,6 +25,10 @@ fn list(_: &[DataType]) -> DataType {
 
 /// A text, a pattern, perhaps the number of a group, and perhaps options.
 fn with_group(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    // Options alone, without a group.
+    if arguments.len() == 3 && arguments[2].is_string() {
+        return texts::<3, 3>(arguments);
+    }
     match arguments.get(2) {
         Some(group) if !group.is_integer() && !group.is_null() => {
             return plan_err!("the third argument is the number of a group, not {group}");
@@ -137,7 +141,16 @@ fn split_by(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let mut parts = ListBuilder::new(StringBuilder::new());
     each(arguments, |row| {
         if let Some((text, regex, _)) = row {
-            regex.split(text).for_each(|part| parts.values().append_value(part));
+            // Nothing is in front of the text and behind it.
+            let is_end = |found: &regex::Match<'_>| {
+                found.is_empty() && (found.start() == 0 || found.end() == text.len())
+            };
+            let mut start = 0;
+            for found in regex.find_iter(text).filter(|found| !is_end(found)) {
+                parts.values().append_value(&text[start..found.start()]);
+                start = found.end();
+            }
+            parts.values().append_value(&text[start..]);
         }
         parts.append(row.is_some());
     })?;

@@ -19,7 +19,12 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         Plain::function(&["to_base"], number_and_base, |_| DataType::Utf8, to_base),
         Plain::function(&["url_encode"], texts::<1, 1>, |_| DataType::Utf8, url_encode),
         Plain::function(&["url_decode"], texts::<1, 1>, |_| DataType::Utf8, url_decode),
-        Plain::function(&["parse_filename"], texts::<1, 1>, |_| DataType::Utf8, file_name),
+        Plain::function(
+            &["from_binary", "unbin"],
+            texts::<1, 1>,
+            |_| DataType::Binary,
+            from_binary,
+        ),
         Plain::function(&["like_pattern"], texts::<2, 2>, |_| DataType::Utf8, like_pattern),
     ]
 }
@@ -185,8 +190,31 @@ fn url_decode(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-fn file_name(arguments: &[ArrayRef]) -> Result<ArrayRef> {
-    mapped(&arguments[0], |path| Ok(path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()))
+/// The bytes of binary digits, filled up with zeros in front.
+fn from_binary(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let mut bytes = BinaryBuilder::new();
+    let mut value = Vec::new();
+    for text in arguments[0].as_string::<i32>() {
+        let Some(text) = text else {
+            bytes.append_null();
+            continue;
+        };
+        value.clear();
+        for digits in text.as_bytes().rchunks(8).rev() {
+            let mut byte = 0;
+            for digit in digits {
+                byte = byte << 1
+                    | match digit {
+                        b'0' => 0,
+                        b'1' => 1,
+                        _ => return exec_err!("\"{text}\" is not made of binary digits"),
+                    };
+            }
+            value.push(byte);
+        }
+        bytes.append_value(&value);
+    }
+    Ok(Arc::new(bytes.finish()))
 }
 
 /// `like_pattern(pattern, escape)`: the pattern with a backslash in place of its escape character.

@@ -154,13 +154,12 @@ fn differences(
     let ends = arguments[2].as_primitive::<TimestampMicrosecondType>();
     let mut last: Option<(&str, Unit)> = None;
     let differences = parts.iter().zip(starts).zip(ends).map(|((part, start), end)| {
-        let Some(part) = part else { return Ok(None) };
+        let (Some(part), Some(start), Some(end)) = (part, start, end) else { return Ok(None) };
         let unit = match last {
             Some((known, unit)) if known == part => unit,
             _ => Unit::of(part)?,
         };
         last = Some((part, unit));
-        let (Some(start), Some(end)) = (start, end) else { return Ok(None) };
         difference(unit, start, end).map(Some)
     });
     Ok(Arc::new(differences.collect::<Result<Int64Array>>()?))

@@ -1,7 +1,8 @@
-//! Whole numbers next to a DECIMAL: `ceil`, `floor`, `round` and `trunc`.
+//! Whole numbers next to a DECIMAL: `ceil`, `floor` and `round`.
 //!
 //! The result has no digits behind the point, as in DuckDB and PostgreSQL, and the precision of the argument, so that there is
-//! room for a carry. DataFusion keeps the digits, and fails where a carry needs one more. All other types are DataFusion's.
+//! room for a carry. DataFusion keeps the digits, and fails where a carry needs one more. All other types are DataFusion's,
+//! but for unsigned integers that are rounded to tens, whose results are signed ones with room for a carry.
 
 use std::sync::Arc;
 
@@ -9,14 +10,19 @@ use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature,
+    Signature, Volatility,
 };
 
 /// The function, which is `others` for arguments other than one DECIMAL with digits behind the point.
 pub(super) fn function(others: Arc<ScalarUDF>, to: Whole) -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::from(WholeDecimal { others, to }))
+    let signature = match to {
+        Whole::Nearest => Signature::user_defined(Volatility::Immutable),
+        Whole::Above | Whole::Below => others.signature().clone(),
+    };
+    Arc::new(ScalarUDF::from(WholeDecimal { others, to, signature }))
 }
 
 /// Which whole number.
@@ -26,13 +32,13 @@ pub(super) enum Whole {
     Below,
     /// The nearest one, and of two the one farther from zero.
     Nearest,
-    TowardsZero,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct WholeDecimal {
     others: Arc<ScalarUDF>,
     to: Whole,
+    signature: Signature,
 }
 
 impl Whole {
@@ -44,7 +50,7 @@ impl Whole {
                 Whole::Above => i128::from(rest > 0),
                 Whole::Below => -i128::from(rest < 0),
                 Whole::Nearest if rest.abs() >= unit - rest.abs() => rest.signum(),
-                Whole::Nearest | Whole::TowardsZero => 0,
+                Whole::Nearest => 0,
             }
     }
 }
@@ -69,11 +75,23 @@ impl ScalarUDFImpl for WholeDecimal {
     }
 
     fn signature(&self) -> &Signature {
-        self.others.signature()
+        &self.signature
     }
 
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
-        self.others.coerce_types(arguments)
+        let field = |kind: &DataType| Arc::new(Field::new("argument", kind.clone(), true));
+        let mut fields: Vec<FieldRef> = arguments.iter().map(field).collect();
+        // 255 to tens is 260.
+        if let [number, _] = arguments
+            && number.is_unsigned_integer()
+        {
+            fields[0] = field(match number {
+                DataType::UInt64 => &DataType::Decimal128(20, 0),
+                _ => &DataType::Int64,
+            });
+        }
+        let fields = fields_with_udf(&fields, self.others.as_ref())?;
+        Ok(fields.iter().map(|field| field.data_type().clone()).collect())
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
@@ -130,14 +148,11 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_next_to_both_sides_of_zero() {
-        let of = |number| {
-            [Whole::Above, Whole::Below, Whole::Nearest, Whole::TowardsZero]
-                .map(|to| to.of(number, 100))
-        };
-        assert_eq!(of(99_950), [1000, 999, 1000, 999]);
-        assert_eq!(of(-99_950), [-999, -1000, -1000, -999]);
-        assert_eq!(of(149), [2, 1, 1, 1]);
-        assert_eq!(of(-149), [-1, -2, -1, -1]);
-        assert_eq!(of(200), [2, 2, 2, 2]);
+        let of = |number| [Whole::Above, Whole::Below, Whole::Nearest].map(|to| to.of(number, 100));
+        assert_eq!(of(99_950), [1000, 999, 1000]);
+        assert_eq!(of(-99_950), [-999, -1000, -1000]);
+        assert_eq!(of(149), [2, 1, 1]);
+        assert_eq!(of(-149), [-1, -2, -1]);
+        assert_eq!(of(200), [2, 2, 2]);
     }
 }

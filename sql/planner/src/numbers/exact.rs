@@ -13,7 +13,8 @@ use datafusion_optimizer::AnalyzerRule;
 
 use super::double::literal;
 use super::functions::{
-    IN_PRECISION, OF_TEXT, OF_TEXT_OR_NULL, QUOTIENT, ROUND, is_called, loses_fraction,
+    IN_CALENDAR, IN_CALENDAR_OR_NULL, IN_PRECISION, IN_REAL, IN_REAL_OR_NULL, OF_TEXT,
+    OF_TEXT_OR_NULL, QUOTIENT, ROUND, counts_time, is_called, loses_fraction, narrows,
 };
 use super::{Change, Types, change_node, change_up};
 use alluvium_sql_functions::texts;
@@ -53,7 +54,7 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
                 Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
                 Converted::Operand(expr, changed) => {
                     let cast = Expr::Cast(Cast { expr: Box::new(expr), field });
-                    Ok((Transformed::new_transformed(cast, changed), Some(target)))
+                    Ok((in_calendar(cast, changed, types, &target, &IN_CALENDAR), Some(target)))
                 }
             }
         }
@@ -63,7 +64,8 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
                 Converted::Exact(exact) => Ok((Transformed::yes(exact), Some(target))),
                 Converted::Operand(expr, changed) => {
                     let cast = Expr::TryCast(TryCast { expr: Box::new(expr), field });
-                    Ok((Transformed::new_transformed(cast, changed), Some(target)))
+                    let cast = in_calendar(cast, changed, types, &target, &IN_CALENDAR_OR_NULL);
+                    Ok((cast, Some(target)))
                 }
             }
         }
@@ -76,12 +78,31 @@ fn corrected(part: Expr, types: &mut Types) -> Result<Change> {
         },
         // The plan of a view is corrected already.
         Expr::ScalarFunction(ScalarFunction { func, mut args })
-            if is_called(&func, &IN_PRECISION)
-                && matches!(args.as_slice(), [Expr::ScalarFunction(inner)] if is_called(&inner.func, &IN_PRECISION)) =>
+            if [&IN_PRECISION, &IN_CALENDAR, &IN_CALENDAR_OR_NULL]
+                .into_iter()
+                .any(|check| is_called(&func, check))
+                && matches!(args.as_slice(), [Expr::ScalarFunction(inner)] if Arc::ptr_eq(&inner.func, &func)) =>
         {
             Ok((Transformed::yes(args.remove(0)), types.first().cloned().flatten()))
         }
         part => unchanged(part),
+    }
+}
+
+/// A cast whose result is in the calendar, if it makes a date or time of a number.
+fn in_calendar(
+    cast: Expr,
+    changed: bool,
+    types: &Types,
+    target: &DataType,
+    check: &Arc<ScalarUDF>,
+) -> Transformed<Expr> {
+    match types.first() {
+        Some(Some(source)) if counts_time(source, target) => {
+            let call = ScalarFunction::new_udf(Arc::clone(check), vec![cast]);
+            Transformed::yes(Expr::ScalarFunction(call))
+        }
+        _ => Transformed::new_transformed(cast, changed),
     }
 }
 
@@ -111,6 +132,18 @@ fn converted(
     if let (true, DataType::Float64, Some(value)) = (source.is_decimal(), target, literal(&operand))
     {
         return Ok(Converted::Exact(datafusion_expr::lit(value)));
+    }
+    if narrows(source, target) {
+        let check = if or_null { &*IN_REAL_OR_NULL } else { &*IN_REAL };
+        return Ok(match &operand {
+            Expr::ScalarFunction(call) if Arc::ptr_eq(&call.func, check) => {
+                Converted::Operand(operand, false)
+            }
+            _ => {
+                let call = ScalarFunction::new_udf(Arc::clone(check), vec![operand]);
+                Converted::Operand(Expr::ScalarFunction(call), true)
+            }
+        });
     }
     let function = if texts::are_read(source, target) {
         of_text

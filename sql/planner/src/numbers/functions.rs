@@ -2,10 +2,15 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray, Decimal128Array};
+use alluvium_dataflow::messages::wording::type_name;
+use arrow::array::temporal_conversions::{as_date, as_datetime};
+use arrow::array::{
+    ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Float64Array, PrimitiveArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Decimal128Type, DecimalType, Field, FieldRef, Float32Type, Float64Type, i256,
+    DataType, Date32Type, Decimal128Type, DecimalType, Field, FieldRef, Float32Type, Float64Type,
+    Time64NanosecondType, TimeUnit, TimestampMicrosecondType, i256,
 };
 use arrow::error::ArrowError;
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
@@ -16,6 +21,9 @@ use datafusion_expr::{
 };
 
 use alluvium_sql_functions::{leaves, texts};
+
+/// The nanoseconds of a day.
+const DAY: i64 = 86_400_000_000_000;
 
 /// `round(x, target)`: whole numbers, still of a type with fractions, in place of those that a cast to the type of `target`
 /// makes integers. A DECIMAL is rounded half away from zero, and floating point numbers half to the even one.
@@ -31,6 +39,10 @@ pub(super) static IN_PRECISION: LazyLock<Arc<ScalarUDF>> =
 pub(super) static QUOTIENT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("quotient", Act::Divide));
 
+/// `whole_quotient(a, b)`: `a / b` of DECIMAL without digits behind the point, cut off towards zero.
+pub(super) static WHOLE_QUOTIENT: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Number::function("whole_quotient", Act::DivideWhole));
+
 /// `read_text(x, target)`: what [`texts::read`] makes of the texts that are cast to the type of `target`.
 pub(super) static OF_TEXT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("read_text", Act::Parse { or_null: false }));
@@ -38,6 +50,22 @@ pub(super) static OF_TEXT: LazyLock<Arc<ScalarUDF>> =
 /// As [`OF_TEXT`], with NULL for texts that are no such values.
 pub(super) static OF_TEXT_OR_NULL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("try_read_text", Act::Parse { or_null: true }));
+
+/// `in_calendar(t)`: a date or time that a number was cast to, if there is such a day or time, and an error otherwise.
+pub(super) static IN_CALENDAR: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Number::function("in_calendar", Act::CheckCalendar { or_null: false }));
+
+/// As [`IN_CALENDAR`], with NULL for what is no such day or time.
+pub(super) static IN_CALENDAR_OR_NULL: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Number::function("try_in_calendar", Act::CheckCalendar { or_null: true }));
+
+/// `in_real(x)`: a DOUBLE that is cast to REAL, if it is no infinity there, and an error otherwise.
+pub(super) static IN_REAL: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Number::function("in_real", Act::CheckReal { or_null: false }));
+
+/// As [`IN_REAL`], with NULL for what is too large.
+pub(super) static IN_REAL_OR_NULL: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Number::function("try_in_real", Act::CheckReal { or_null: true }));
 
 /// Whether `called` is one of the functions of this module.
 pub(super) fn is_called(called: &Arc<ScalarUDF>, function: &LazyLock<Arc<ScalarUDF>>) -> bool {
@@ -49,7 +77,22 @@ enum Act {
     Round,
     CheckPrecision,
     Divide,
+    DivideWhole,
     Parse { or_null: bool },
+    CheckCalendar { or_null: bool },
+    CheckReal { or_null: bool },
+}
+
+impl Act {
+    /// Whether it has NULL where others fail.
+    fn makes_null(self) -> bool {
+        matches!(
+            self,
+            Act::Parse { or_null: true }
+                | Act::CheckCalendar { or_null: true }
+                | Act::CheckReal { or_null: true }
+        )
+    }
 }
 
 /// A function that makes a number.
@@ -63,8 +106,8 @@ struct Number {
 impl Number {
     fn function(name: &'static str, act: Act) -> Arc<ScalarUDF> {
         let arguments = match act {
-            Act::Round | Act::Divide | Act::Parse { .. } => 2,
-            Act::CheckPrecision => 1,
+            Act::Round | Act::Divide | Act::DivideWhole | Act::Parse { .. } => 2,
+            Act::CheckPrecision | Act::CheckCalendar { .. } | Act::CheckReal { .. } => 1,
         };
         let signature = Signature::any(arguments, Volatility::Immutable);
         Arc::new(ScalarUDF::from(Number { name, act, signature }))
@@ -94,13 +137,13 @@ impl ScalarUDFImpl for Number {
     fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let types: Vec<DataType> =
             arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
-        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable())
-            || self.act == Act::Parse { or_null: true };
+        let nullable =
+            arguments.arg_fields.iter().any(|field| field.is_nullable()) || self.act.makes_null();
         Ok(Arc::new(Field::new(self.name, self.return_type(&types)?, nullable)))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if self.act == Act::Divide {
+        if matches!(self.act, Act::Divide | Act::DivideWhole) {
             return divided(&arguments);
         }
         let argument = &arguments.args[0];
@@ -111,6 +154,8 @@ impl ScalarUDFImpl for Number {
             (Act::Parse { or_null }, Some(target)) => {
                 texts::read(&values, target.data_type(), or_null)?
             }
+            (Act::CheckCalendar { or_null }, _) => in_calendar(&values, or_null)?,
+            (Act::CheckReal { or_null }, _) => in_real(&values, or_null)?,
             _ => {
                 check_precision(&values)?;
                 values
@@ -226,5 +271,70 @@ fn check_precision(values: &ArrayRef) -> Result<()> {
         exec_datafusion_err!(
             "overflow: the result has more digits than DECIMAL({precision}, {scale})"
         )
+    })
+}
+
+/// Whether a cast makes dates or times of numbers.
+pub(super) fn counts_time(source: &DataType, target: &DataType) -> bool {
+    leaves::any(source, target, &|source, target| source.is_numeric() && target.is_temporal())
+}
+
+/// Whether a cast makes REAL of DOUBLE.
+pub(super) fn narrows(source: &DataType, target: &DataType) -> bool {
+    leaves::any(source, target, &|source, target| {
+        (source, target) == (&DataType::Float64, &DataType::Float32)
+    })
+}
+
+/// The values, all of which are days and times of the calendar.
+fn in_calendar(values: &ArrayRef, or_null: bool) -> Result<ArrayRef> {
+    fn kept<T: ArrowPrimitiveType>(
+        values: &ArrayRef,
+        or_null: bool,
+        is_time: impl Fn(T::Native) -> bool,
+    ) -> Result<ArrayRef> {
+        let times = values.as_primitive::<T>();
+        if times.iter().flatten().all(&is_time) {
+            return Ok(Arc::clone(values));
+        }
+        if !or_null {
+            let kind = type_name(values.data_type());
+            return exec_err!("overflow: the number is too far away for a {kind}");
+        }
+        let times: PrimitiveArray<T> =
+            times.iter().map(|time| time.filter(|time| is_time(*time))).collect();
+        Ok(Arc::new(times.with_data_type(values.data_type().clone())))
+    }
+    leaves::map(values, &values.data_type().clone(), &|values, _| match values.data_type() {
+        DataType::Date32 => {
+            kept::<Date32Type>(values, or_null, |day| as_date::<Date32Type>(day.into()).is_some())
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            kept::<Time64NanosecondType>(values, or_null, |time| (0..DAY).contains(&time))
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            kept::<TimestampMicrosecondType>(values, or_null, |time| {
+                as_datetime::<TimestampMicrosecondType>(time).is_some()
+            })
+        }
+        _ => Ok(Arc::clone(values)),
+    })
+}
+
+/// The values, none of which is an infinity as REAL but those that are one as DOUBLE.
+fn in_real(values: &ArrayRef, or_null: bool) -> Result<ArrayRef> {
+    let fits = |number: f64| !number.is_finite() || (number as f32).is_finite();
+    leaves::map(values, &values.data_type().clone(), &|values, _| {
+        let Some(numbers) = values.as_primitive_opt::<Float64Type>() else {
+            return Ok(Arc::clone(values));
+        };
+        match numbers.iter().flatten().find(|number| !fits(*number)) {
+            None => Ok(Arc::clone(values)),
+            Some(number) if !or_null => exec_err!("overflow: {number:e} is too large for a REAL"),
+            Some(_) => {
+                let numbers = numbers.iter().map(|number| number.filter(|number| fits(*number)));
+                Ok(Arc::new(numbers.collect::<Float64Array>()))
+            }
+        }
     })
 }

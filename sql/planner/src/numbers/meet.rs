@@ -14,6 +14,7 @@ use datafusion_expr::{
 use crate::registered::is_registered;
 
 use super::double::{as_double, is_floating, to_double};
+use super::functions::WHOLE_QUOTIENT;
 use super::{Change, Types, change_node};
 
 /// The digits that a quotient of DECIMAL has behind its point, if its type has room for them; Postgres has as many.
@@ -50,6 +51,9 @@ pub fn meet(plan: LogicalPlan, into_table: bool) -> Result<LogicalPlan> {
 }
 
 fn in_expression(mut part: Expr, types: &mut Types) -> Result<Change> {
+    if let Some(whole) = whole_quotient(&mut part, types) {
+        return Ok(whole);
+    }
     let is_met = match &mut part {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_numeric(*op) => {
             let is_met = meet_all(&mut [left.as_mut(), right.as_mut()], types, &[0, 1]);
@@ -99,6 +103,26 @@ fn widen(dividend: &mut Expr, types: &mut Types) -> bool {
     *dividend = Expr::Cast(Cast::new(Box::new(std::mem::take(dividend)), wider.clone()));
     types[0] = Some(wider);
     true
+}
+
+/// The quotient of two integers of which only DECIMAL holds all values, `BIGINT UNSIGNED` and a signed one: an integer, too.
+fn whole_quotient(part: &mut Expr, types: &Types) -> Option<Change> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right }) = part else {
+        return None;
+    };
+    let [Some(dividend), Some(divisor)] = types.as_slice() else { return None };
+    if !dividend.is_integer() || !divisor.is_integer() {
+        return None;
+    }
+    let coerced = BinaryTypeCoercer::new(dividend, &Operator::Divide, divisor).get_input_types();
+    let (dividend, divisor) = coerced.ok().filter(|(dividend, _)| dividend.is_decimal())?;
+    let result = dividend.clone();
+    let operands = [(left, dividend), (right, divisor)];
+    let operands = operands.map(|(operand, kind)| {
+        Expr::Cast(Cast::new(Box::new(std::mem::take(operand.as_mut())), kind))
+    });
+    let call = ScalarFunction::new_udf(Arc::clone(&WHOLE_QUOTIENT), operands.to_vec());
+    Some((Transformed::yes(Expr::ScalarFunction(call)), Some(result)))
 }
 
 fn is_numeric(operator: Operator) -> bool {

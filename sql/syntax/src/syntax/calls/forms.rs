@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArguments, Ident, Interval, ObjectName, Spanned, Subscript, UnaryOperator, Value,
-    Visit, Visitor,
+    AccessExpr, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgOperator, FunctionArguments, Ident, Interval, ObjectName, Spanned, Subscript,
+    UnaryOperator, Value, Visit, Visitor,
 };
 use sqlparser::tokenizer::Span;
 
@@ -18,15 +19,26 @@ use crate::error::{Error, Position, Result};
 pub const NEGATED: &str = "NEGATED";
 
 /// Parts of a time that functions of their names return.
-const LONG: [&str; 3] = ["decade", "century", "millennium"];
+const LONG: [&str; 9] = [
+    "decade",
+    "century",
+    "millennium",
+    "julian",
+    "era",
+    "yearweek",
+    "timezone",
+    "timezone_hour",
+    "timezone_minute",
+];
 
-/// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
+/// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, `struct_insert(s, a := 1)` `struct_concat(s, named_struct('a', 1))`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
 /// - `x[2:]` becomes `x[2:-1]`, `(x).a` becomes `x['a']`, and `t AT TIME ZONE z` becomes `timezone(z, t)`;
 /// - `s COLLATE "C"` is `s`: text is ordered by its bytes; `x = ANY (SELECT …)` becomes `x IN (SELECT …)`, and
 ///   others become a CASE over the subquery's extremes;
 /// - `EXTRACT(decade FROM t)` becomes `decade(t)`, and so does `date_part('decade', t)`;
+/// - `switch(x, MAP {k: v}, d)` becomes a CASE; `@n`, `n!` and `t ^@ p` become `abs(n)`, `factorial(n)` and `starts_with(t, p)`;
 /// - `[t.a, 1]` becomes `make_array(t.a, 1)`, which can name columns of queries around;
 /// - `-(a - b)` becomes `(a - b) NEGATED NULL`, because of differences of times;
 /// - `~n` becomes `n # -1`, `-INTERVAL '1 day'` becomes `INTERVAL '1 day' * -1`, and `m // n` becomes `m / n`.
@@ -34,7 +46,17 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
         Expr::Function(function) => match name_of(function).as_deref() {
             Some("struct_pack") => struct_pack(function),
-            Some("list_aggregate" | "array_aggregate") => list_aggregate(function),
+            Some("switch") => {
+                if let Some(case) = switch(function) {
+                    *expression = case;
+                }
+                Ok(())
+            }
+            Some("struct_insert") => with_fields(function, "struct_concat"),
+            Some("struct_update") => with_fields(function, "struct_update"),
+            Some(
+                "list_aggregate" | "array_aggregate" | "list_aggr" | "array_aggr" | "aggregate",
+            ) => list_aggregate(function),
             Some("array_extract" | "list_extract" | "array_slice" | "list_slice") => {
                 if let Some(access) = subscript(function) {
                     *expression = access;
@@ -99,6 +121,17 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             *expression = call(Ident::new("timezone"), [zone, time]);
             Ok(())
         }
+        Expr::UnaryOp { .. } | Expr::BinaryOp { .. } => {
+            operator(expression);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An operator by another one, or by a function.
+fn operator(expression: &mut Expr) {
+    match expression {
         Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => {
             let number = std::mem::replace(expr.as_mut(), null());
             *expression = Expr::BinaryOp {
@@ -109,7 +142,6 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
                     expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),
                 }),
             };
-            Ok(())
         }
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } if matches!(**expr, Expr::Interval(_)) => {
             let interval = std::mem::replace(expr.as_mut(), null());
@@ -121,7 +153,18 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
                     expr: Box::new(Expr::value(Value::Number("1".to_owned(), false))),
                 }),
             };
-            Ok(())
+        }
+        Expr::UnaryOp { op: UnaryOperator::PGAbs, expr } => {
+            let number = std::mem::replace(expr.as_mut(), null());
+            *expression = call(Ident::new("abs"), [number]);
+        }
+        Expr::UnaryOp { op: UnaryOperator::PGPostfixFactorial, expr } => {
+            let number = std::mem::replace(expr.as_mut(), null());
+            *expression = call(Ident::new("factorial"), [number]);
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::PGStartsWith, right } => {
+            let operands = [left, right].map(|side| std::mem::replace(side.as_mut(), null()));
+            *expression = call(Ident::new("starts_with"), operands);
         }
         // What is negated may be a difference of times, which only the plan knows.
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } if may_be_difference(expr) => {
@@ -131,13 +174,11 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
                 op: BinaryOperator::Custom(NEGATED.to_owned()),
                 right: Box::new(null()),
             };
-            Ok(())
         }
         Expr::BinaryOp { op, .. } if *op == BinaryOperator::DuckIntegerDivide => {
             *op = BinaryOperator::Divide;
-            Ok(())
         }
-        _ => Ok(()),
+        _ => {}
     }
 }
 
@@ -158,31 +199,61 @@ fn rename(function: &mut Function, name: &str, span: Span) {
 fn struct_pack(function: &mut Function) -> Result<()> {
     let span = function.name.span();
     let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
-    let mut arguments = Vec::with_capacity(2 * list.args.len());
-    for argument in list.args.drain(..) {
+    list.args = fields(list.args.drain(..), span, "struct_pack(name := value)")?;
+    rename(function, "named_struct", span);
+    Ok(())
+}
+
+/// `struct_concat(s, named_struct('a', 1))` for `struct_insert(s, a := 1)`.
+fn with_fields(function: &mut Function, name: &str) -> Result<()> {
+    let span = function.name.span();
+    let written = format!("{}(struct, name := value)", function.name);
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    if list.args.len() < 2
+        || matches!(list.args[1], FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(_))))
+    {
+        return Ok(());
+    }
+    let given = fields(list.args.drain(1..), span, &written)?;
+    let mut made = call(Ident::new("named_struct"), []);
+    if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut made {
+        list.args = given;
+    }
+    list.args.push(unnamed(made));
+    rename(function, name, span);
+    Ok(())
+}
+
+/// The names and values of fields that are written `name := value`, or as a column of the name.
+fn fields(
+    arguments: impl Iterator<Item = FunctionArg>,
+    span: Span,
+    written: &str,
+) -> Result<Vec<FunctionArg>> {
+    let mut fields = Vec::new();
+    for argument in arguments {
         match argument {
             FunctionArg::Named {
                 name,
                 arg: FunctionArgExpr::Expr(value),
                 operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
-            } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
+            } => fields.extend([unnamed(text(&name.value)), unnamed(value)]),
             FunctionArg::ExprNamed {
                 name: Expr::Identifier(name),
                 arg: FunctionArgExpr::Expr(value),
                 operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
-            } => arguments.extend([unnamed(text(&name.value)), unnamed(value)]),
+            } => fields.extend([unnamed(text(&name.value)), unnamed(value)]),
             FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
-                arguments.extend([unnamed(text(&name.value)), unnamed(Expr::Identifier(name))]);
+                fields.extend([unnamed(text(&name.value)), unnamed(Expr::Identifier(name))]);
             }
             _ => {
-                let message = "the fields of struct_pack() are written struct_pack(name := value)";
+                let function = written.split('(').next().unwrap_or_default();
+                let message = format!("the fields of {function}() are written {written}");
                 return Err(Error::new(message, Position::of_span(span)));
             }
         }
     }
-    list.args = arguments;
-    rename(function, "named_struct", span);
-    Ok(())
+    Ok(fields)
 }
 
 /// Fills in the bounds of a slice, and makes a field a subscript.
@@ -224,6 +295,30 @@ fn subscript(function: &mut Function) -> Option<Expr> {
     };
     let access_chain = vec![AccessExpr::Subscript(subscript)];
     Some(Expr::CompoundFieldAccess { root, access_chain })
+}
+
+/// `CASE x WHEN k THEN v ELSE d END` for `switch(x, MAP {k: v}, d)`.
+fn switch(function: &mut Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let mut arguments = list.args.iter_mut().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Some(argument),
+        _ => None,
+    });
+    let (operand, Expr::Map(map)) = (arguments.next()??, arguments.next()??) else { return None };
+    let else_result = match arguments.next() {
+        None => None,
+        Some(default) => Some(Box::new(std::mem::replace(default?, null()))),
+    };
+    let conditions = std::mem::take(&mut map.entries).into_iter();
+    let conditions =
+        conditions.map(|entry| CaseWhen { condition: *entry.key, result: *entry.value });
+    Some(Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: Some(Box::new(std::mem::replace(operand, null()))),
+        conditions: conditions.collect(),
+        else_result,
+    })
 }
 
 /// `a # b` for `xor(a, b)`.
