@@ -62,6 +62,17 @@ impl Answer {
             _ => false,
         }
     }
+
+    /// Whether both are numbers that differ by less than others round to: `epoch` counts from another year in between, and
+    /// sums of products are rounded in another order.
+    pub(super) fn is_close(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(Value::Float(one)), Self::Value(Value::Float(two))) => {
+                (one - two).abs() < 1e-12
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Value {
@@ -211,6 +222,8 @@ pub(super) fn nested(text: &str) -> String {
     let text = text
         .replace(['\'', '"', '\\'], "")
         .replace("e+", "e")
+        .replace("NaN", "nan")
+        .replace("Infinity", "inf")
         .replace(", ", ",")
         .replace(": ", ":")
         .replace('=', ":");

@@ -166,6 +166,10 @@ const KINDS: &[Kind] = &[
     Kind { name: "time_text", types: TEXT, values: &["2024-02-29", "2023-02-29", "2024-2-3", "2024-02-29 12:30", "2024-02-29T12:30:05.123456", "2024-02-29 12:30:05+02", "2024-02-29 12:30:05Z", "0001-01-01", "9999-12-31 23:59:59.999999", "12:30", "12:30:05.1", "24:00:00", "noon", "", " 2024-02-29 ", "NULL"] },
     Kind { name: "boolean_text", types: TEXT, values: &["true", "f", "YES", "0", "1", "on", "off", "no", "t", "2", "", " true ", "NULL"] },
     Kind { name: "interval_text", types: TEXT, values: &["1 day", "1 month 2 days", "-3 hours", "1 year 2 months 3 days", "1.5 hours", "2 weeks", "nonsense", "NULL"] },
+    Kind { name: "path", types: TEXT, values: &["", "file", "a/b.c", "/a/b/c.tar.gz", "a/b/", "a//b", "/", "a\\b/c.d", ".hidden", "日本/😀.txt", "NULL"] },
+    Kind { name: "list_text", types: TEXT, values: &["[]", "[1, 2]", " [ 1 ,2 ] ", "[NULL, 3]", "[1, , 2]", "[a, 'b, c', \"d\"]", "[[1], [2, 3]]", "[it's]", "{1,2}", "[1, 2", "", "1", "['日本', 😀]", "[1.5, x]", "NULL"] },
+    Kind { name: "struct_text", types: TEXT, values: &["{'a': 1, 'b': 'x'}", "{b: y z, a: -1}", "{\"a\": 1}", "{}", "(1, x)", "(1)", "{a: 1, c: 2}", "{a: x}", "{a: 1, a: 2}", "{'a': NULL, 'b': 'NULL'}", "[1]", "", "NULL"] },
+    Kind { name: "map_text", types: TEXT, values: &["{}", "{k=1}", "{k=1, 'l, m'=2}", "{k: 1}", "{k=1, k=2}", "{k=NULL}", "{k=x}", "", "NULL"] },
     Kind { name: "hex_text", types: TEXT, values: &["", "00ff", "FF", "616263", "zz", "NULL"] },
     Kind { name: "base64_text", types: TEXT, values: &["", "YQ==", "YWJj", "8J+YgA==", "NULL"] },
 ];

@@ -154,7 +154,8 @@ fn verdict(form: &Form, answers: &Answers<'_>) -> Verdict {
             _ => Verdict::Agrees,
         };
     }
-    if answers.own.is_same(judge) {
+    let is_rounded = form.name.ends_with("epoch") || form.name.contains("_cosine_");
+    if answers.own.is_same(judge) || is_rounded && answers.own.is_close(judge) {
         return Verdict::Agrees;
     }
     match deviation(form, answers) {
