@@ -13,7 +13,7 @@ use datafusion_physical_expr::expressions::{
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use alluvium_sql_functions::FUNCTIONS;
-use alluvium_sql_planner::canonical_floats::NAN_FUNCTION;
+use alluvium_sql_planner::rules::canonical_floats::NAN_FUNCTION;
 use alluvium_sql_syntax::options::OPTIONS;
 
 /// A physical expression.

@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::SqlFunctions;
-use crate::extent::Extent;
+use crate::checks::extent::Extent;
 use alluvium_sql_syntax::statement::Lateness;
 
 /// The relations and functions that a statement can name.

@@ -12,26 +12,26 @@ use datafusion_expr::{
 use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use sqlparser::ast::{self};
 
-use super::corrections;
-use super::frame_bounds;
-use super::grouping_sets;
-use super::lateral;
-use super::literal_rows;
-use super::merged::{self, MergingPlanner};
-use super::named_casts::NamedCasts;
-use super::numbers;
-use super::operators::Operators;
-use super::ordinality::OrdinalityPlanner;
-use super::pivot::PivotPlanner;
-use super::recursion::WorkTable;
-use super::registered::{self, RegisteredFunctions};
-use super::relation::RelationSource;
-use super::series::SeriesPlanner;
-use super::time_window::TimeWindowPlanner;
-use super::wildcards::WildcardPlanner;
-use super::write::defaults::Defaults;
-use super::write::statement_rows::{self, StatementRows};
 use crate::catalog::{Catalog, Relation};
+use crate::expressions::corrections;
+use crate::expressions::frame_bounds;
+use crate::expressions::grouping_sets;
+use crate::expressions::operators::Operators;
+use crate::names::merged::{self, MergingPlanner};
+use crate::names::named_casts::NamedCasts;
+use crate::names::wildcards::WildcardPlanner;
+use crate::registered::{self, RegisteredFunctions};
+use crate::relations::lateral;
+use crate::relations::literal_rows;
+use crate::relations::ordinality::OrdinalityPlanner;
+use crate::relations::pivot::PivotPlanner;
+use crate::relations::relation::RelationSource;
+use crate::relations::series::SeriesPlanner;
+use crate::relations::time_window::TimeWindowPlanner;
+use crate::rules::numbers;
+use crate::statements::recursion::WorkTable;
+use crate::statements::write::defaults::Defaults;
+use crate::statements::write::statement_rows::{self, StatementRows};
 use alluvium_sql_functions::date_part::Extract;
 use alluvium_sql_functions::duckdb::TextSlices;
 use alluvium_sql_functions::near::did_you_mean;
@@ -103,18 +103,18 @@ impl<'a> Context<'a> {
     }
 
     /// For expressions that name nothing but functions of Alluvium.
-    pub(super) fn of_nothing() -> Context<'static> {
+    pub(crate) fn of_nothing() -> Context<'static> {
         static NONE: LazyLock<RegisteredFunctions> = LazyLock::new(RegisteredFunctions::default);
         Context::new(Scope { catalog: &Nothing, registered: &NONE })
     }
 
     /// The same, whose recursions end at this round.
-    pub(super) fn with_recursion_limit(self, recursion_limit: u64) -> Context<'a> {
+    pub(crate) fn with_recursion_limit(self, recursion_limit: u64) -> Context<'a> {
         Context { recursion_limit, ..self }
     }
 
     /// For parts of a statement that changes a table with these DEFAULTs: they may name its rows, and DEFAULT.
-    pub(super) fn of_statement(scope: Scope<'a>, defaults: Defaults) -> Context<'a> {
+    pub(crate) fn of_statement(scope: Scope<'a>, defaults: Defaults) -> Context<'a> {
         Context { defaults: Some(defaults), ..Context::new(scope) }
     }
 
@@ -234,7 +234,7 @@ pub fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
 }
 
 /// An empty catalog: a table's definition can refer to nothing.
-pub(super) struct Nothing;
+pub(crate) struct Nothing;
 
 impl Catalog for Nothing {
     fn relation(&self, _name: &str) -> Option<Relation> {

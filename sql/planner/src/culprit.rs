@@ -22,7 +22,7 @@ const FEW: usize = 16;
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// The error with the place of the expression that it is about, if it has none and planning says which one that is.
-pub(super) fn located<P: Visit + VisitMut + Clone, T>(
+pub(crate) fn located<P: Visit + VisitMut + Clone, T>(
     error: Error,
     part: &P,
     plan: &dyn Fn(&P) -> Result<T, Error>,
@@ -36,7 +36,7 @@ pub(super) fn located<P: Visit + VisitMut + Clone, T>(
 }
 
 /// The place of the expression that planning fails for with this message.
-pub(super) fn culprit<P: Visit + VisitMut + Clone>(
+pub(crate) fn culprit<P: Visit + VisitMut + Clone>(
     part: &P,
     message: &str,
     failure: &dyn Fn(&P) -> Option<String>,

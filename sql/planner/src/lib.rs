@@ -24,111 +24,62 @@
 //!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
 //! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
 //!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan`, `one_zero` and `whole_days` are ours.
-pub mod asof;
-pub mod canonical_floats;
 pub mod catalog;
-mod constant;
+pub mod checks;
 pub mod context;
-mod corrections;
-mod correlation;
 mod culprit;
-mod dataflow_only;
-pub mod declared;
-mod defaults;
-mod dependent_join;
-mod distinct_on;
-pub mod equality;
-mod evaluation;
-pub mod extent;
+pub mod expressions;
 pub mod fault;
-mod filter_push_down;
-pub mod frame_bounds;
-mod grouping_sets;
-mod hopeless;
-mod in_lists;
-mod interval_choice;
-pub mod intervals;
-mod join_keys;
-mod lateral;
-mod literal_rows;
-mod locking;
-mod membership;
-mod merged;
-pub mod microseconds;
-mod named_casts;
-mod now;
-mod numbers;
-mod one_nan;
-mod one_zero;
-mod operands;
-pub mod operators;
-mod optimizer;
-mod ordinality;
-mod parameter_types;
-mod parameters;
-mod parametrized;
-mod pivot;
-mod query;
-pub mod recursion;
-pub mod refusal;
+pub mod names;
 pub mod registered;
-pub mod relation;
-mod repeated_names;
-mod selected_names;
-pub mod series;
-pub mod set_operation;
-mod simplify;
-mod single_row;
+pub mod relations;
+pub mod rules;
 mod sql_functions;
-mod subquery;
-mod time_arithmetic;
-pub mod time_window;
-mod types;
-mod unnested_names;
-mod uses;
-mod validate;
-mod view;
-mod whole_days;
-mod wildcards;
-mod write;
+pub mod statements;
+pub mod subqueries;
 
 pub use alluvium_dataflow::messages::wording::type_name;
 use arrow::datatypes::DataType;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
+pub use self::checks::extent::Extent;
+pub use self::checks::refusal::Landmarks;
 use self::context::Scope;
-pub use self::corrections::TextToInterval;
-pub use self::defaults::defaults;
-pub use self::evaluation::checked;
-pub use self::evaluation::one_row;
-pub use self::extent::Extent;
-pub use self::filter_push_down::{FilterPushDown, may_fail};
-pub use self::in_lists::DisjointLists;
-pub use self::intervals::IntervalsByLength;
-pub use self::join_keys::{CrossJoinElimination, EquijoinExtraction};
-pub use self::literal_rows::LiteralRows;
-pub use self::locking::{PlannedLocking, RowRange};
-pub use self::microseconds::Microseconds;
-pub use self::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
-pub use self::numbers::ExactNumbers;
-pub use self::one_nan::OneNan;
-pub use self::one_zero::OneZero;
-pub use self::parameters::{bind, check_parameters, check_values, fit, parameter_count, typed};
-pub use self::parametrized::{Parametrized, literal_value, may_become, parametrized};
-pub use self::recursion::WorkTable;
-pub use self::refusal::Landmarks;
+pub use self::expressions::corrections::TextToInterval;
+pub use self::expressions::defaults::defaults;
+pub use self::expressions::evaluation::checked;
+pub use self::expressions::evaluation::one_row;
+pub use self::expressions::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
+pub use self::expressions::types::type_of;
+pub use self::names::repeated_names::as_written;
 pub use self::registered::RegisteredFunctions;
-pub use self::relation::RelationSource;
-pub use self::repeated_names::as_written;
-pub use self::series::SeriesSource;
-pub use self::simplify::{BoundedSimplifier, check_copies};
+pub use self::relations::literal_rows::LiteralRows;
+pub use self::relations::relation::RelationSource;
+pub use self::relations::series::SeriesSource;
+pub use self::rules::filter_push_down::{FilterPushDown, may_fail};
+pub use self::rules::in_lists::DisjointLists;
+pub use self::rules::intervals::IntervalsByLength;
+pub use self::rules::join_keys::{CrossJoinElimination, EquijoinExtraction};
+pub use self::rules::microseconds::Microseconds;
+pub use self::rules::numbers::ExactNumbers;
+pub use self::rules::one_nan::OneNan;
+pub use self::rules::one_zero::OneZero;
+use self::rules::optimizer::ViewOptimizer;
+pub use self::rules::simplify::{BoundedSimplifier, check_copies};
 use self::sql_functions::{Inlined, inlined, planned};
 pub use self::sql_functions::{SqlFunction, SqlFunctions};
-pub use self::types::type_of;
-pub use self::uses::{How, Use};
-pub use self::view::LogicalView;
-pub use self::write::{Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation};
+pub use self::statements::locking::{PlannedLocking, RowRange};
+pub use self::statements::parameters::{
+    bind, check_parameters, check_values, fit, parameter_count, typed,
+};
+pub use self::statements::parametrized::{Parametrized, literal_value, may_become, parametrized};
+pub use self::statements::recursion::WorkTable;
+pub use self::statements::uses::{How, Use};
+pub use self::statements::view::LogicalView;
+pub use self::statements::write::{
+    Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation,
+};
 use crate::catalog::Catalog;
 pub use alluvium_sql_functions::aggregate_names;
 pub use alluvium_sql_functions::sequence::{
@@ -141,7 +92,7 @@ use alluvium_sql_syntax::statement::{
 
 /// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
 pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<DataType>>> {
-    parameter_types::parameter_types(&[plan], count)
+    statements::parameter_types::parameter_types(&[plan], count)
 }
 
 /// Plans statements against a catalog.
@@ -151,7 +102,7 @@ pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<Da
 /// fills in the time for `NOW()`, and [`bind`] its parameters.
 #[derive(Debug)]
 pub struct Planner {
-    optimizer: optimizer::ViewOptimizer,
+    optimizer: ViewOptimizer,
     registered: RegisteredFunctions,
 }
 
@@ -164,10 +115,7 @@ impl Default for Planner {
 impl Planner {
     /// A planner; it can plan any number of statements, against any catalog.
     pub fn new() -> Planner {
-        Planner {
-            optimizer: optimizer::ViewOptimizer::new(),
-            registered: RegisteredFunctions::default(),
-        }
+        Planner { optimizer: ViewOptimizer::new(), registered: RegisteredFunctions::default() }
     }
 
     /// The same, for statements that can call these functions, too.
@@ -224,7 +172,7 @@ impl Planner {
         let Inlined { part: query, calls } = inlined(view.query.as_ref(), catalog.functions())?;
         let plan = |query: &ast::Query| {
             let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
-            build(view::plan(&self.optimizer, &view, scope)?, &calls)
+            build(statements::view::plan(&self.optimizer, &view, scope)?, &calls)
         };
         plan(&query)
             .map_err(|error| culprit::located(error, &query, &plan).at(Position::of(&query)))
@@ -235,15 +183,15 @@ impl Planner {
     /// # Errors
     /// If views cannot have its query.
     pub fn landmarks(&self, view: &ViewDefinition) -> Result<Landmarks> {
-        refusal::check_view(&view.query, &self.registered)
+        checks::refusal::check_view(&view.query, &self.registered)
     }
 
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
         let scope = self.scope(catalog);
         planned(query, catalog.functions(), |query| {
-            query::plan(query, scope).map_err(|error| {
-                let plan = |query: &ast::Query| query::plan(query, scope);
+            statements::query::plan(query, scope).map_err(|error| {
+                let plan = |query: &ast::Query| statements::query::plan(query, scope);
                 culprit::located(error, query, &plan).at(Position::of(query))
             })
         })
@@ -257,15 +205,15 @@ impl Planner {
         let Inlined { part, calls: _ } = inlined(query.query.as_ref(), catalog.functions())?;
         let query = LockingQuery { query: Box::new(part), ..query.clone() };
         let at = Position::of(&*query.query);
-        locking::plan(&query, self.scope(catalog)).map_err(|error| error.at(at))
+        statements::locking::plan(&query, self.scope(catalog)).map_err(|error| error.at(at))
     }
 
     /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let scope = self.scope(catalog);
         planned(insert, catalog.functions(), |insert| {
-            write::insert(insert, scope).map_err(|error| {
-                let plan = |insert: &ast::Insert| write::insert(insert, scope);
+            statements::write::insert(insert, scope).map_err(|error| {
+                let plan = |insert: &ast::Insert| statements::write::insert(insert, scope);
                 culprit::located(error, insert, &plan).at(Position::of(&insert.table))
             })
         })
@@ -276,7 +224,7 @@ impl Planner {
     /// # Errors
     /// If a condition is wrong, or depends on more than the columns of a row.
     pub fn checks(&self, table: &TableDefinition) -> Result<Checks> {
-        write::checks(&self.optimizer, table)
+        statements::write::checks(&self.optimizer, table)
     }
 
     /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they
@@ -284,8 +232,8 @@ impl Planner {
     pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let scope = self.scope(catalog);
         planned(update, catalog.functions(), |update| {
-            write::update(update, scope).map_err(|error| {
-                let plan = |update: &ast::Update| write::update(update, scope);
+            statements::write::update(update, scope).map_err(|error| {
+                let plan = |update: &ast::Update| statements::write::update(update, scope);
                 culprit::located(error, update, &plan).at(Position::of(&update.table.relation))
             })
         })
@@ -295,8 +243,8 @@ impl Planner {
     pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
         let scope = self.scope(catalog);
         planned(delete, catalog.functions(), |delete| {
-            write::delete(delete, scope).map_err(|error| {
-                let plan = |delete: &ast::Delete| write::delete(delete, scope);
+            statements::write::delete(delete, scope).map_err(|error| {
+                let plan = |delete: &ast::Delete| statements::write::delete(delete, scope);
                 culprit::located(error, delete, &plan).at(Position::of(delete))
             })
         })
@@ -305,7 +253,7 @@ impl Planner {
     /// What a statement does with the relations that it names: it reads rows, or inserts, updates or deletes some. Views count as
     /// they are named, and what they read does not.
     pub fn uses(&self, statement: &StatementKind, catalog: &dyn Catalog) -> Vec<Use> {
-        uses::uses(statement, self.scope(catalog))
+        statements::uses::uses(statement, self.scope(catalog))
     }
 
     /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or
@@ -327,29 +275,29 @@ impl Planner {
         let rows = |planned: Result<PlannedWrite>| checked(planned.map(|planned| planned.plan));
         match statement {
             StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
-                let failure = |query: &ast::Query| checked(query::plan(query, scope));
+                let failure = |query: &ast::Query| checked(statements::query::plan(query, scope));
                 let query = inlined(query.as_ref(), functions).ok()?.part;
                 culprit::culprit(&query, message, &failure)
             }
             StatementKind::Insert(insert) => {
-                let failure = |insert: &ast::Insert| rows(write::insert(insert, scope));
+                let failure = |insert: &ast::Insert| rows(statements::write::insert(insert, scope));
                 let insert = inlined(insert.as_ref(), functions).ok()?.part;
                 culprit::culprit(&insert, message, &failure)
             }
             StatementKind::Update(update) => {
-                let failure = |update: &ast::Update| rows(write::update(update, scope));
+                let failure = |update: &ast::Update| rows(statements::write::update(update, scope));
                 let update = inlined(update.as_ref(), functions).ok()?.part;
                 culprit::culprit(&update, message, &failure)
             }
             StatementKind::Delete(delete) => {
-                let failure = |delete: &ast::Delete| rows(write::delete(delete, scope));
+                let failure = |delete: &ast::Delete| rows(statements::write::delete(delete, scope));
                 let delete = inlined(delete.as_ref(), functions).ok()?.part;
                 culprit::culprit(&delete, message, &failure)
             }
             StatementKind::CreateView(view) => {
                 let failure = |query: &ast::Query| {
                     let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
-                    let planned = view::plan(&self.optimizer, &view, scope);
+                    let planned = statements::view::plan(&self.optimizer, &view, scope);
                     let built = planned.and_then(|planned| build(&view, planned));
                     built.err().map(|error| error.message)
                 };

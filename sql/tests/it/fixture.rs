@@ -7,7 +7,8 @@ use alluvium_sql::catalog::{Catalog, Relation};
 use alluvium_sql::error::Error;
 use alluvium_sql::plan::node::ViewRows;
 use alluvium_sql::plan::{PlannedView, explain};
-use alluvium_sql::planner::{Planner, defaults};
+use alluvium_sql::planner::Planner;
+use alluvium_sql::planner::defaults;
 use alluvium_sql::stack::with_room;
 use alluvium_sql::statement::{
     Statement, StatementKind, ViewDefinition, ViewKind, ViewLateness, parse,

@@ -6,7 +6,8 @@ use alluvium_sql::catalog::{DeclaredRecursion, Relation};
 use alluvium_sql::name;
 use alluvium_sql::plan::node::ViewRows;
 use alluvium_sql::plan::{IncrementalPlan, KeptBy, LowerBounds, PlannedView};
-use alluvium_sql::planner::{Checks, Extent, Planner, defaults, type_name};
+use alluvium_sql::planner::defaults;
+use alluvium_sql::planner::{Checks, Extent, Planner, type_name};
 use alluvium_sql::statement::{
     KEEPING, Lateness, TableDefinition, ViewDefinition, ViewKind, ViewLateness,
 };

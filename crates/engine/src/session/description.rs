@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::{PlannedWrite, as_written, parameter_count, parameter_types, typed};
+use alluvium_sql::planner::parameter_types;
+use alluvium_sql::planner::{PlannedWrite, as_written, parameter_count, typed};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{Qualified, Statement, StatementKind};
 use arrow::array::RecordBatch;

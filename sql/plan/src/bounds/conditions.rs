@@ -13,7 +13,7 @@ use super::{LowerBounds, lower_bound, other_side};
 use crate::expression::{self, Expression};
 use crate::fault::{self, Fault};
 use alluvium_sql_functions::microseconds;
-use alluvium_sql_planner::intervals;
+use alluvium_sql_planner::rules::intervals;
 
 /// The conditions that are true where a filter is.
 pub(crate) fn conjuncts(filter: Option<&Expression>) -> Vec<Expression> {

@@ -4,7 +4,7 @@ use datafusion_expr::Expr;
 
 use super::{Builder, check_columns};
 use crate::IncrementalPlan;
-use alluvium_sql_planner::asof::{AsofNode, Compared};
+use alluvium_sql_planner::relations::asof::{AsofNode, Compared};
 use alluvium_sql_syntax::error::Result;
 
 impl Builder<'_> {

@@ -9,8 +9,8 @@ use crate::fingerprint::Canonical;
 use crate::node::{Aggregate, Member};
 use crate::{IncrementalPlan, Node};
 use alluvium_sql_planner::catalog::{DeclaredRecursion, DeclaredView};
-use alluvium_sql_planner::declared;
-use alluvium_sql_planner::recursion::{WorkTable, work_table};
+use alluvium_sql_planner::statements::declared;
+use alluvium_sql_planner::statements::recursion::{WorkTable, work_table};
 use alluvium_sql_syntax::error::{Error, Result};
 use alluvium_sql_syntax::statement::DEFAULT_ROUNDS;
 

@@ -17,7 +17,7 @@ use super::{Builder, check_columns};
 use crate::IncrementalPlan;
 use crate::expression::Expression;
 use alluvium_sql_functions::moving::over;
-use alluvium_sql_planner::frame_bounds::has_offset;
+use alluvium_sql_planner::expressions::frame_bounds::has_offset;
 use alluvium_sql_syntax::error::{Error, Result};
 
 /// A call of a window function.

@@ -19,7 +19,7 @@ use crate::expression::Expression;
 use crate::fingerprint::Canonical;
 use crate::prune::prune_nothing;
 use crate::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
-use alluvium_sql_planner::set_operation;
+use alluvium_sql_planner::statements::set_operation;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ use crate::fingerprint::Canonical;
 use crate::names::Names;
 use crate::prune::{place, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason};
-use alluvium_sql_planner::time_window::hop::{self, TwoSteps};
+use alluvium_sql_planner::relations::time_window::hop::{self, TwoSteps};
 
 /// Each row once for each element of its lists, with the element in the list's place.
 ///

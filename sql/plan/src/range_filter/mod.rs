@@ -30,7 +30,7 @@ use super::expression::{self, Expression};
 use super::node::{Map, Side};
 use super::prune::place;
 use super::{IncrementalPlan, Node};
-use alluvium_sql_planner::canonical_floats::NAN_FUNCTION;
+use alluvium_sql_planner::rules::canonical_floats::NAN_FUNCTION;
 
 /// Replaces filters of joins by range joins, wherever that pays; returns whether there are such. The plan has its bounds: joins
 /// whose state is pruned stay as they are.

@@ -12,7 +12,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use crate::expression::{self, Expression};
 use crate::node::Side;
 use crate::{IncrementalPlan, Node};
-use alluvium_sql_planner::equality::compares_by_bytes;
+use alluvium_sql_planner::rules::equality::compares_by_bytes;
 
 /// The sides of a join, of which one has the ends of a range.
 pub(super) struct Sides<'a> {

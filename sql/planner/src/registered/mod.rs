@@ -23,7 +23,7 @@ use sqlparser::parser::Parser;
 
 use self::aggregate::GuardedAggregate;
 use self::scalar::GuardedScalar;
-use crate::canonical_floats::{NAN_FUNCTION, ZERO_FUNCTION};
+use crate::rules::canonical_floats::{NAN_FUNCTION, ZERO_FUNCTION};
 use alluvium_sql_functions::{FunctionKind, function_kind};
 use alluvium_sql_syntax::error::Error;
 use alluvium_sql_syntax::statement::Alluvium;

@@ -15,8 +15,9 @@ use super::SqlFunction;
 use super::inline::{Inlined, cast, extent, inlined, lambda_parameters};
 use crate::catalog::{Catalog, Relation};
 use crate::context::Scope;
+use crate::culprit;
 use crate::registered::{is_built_in, is_written_as_call};
-use crate::{culprit, query};
+use crate::statements::query;
 use alluvium_sql_functions::near::did_you_mean;
 use alluvium_sql_functions::{FunctionKind, function_kind};
 use alluvium_sql_syntax::error::{Error, Position, Result};
@@ -28,10 +29,7 @@ use alluvium_sql_syntax::syntax::called;
 const PARAMETERS: &str = "parameters";
 
 /// The function that a definition defines.
-pub(in super::super) fn define(
-    definition: &FunctionDefinition,
-    scope: Scope<'_>,
-) -> Result<SqlFunction> {
+pub(crate) fn define(definition: &FunctionDefinition, scope: Scope<'_>) -> Result<SqlFunction> {
     let name = &definition.name;
     check_name(definition, scope)?;
     let mut seen = BTreeSet::new();

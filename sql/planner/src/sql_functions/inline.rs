@@ -20,14 +20,14 @@ use alluvium_sql_syntax::syntax::{called, is_bare};
 const LARGEST: usize = 40_000;
 
 /// A part of a statement without calls of functions that SQL defines.
-pub(in super::super) struct Inlined<P> {
-    pub(in super::super) part: P,
+pub(crate) struct Inlined<P> {
+    pub(crate) part: P,
     /// The functions that it called, in alphabetical order.
-    pub(in super::super) calls: Vec<String>,
+    pub(crate) calls: Vec<String>,
 }
 
 /// Plans a part of a statement with expressions in place of its calls.
-pub(in super::super) fn planned<P: Visit + VisitMut + Clone, R>(
+pub(crate) fn planned<P: Visit + VisitMut + Clone, R>(
     part: &P,
     functions: &SqlFunctions,
     plan: impl FnOnce(&P) -> Result<R>,
@@ -42,7 +42,7 @@ pub(in super::super) fn planned<P: Visit + VisitMut + Clone, R>(
 ///
 /// # Errors
 /// If a call has too many or too few arguments, or if the expressions are too large.
-pub(in super::super) fn inlined<P: Visit + VisitMut + Clone>(
+pub(crate) fn inlined<P: Visit + VisitMut + Clone>(
     part: &P,
     functions: &SqlFunctions,
 ) -> Result<Inlined<P>> {

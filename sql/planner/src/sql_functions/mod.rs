@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use sqlparser::ast::{DataType, Expr};
 
-pub(super) use self::define::define;
-pub(super) use self::inline::{Inlined, inlined, planned};
+pub(crate) use self::define::define;
+pub(crate) use self::inline::{Inlined, inlined, planned};
 
 /// Functions by name.
 pub type SqlFunctions = BTreeMap<String, Arc<SqlFunction>>;
