@@ -16,6 +16,7 @@ use crate::answers::deltas::Watch;
 use crate::answers::evidence::Evidence;
 use crate::answers::row::rows;
 use crate::answers::sqlite::Sqlite;
+use crate::answers::words::in_words_of_others;
 use crate::kept::Kept;
 
 /// A budget in bytes that some state is beyond.
@@ -171,7 +172,8 @@ impl Trial {
         for statement in parse(sql) {
             let result = match statement.map(|statement| statement.kind) {
                 Ok(StatementKind::CreateView(ViewDefinition { name, columns, query, .. })) => {
-                    let result = self.batch.create_view(&name, &columns, &query.to_string());
+                    let result =
+                        self.batch.create_view(&name, &columns, &in_words_of_others(&query));
                     self.restated.insert(name);
                     result
                 }
@@ -376,7 +378,7 @@ impl Trial {
 
     fn follow_view(&mut self, definition: &ViewDefinition, is_read: bool) {
         let ViewDefinition { name, columns, kind, .. } = definition;
-        let query = definition.query.to_string();
+        let query = in_words_of_others(&definition.query);
         let result = match self.restated.remove(name) {
             true => Ok(()),
             false => self.batch.create_view(name, columns, &query),

@@ -21,6 +21,7 @@ use crate::answers::batch::Batch;
 use crate::answers::compare::{Measure, difference};
 use crate::answers::contents::contents;
 use crate::answers::row::{Row, line, rows};
+use crate::answers::words::in_words_of_others;
 
 /// After how many transactions views are compared.
 const STEPS: usize = 3;
@@ -160,7 +161,7 @@ impl File {
         }
         for statement in parse(sql).flatten() {
             if let StatementKind::CreateView(view) = statement.kind {
-                let query = view.query.to_string();
+                let query = in_words_of_others(&view.query);
                 if self.batch.create_view(&view.name, &view.columns, &query).is_ok() {
                     self.views.insert(view.name);
                 }
