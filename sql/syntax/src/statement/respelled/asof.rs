@@ -7,6 +7,8 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::is_keyword;
+
 /// Words that end a join that has no condition.
 const BEHIND: [Keyword; 22] = [
     Keyword::ASOF,
@@ -146,10 +148,4 @@ fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
         }
     }
     None
-}
-
-fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
-    token.is_some_and(|token| {
-        matches!(&token.token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
-    })
 }

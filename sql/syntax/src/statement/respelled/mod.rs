@@ -7,9 +7,36 @@ mod asof;
 mod nested_sets;
 mod nested_types;
 
-use sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The tokens of a statement as the parser reads them.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     nested_sets::respell(nested_types::respell(asof::respell(tokens)))
+}
+
+/// Whether a token is this keyword, and no name in quotes.
+fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
+    matches!(token.map(|token| &token.token), Some(Token::Word(word))
+        if word.keyword == keyword && word.quote_style.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::tokenizer::Tokenizer;
+
+    use super::super::dialect::Alluvium;
+    use super::*;
+
+    /// The tokens of a text as they are respelled, with a blank between them.
+    pub(super) fn respelled(
+        sql: &str,
+        respell: fn(Vec<TokenWithSpan>) -> Vec<TokenWithSpan>,
+    ) -> String {
+        let tokens = Tokenizer::new(&Alluvium::new(0), sql).tokenize_with_location();
+        let tokens = tokens.expect("tokens").into_iter();
+        let tokens = tokens.filter(|token| !matches!(token.token, Token::Whitespace(_)));
+        let respelled = respell(tokens.collect());
+        respelled.iter().map(|token| token.token.to_string()).collect::<Vec<_>>().join(" ")
+    }
 }

@@ -6,6 +6,8 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::is_keyword;
+
 /// What an open bracket is around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
@@ -48,25 +50,10 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     respelled
 }
 
-fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
-    matches!(token.map(|token| &token.token), Some(Token::Word(word))
-        if word.keyword == keyword && word.quote_style.is_none())
-}
-
 #[cfg(test)]
 mod tests {
-    use sqlparser::tokenizer::Tokenizer;
-
-    use super::super::super::dialect::Alluvium;
+    use super::super::tests::respelled;
     use super::*;
-
-    fn respelled(sql: &str) -> String {
-        let tokens = Tokenizer::new(&Alluvium::new(0), sql).tokenize_with_location();
-        let tokens = tokens.expect("tokens").into_iter();
-        let tokens = tokens.filter(|token| !matches!(token.token, Token::Whitespace(_)));
-        let respelled = respell(tokens.collect());
-        respelled.iter().map(|token| token.token.to_string()).collect::<Vec<_>>().join(" ")
-    }
 
     #[test]
     fn lists_among_others_are_taken_apart_and_nothing_else() {
@@ -89,7 +76,7 @@ mod tests {
             ),
             ("GROUPING SETS (GROUPING SETS ((a)", "GROUPING SETS ( ( a )"),
         ] {
-            assert_eq!(respelled(sql), expected);
+            assert_eq!(respelled(sql, respell), expected);
         }
     }
 }

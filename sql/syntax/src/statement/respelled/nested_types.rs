@@ -8,6 +8,8 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::is_keyword;
+
 /// The tokens of a statement with types spelled as sqlparser knows them.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_table =
@@ -25,11 +27,6 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         respelled.take(token, tokens.get(place + 1), is_table);
     }
     respelled.tokens
-}
-
-fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
-    matches!(token.map(|token| &token.token), Some(Token::Word(word))
-        if word.keyword == keyword && word.quote_style.is_none())
 }
 
 /// What an open bracket is around.
@@ -136,18 +133,8 @@ impl Respelled {
 
 #[cfg(test)]
 mod tests {
-    use sqlparser::tokenizer::Tokenizer;
-
-    use super::super::super::dialect::Alluvium;
+    use super::super::tests::respelled;
     use super::*;
-
-    fn respelled(sql: &str) -> String {
-        let tokens = Tokenizer::new(&Alluvium::new(0), sql).tokenize_with_location();
-        let tokens = tokens.expect("tokens").into_iter();
-        let tokens = tokens.filter(|token| !matches!(token.token, Token::Whitespace(_)));
-        let respelled = respell(tokens.collect());
-        respelled.iter().map(|token| token.token.to_string()).collect::<Vec<_>>().join(" ")
-    }
 
     #[test]
     fn types_are_respelled_and_nothing_else() {
@@ -168,7 +155,7 @@ mod tests {
             ("SELECT CAST(x AS INT ARRAY), ROW(1)", "SELECT CAST ( x AS INT [ ] ) , ROW ( 1 )"),
             ("SELECT x array, array FROM row", "SELECT x array , array FROM row"),
         ] {
-            assert_eq!(respelled(sql), expected);
+            assert_eq!(respelled(sql, respell), expected);
         }
     }
 }
