@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::time::temporal_filter::Comparison;
+use alluvium_sql_planner::{CLOCK, CLOCK_SCHEMA};
 use arrow::datatypes::Schema;
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::Operator;
@@ -13,7 +14,6 @@ use super::bounds::{self, LowerBound};
 use super::expression::{self, Expression};
 use super::node::Join;
 use super::{IncrementalPlan, Node};
-use alluvium_sql_planner::{CLOCK, CLOCK_SCHEMA};
 
 /// A condition on a row and the time.
 struct Condition {

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::Result;
+
 use super::names::Names;
 use super::node::IndexScan;
 use super::{Fingerprint, IncrementalPlan, Node};
 use crate::physical::{Compiled, Output, PhysicalPlan, compile};
-use alluvium_sql_syntax::error::Result;
 
 /// The plan, a node a line, over the indexes of whole relations that are `there`.
 ///

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::Result;
 use arrow::datatypes::SchemaRef;
 
 use super::bounds::{LowerBound, Reason, Retention};
@@ -12,7 +13,6 @@ use super::names::Names;
 use super::node::IndexScan;
 use super::{Fingerprint, IncrementalPlan, Node};
 use crate::physical::{Compiled, Output, PhysicalPlan, Place, State, compile};
-use alluvium_sql_syntax::error::Result;
 
 /// An operator that keeps or reads state.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Which rows of a view are final: `'emit_final' = 'column'` and `EMIT ON WINDOW CLOSE`.
 
-use super::{IncrementalPlan, Reason};
 use alluvium_sql_syntax::error::{self, Error, Position, no_column};
 use alluvium_sql_syntax::statement::{EmitFinal, ViewDefinition};
+
+use super::{IncrementalPlan, Reason};
 
 /// Whether rows can be final by a column, or why not.
 type Finality = std::result::Result<(), Reason>;

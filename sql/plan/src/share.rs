@@ -12,11 +12,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use alluvium_sql_planner::catalog::Relation;
+use alluvium_sql_syntax::error::Result;
+
 use super::fingerprint::Canonical;
 use super::node::{IndexScan, Indexed};
 use super::{Fingerprint, IncrementalPlan, Node};
-use alluvium_sql_planner::catalog::Relation;
-use alluvium_sql_syntax::error::Result;
 
 /// The rows of a sub-plan, sorted by some of their columns.
 #[derive(Debug)]

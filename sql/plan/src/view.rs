@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use alluvium_sql_planner::catalog::{Catalog, DeclaredRecursion, DeclaredView};
+use alluvium_sql_planner::{Extent, LogicalView, Planner};
+use alluvium_sql_syntax::error::Result;
+use alluvium_sql_syntax::statement::{Lateness, ViewDefinition};
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::LogicalPlan;
 
 use super::build::{build, build_final, build_in_time, build_recursion};
 use super::{IncrementalPlan, LowerBounds, final_rows, lateness};
-use alluvium_sql_planner::catalog::{Catalog, DeclaredRecursion, DeclaredView};
-use alluvium_sql_planner::{Extent, LogicalView, Planner};
-use alluvium_sql_syntax::error::Result;
-use alluvium_sql_syntax::statement::{Lateness, ViewDefinition};
 
 /// A planned view.
 #[derive(Clone, Debug)]

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_syntax::statement::Lateness;
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::SqlFunctions;
 use crate::checks::extent::Extent;
-use alluvium_sql_syntax::statement::Lateness;
 
 /// The relations and functions that a statement can name.
 pub trait Catalog {

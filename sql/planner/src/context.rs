@@ -2,6 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_functions::date_part::Extract;
+use alluvium_sql_functions::duckdb::TextSlices;
+use alluvium_sql_functions::near::did_you_mean;
+use alluvium_sql_functions::{FUNCTIONS, Functions, moving};
+use alluvium_sql_syntax::error::{Error, SqlState};
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::options::OPTIONS;
+use alluvium_sql_syntax::statement::{DEFAULT_ROUNDS, MoreTypes};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DataFusionError, Result, TableReference};
@@ -32,14 +40,6 @@ use crate::rules::numbers;
 use crate::statements::recursion::WorkTable;
 use crate::statements::write::defaults::Defaults;
 use crate::statements::write::statement_rows::{self, StatementRows};
-use alluvium_sql_functions::date_part::Extract;
-use alluvium_sql_functions::duckdb::TextSlices;
-use alluvium_sql_functions::near::did_you_mean;
-use alluvium_sql_functions::{FUNCTIONS, Functions, moving};
-use alluvium_sql_syntax::error::{Error, SqlState};
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::options::OPTIONS;
-use alluvium_sql_syntax::statement::{DEFAULT_ROUNDS, MoreTypes};
 
 /// Planners of EXTRACT, SUBSTRING … FROM, `array[1]`, operators and similar syntax.
 static EXPRESSIONS: LazyLock<Vec<Arc<dyn ExprPlanner>>> = LazyLock::new(|| {

@@ -39,6 +39,14 @@ pub mod statements;
 pub mod subqueries;
 
 pub use alluvium_dataflow::messages::wording::type_name;
+pub use alluvium_sql_functions::aggregate_names;
+pub use alluvium_sql_functions::sequence::{
+    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
+};
+use alluvium_sql_syntax::error::{Position, Result};
+use alluvium_sql_syntax::statement::{
+    FunctionDefinition, LockingQuery, StatementKind, TableDefinition, ViewDefinition,
+};
 use arrow::datatypes::DataType;
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
@@ -81,14 +89,6 @@ pub use self::statements::write::{
     Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation,
 };
 use crate::catalog::Catalog;
-pub use alluvium_sql_functions::aggregate_names;
-pub use alluvium_sql_functions::sequence::{
-    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
-};
-use alluvium_sql_syntax::error::{Position, Result};
-use alluvium_sql_syntax::statement::{
-    FunctionDefinition, LockingQuery, StatementKind, TableDefinition, ViewDefinition,
-};
 
 /// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
 pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<DataType>>> {

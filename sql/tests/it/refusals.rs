@@ -1,8 +1,9 @@
 //! Queries that views do not support, and the error messages; the query starts on the second line.
 
-use crate::fixture::{Definitions, shown, statement, view};
 use alluvium_sql::plan::{PlannedView, explain};
 use alluvium_sql::statement::StatementKind;
+
+use crate::fixture::{Definitions, shown, statement, view};
 
 fn refusal(definitions: &Definitions, query: &str) -> String {
     match definitions.view(query) {

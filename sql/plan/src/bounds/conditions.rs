@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::microseconds;
+use alluvium_sql_planner::rules::intervals;
 use arrow::datatypes::{DataType, IntervalMonthDayNano, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
@@ -12,8 +14,6 @@ use super::monotone::is_constant;
 use super::{LowerBounds, lower_bound, other_side};
 use crate::expression::{self, Expression};
 use crate::fault::{self, Fault};
-use alluvium_sql_functions::microseconds;
-use alluvium_sql_planner::rules::intervals;
 
 /// The conditions that are true where a filter is.
 pub(crate) fn conjuncts(filter: Option<&Expression>) -> Vec<Expression> {

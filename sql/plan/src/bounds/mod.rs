@@ -19,6 +19,7 @@ mod windows;
 use std::sync::Arc;
 
 use alluvium_dataflow::time::waterlines::TimeColumn;
+use alluvium_sql_planner::{CLOCK, type_name};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
@@ -34,7 +35,6 @@ pub(crate) use self::windows::of_windows;
 use super::expression::{self, Expression};
 use super::fingerprint::Canonical;
 use crate::fault::{self, Fault};
-use alluvium_sql_planner::{CLOCK, type_name};
 
 /// The lower bound of a column: NULL apart, changes from an epoch on have at least the least of some terms there.
 ///

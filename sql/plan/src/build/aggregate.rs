@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alluvium_dataflow::map::can_fail;
 use alluvium_dataflow::reductions::aggregate::{Aggregate, Fallback, Function};
 use alluvium_dataflow::reductions::window::Argument;
+use alluvium_sql_syntax::error::{Error, Result};
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{
@@ -21,7 +22,6 @@ use super::{Builder, check_columns};
 use crate::IncrementalPlan;
 use crate::expression::{self, Expression};
 use crate::names::aggregate_name;
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// How one aggregate of a GROUP BY is computed.
 enum Made {

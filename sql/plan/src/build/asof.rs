@@ -1,11 +1,11 @@
 //! ASOF joins.
 
+use alluvium_sql_planner::relations::asof::{AsofNode, Compared};
+use alluvium_sql_syntax::error::Result;
 use datafusion_expr::Expr;
 
 use super::{Builder, check_columns};
 use crate::IncrementalPlan;
-use alluvium_sql_planner::relations::asof::{AsofNode, Compared};
-use alluvium_sql_syntax::error::Result;
 
 impl Builder<'_> {
     /// An ASOF join.

@@ -14,6 +14,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_syntax::options::OPTIONS;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
@@ -29,7 +30,6 @@ use crate::bounds::{conjuncts, shift};
 use crate::expression::{self, Expression};
 use crate::fault::{self, Fault};
 use crate::{IncrementalPlan, Node};
-use alluvium_sql_syntax::options::OPTIONS;
 
 /// The pairs whose times differ by no less than `from` and no more than `to`, both in the unit of the times.
 struct Band {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::joins::outer_join::OuterJoinKind;
 use alluvium_dataflow::reductions::aggregate::{Aggregate, Function};
+use alluvium_sql_syntax::error::Result;
 use arrow::datatypes::DataType;
 use datafusion_common::{JoinType, NullEquality, ScalarValue};
 use datafusion_expr::logical_plan as logical;
@@ -15,7 +16,6 @@ use crate::IncrementalPlan;
 use crate::expression::{self, Expression};
 use crate::fault::{self, Fault};
 use crate::node::joined_schema;
-use alluvium_sql_syntax::error::Result;
 
 /// A logical join that is not inner, with its sides swapped where the only side that is kept is the right one.
 struct Read<'a> {

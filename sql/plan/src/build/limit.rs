@@ -1,13 +1,13 @@
 //! LIMIT and OFFSET.
 
 use alluvium_dataflow::reductions::ranked::{Numbering, Top};
+use alluvium_sql_syntax::error::{Error, Result};
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::{self as logical, FetchType, SkipType};
 
 use super::projection::Projection;
 use super::{Builder, check_columns, renamed};
 use crate::IncrementalPlan;
-use alluvium_sql_syntax::error::{Error, Result};
 
 impl Builder<'_> {
     /// LIMIT and OFFSET.

@@ -15,6 +15,17 @@ mod window;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use alluvium_sql_planner::catalog::{DeclaredRecursion, Relation};
+use alluvium_sql_planner::checks::refusal::Landmarks;
+use alluvium_sql_planner::relations::asof::as_asof_join;
+use alluvium_sql_planner::relations::relation::source_of;
+use alluvium_sql_planner::relations::series::SeriesSource;
+use alluvium_sql_planner::statements::recursion::work_table;
+use alluvium_sql_planner::statements::set_operation::{SetOperationNode, as_set_operation};
+use alluvium_sql_planner::{LiteralRows, checked, one_row};
+use alluvium_sql_syntax::error::{Error, Result};
+use alluvium_sql_syntax::options::OPTIONS;
+use alluvium_sql_syntax::statement::{Lateness, is_column_type, nearest};
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -31,17 +42,6 @@ use super::IncrementalPlan;
 use super::expression::Expression;
 use super::prune::prune_nothing;
 use super::range_filter::into_range_joins;
-use alluvium_sql_planner::catalog::{DeclaredRecursion, Relation};
-use alluvium_sql_planner::checks::refusal::Landmarks;
-use alluvium_sql_planner::relations::asof::as_asof_join;
-use alluvium_sql_planner::relations::relation::source_of;
-use alluvium_sql_planner::relations::series::SeriesSource;
-use alluvium_sql_planner::statements::recursion::work_table;
-use alluvium_sql_planner::statements::set_operation::{SetOperationNode, as_set_operation};
-use alluvium_sql_planner::{LiteralRows, checked, one_row};
-use alluvium_sql_syntax::error::{Error, Result};
-use alluvium_sql_syntax::options::OPTIONS;
-use alluvium_sql_syntax::statement::{Lateness, is_column_type, nearest};
 
 /// The incremental plan of a view's optimized plan.
 pub(crate) fn build(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<IncrementalPlan> {

@@ -1,5 +1,6 @@
 //! The projection below a node: the columns that its keys, orders and functions need.
 
+use alluvium_sql_syntax::error::Result;
 use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
 use datafusion_common::DFSchema;
@@ -8,7 +9,6 @@ use datafusion_expr::SortExpr;
 use super::Builder;
 use crate::IncrementalPlan;
 use crate::expression::{self, Expression};
-use alluvium_sql_syntax::error::Result;
 
 /// The columns of a map below a node that needs expressions as columns.
 pub(super) struct Projection {

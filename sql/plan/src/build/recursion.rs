@@ -1,5 +1,10 @@
 //! WITH RECURSIVE, and views that recur.
 
+use alluvium_sql_planner::catalog::{DeclaredRecursion, DeclaredView};
+use alluvium_sql_planner::statements::declared;
+use alluvium_sql_planner::statements::recursion::{WorkTable, work_table};
+use alluvium_sql_syntax::error::{Error, Result};
+use alluvium_sql_syntax::statement::DEFAULT_ROUNDS;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::RecursiveQuery;
@@ -8,11 +13,6 @@ use super::{Builder, check_columns, renamed, with_column_types};
 use crate::fingerprint::Canonical;
 use crate::node::{Aggregate, Member};
 use crate::{IncrementalPlan, Node};
-use alluvium_sql_planner::catalog::{DeclaredRecursion, DeclaredView};
-use alluvium_sql_planner::statements::declared;
-use alluvium_sql_planner::statements::recursion::{WorkTable, work_table};
-use alluvium_sql_syntax::error::{Error, Result};
-use alluvium_sql_syntax::statement::DEFAULT_ROUNDS;
 
 /// A recursion whose bodies are being built.
 pub(super) struct Recurring {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::Result;
+use alluvium_sql_syntax::options::OPTIONS;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion_common::{NullHandling, ScalarValue};
 use datafusion_expr::logical_plan as logical;
@@ -11,8 +13,6 @@ use datafusion_physical_expr::expressions::{CastExpr, Literal};
 use super::Builder;
 use crate::IncrementalPlan;
 use crate::expression::{self, Expression};
-use alluvium_sql_syntax::error::Result;
-use alluvium_sql_syntax::options::OPTIONS;
 
 impl Builder<'_> {
     /// Lists become elements; a struct becomes its fields.

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::reductions::window::{Argument, WindowFunction};
+use alluvium_sql_functions::moving::over;
+use alluvium_sql_planner::expressions::frame_bounds::has_offset;
+use alluvium_sql_syntax::error::{Error, Result};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema};
 use datafusion_common::DFSchema;
@@ -16,9 +19,6 @@ use super::projection::{Projection, options};
 use super::{Builder, check_columns};
 use crate::IncrementalPlan;
 use crate::expression::Expression;
-use alluvium_sql_functions::moving::over;
-use alluvium_sql_planner::expressions::frame_bounds::has_offset;
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// A call of a window function.
 type Call = datafusion_expr::expr::WindowFunction;

@@ -11,12 +11,13 @@ mod reader;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use self::reader::Reader;
-use crate::bounds::{Parts, Subject};
 use alluvium_sql_syntax::error::Position;
 use alluvium_sql_syntax::stack::with_room;
 use alluvium_sql_syntax::statement::{StatementKind, parse};
 use alluvium_sql_syntax::walk::walk;
+
+use self::reader::Reader;
+use crate::bounds::{Parts, Subject};
 
 /// The text of a view's definition.
 #[derive(Clone, Copy, Debug)]

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, SelectItem, Spanned, Visitor};
-use sqlparser::tokenizer::Span;
-
-use crate::bounds::Parts;
 use alluvium_sql_functions::FUNCTIONS;
 use alluvium_sql_syntax::error::Error;
 use alluvium_sql_syntax::statement::fold;
 use alluvium_sql_syntax::walk::walk;
+use sqlparser::ast::{BinaryOperator, Expr, SelectItem, Spanned, Visitor};
+use sqlparser::tokenizer::Span;
+
+use crate::bounds::Parts;
 
 /// How many parts of an expression are compared at most.
 const MOST_PARTS: usize = 64;

@@ -3,6 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use alluvium_sql_syntax::error::{Error, Position};
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::statement::fold;
+use alluvium_sql_syntax::syntax::AsofJoin;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, GroupByExpr, JoinConstraint, JoinOperator, Query, Select, SetExpr,
     Spanned, TableFactor, Visitor, WindowType,
@@ -11,10 +15,6 @@ use sqlparser::tokenizer::Span;
 
 use super::names::{aggregate, column_name, key_name, parts};
 use super::{Clause, Constructs, Spot};
-use alluvium_sql_syntax::error::{Error, Position};
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::statement::fold;
-use alluvium_sql_syntax::syntax::AsofJoin;
 
 /// Reads the constructs of one text.
 #[derive(Default)]

@@ -1,34 +1,34 @@
 //! GROUP BY.
 
-use crate::names;
-use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
-    RoundOperator, RoundRendering, State,
-};
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
 use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::map::message;
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::{Round, aggregate as rounds};
+use alluvium_dataflow::reductions::aggregate::{self, Fallback, Function};
 use alluvium_dataflow::reductions::default::{self, or_default};
 use alluvium_dataflow::rows::codec::CodecError;
 use alluvium_dataflow::rows::layout::Layout;
 use alluvium_sql_planner::one_row;
 use alluvium_trace::Epoch;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
-use std::collections::BTreeSet;
-use std::fmt::{self, Write};
-use std::sync::Arc;
-use timely::dataflow::operators::Concat;
-
-use alluvium_dataflow::reductions::aggregate::{self, Fallback, Function};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
+use timely::dataflow::operators::Concat;
 
 use super::{InRounds, Node, PlanNode, RowMap};
 use crate::constructs::Clause;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::{Names, function_name};
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering, State,
+};
 use crate::prune::{place, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention, bounds};
 

@@ -1,11 +1,10 @@
 //! Constants: rows that never change.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use std::fmt::{self, Write};
+
 use alluvium_dataflow::movement::constant::constant;
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_trace::Epoch;
-use std::fmt::{self, Write};
-
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
@@ -13,6 +12,7 @@ use datafusion_common::Result;
 use super::{Node, PlanNode};
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::{IncrementalPlan, LowerBound, LowerBounds, Properties};
 
 /// Rows that never change.

@@ -1,17 +1,12 @@
 //! DISTINCT.
 
-use crate::names;
-use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
-    RoundOperator, RoundRendering, State,
-};
+use std::fmt;
+use std::sync::Arc;
+
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::{Round, settle};
 use alluvium_dataflow::reductions::distinct::{self, distinct};
 use alluvium_trace::Epoch;
-use std::fmt;
-use std::sync::Arc;
-
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
@@ -19,6 +14,11 @@ use super::{InRounds, Node, PlanNode, sorted};
 use crate::constructs::Clause;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering, State,
+};
 use crate::prune::prune_nothing;
 use crate::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
 

@@ -1,22 +1,22 @@
 //! Final rows: what `'emit_final'` of a view makes of its query.
 
-use crate::names;
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::rows::codec::CodecError;
 use alluvium_dataflow::time::final_rows::{self, final_rows};
 use alluvium_trace::Epoch;
-use std::fmt::{self, Write};
-use std::sync::Arc;
-
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
 use crate::expression::{self, Expression};
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::Names;
+use crate::physical::Place;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::prune::{place, prune_with};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 

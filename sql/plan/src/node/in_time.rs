@@ -1,24 +1,24 @@
 //! Rows in time: what `LATENESS` of a view's columns makes of its rows.
 
-use crate::names;
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::time::in_time::{self, in_time};
-use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::time::in_time::{self, in_time};
+use alluvium_sql_syntax::statement::Lateness;
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::Names;
+use crate::physical::Place;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::prune::{place, prune_with};
 use crate::{IncrementalPlan, LowerBound, LowerBounds, Properties, Reason, Retention};
-use alluvium_sql_syntax::statement::Lateness;
 
 /// The rows of a view without the changes that come too late.
 #[derive(Clone, Debug)]

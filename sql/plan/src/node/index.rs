@@ -1,19 +1,19 @@
 //! Index scans: the rows of an index that plans share.
 
-use crate::Fingerprint;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
+use crate::Fingerprint;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
 use crate::names::Names;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::{IncrementalPlan, Index, LowerBounds, Properties, Reason};
 
 /// The rows of an index.

@@ -1,17 +1,12 @@
 //! Inner joins and cross joins.
 
-use crate::fault::{self, Fault};
-use crate::physical::{
-    Arranged, CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler,
-    RoundId, RoundOperator, RoundRendering, RoundSide, SidePlacement,
-};
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
 use alluvium_dataflow::joins::join;
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::{self, Round};
 use alluvium_trace::Epoch;
-use std::fmt::{self, Write};
-use std::sync::Arc;
-
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
 
@@ -20,8 +15,13 @@ use super::{InRounds, Indexed, Node, PlanNode};
 use crate::bounds::PairBounds;
 use crate::constructs::Clause;
 use crate::expression::Expression;
+use crate::fault::{self, Fault};
 use crate::fingerprint::Canonical;
 use crate::names::{self, Names};
+use crate::physical::{
+    Arranged, CompileResult, Compiler, Operator, OperatorId, Place, Rendering, RoundCompiler,
+    RoundId, RoundOperator, RoundRendering, RoundSide, SidePlacement,
+};
 use crate::properties::{Dependency, shifted, shifted_dependencies};
 use crate::prune::{place, place_in_two, prune, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};

@@ -1,18 +1,14 @@
 //! Maps: a filter, then a projection.
 
-use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
-    RoundOperator, RoundRendering,
-};
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::sync::{Arc, OnceLock};
+
 use alluvium_dataflow::map::{MapStep, can_fail, maps};
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;
 use alluvium_dataflow::rows::layout;
 use alluvium_trace::Epoch;
-use std::collections::BTreeSet;
-use std::fmt::{self, Write};
-use std::sync::{Arc, OnceLock};
-
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::expressions::IsNotNullExpr;
@@ -22,6 +18,10 @@ use super::{InRounds, Node, PlanNode};
 use crate::expression::{self, Expression};
 use crate::fingerprint::Canonical;
 use crate::names::Names;
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
+};
 use crate::properties::Dependency;
 use crate::prune::{place, prune, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, bounds, clock_filter, ranking_filter};

@@ -1,18 +1,15 @@
 //! Outer, semi, anti and mark joins: joins that depend on whether a row has a partner.
 
-use crate::fault::{self, Fault};
-use crate::physical::{Arranged, CompileResult, Place};
-use crate::physical::{Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::joins::outer_join;
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::rows::layout::Layout;
-use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::joins::outer_join;
 use alluvium_dataflow::joins::outer_join::OuterJoinKind;
 use alluvium_dataflow::map::can_fail;
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_trace::Epoch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_physical_expr::PhysicalExpr;
@@ -22,8 +19,11 @@ use super::{Indexed, Node, PlanNode};
 use crate::bounds::{PairBounds, conjuncts, least, no_time_on_side};
 use crate::constructs::Clause;
 use crate::expression::{self, Expression};
+use crate::fault::{self, Fault};
 use crate::fingerprint::Canonical;
 use crate::names::{self, Names};
+use crate::physical::{Arranged, CompileResult, Place};
+use crate::physical::{Compiler, Operator, OperatorId, Rendering};
 use crate::properties::shifted;
 use crate::prune::{place, place_in_two, prune, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};

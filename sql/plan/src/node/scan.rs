@@ -1,12 +1,13 @@
 //! Scans: the rows of a table or of a materialized view.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_trace::Epoch;
 use std::any::Any;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_sql_planner::CLOCK;
+use alluvium_sql_planner::catalog::{Maintained, Relation};
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
@@ -15,9 +16,8 @@ use super::{Node, PlanNode};
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
 use crate::names::Names;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::{Fingerprint, IncrementalPlan, LowerBounds, Properties};
-use alluvium_sql_planner::CLOCK;
-use alluvium_sql_planner::catalog::{Maintained, Relation};
 
 /// The rows of a table or of a materialized view.
 #[derive(Clone, Debug)]

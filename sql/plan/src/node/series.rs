@@ -1,18 +1,18 @@
 //! Series: the integers that `generate_series` and `range` list.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::series::{self, series};
-use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::series::{self, series};
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Node, PlanNode};
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::{IncrementalPlan, LowerBound, LowerBounds, Properties};
 
 /// The values of an arithmetic series, in one column.

@@ -1,16 +1,15 @@
 //! Sessions: what the functions that are the bounds of sessions make of rows.
 
-use crate::names;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, PrunedBy, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::reductions::window::{Argument, WindowFunction};
-use alluvium_dataflow::rows::codec::has_floats;
-use alluvium_dataflow::time::sessions::{self, END, SessionBound, sessions};
-use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::reductions::window::{Argument, WindowFunction};
+use alluvium_dataflow::rows::codec::has_floats;
+use alluvium_dataflow::time::sessions::{self, END, SessionBound, sessions};
+use alluvium_sql_functions::microseconds;
+use alluvium_trace::Epoch;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue};
@@ -19,10 +18,11 @@ use super::{Node, PlanNode};
 use crate::constructs::Clause;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::Names;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Place, PrunedBy, Rendering};
 use crate::prune::{place, prune, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
-use alluvium_sql_functions::microseconds;
 
 /// Columns of the rows, then bounds of their sessions.
 #[derive(Clone, Debug)]

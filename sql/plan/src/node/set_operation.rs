@@ -1,14 +1,12 @@
 //! INTERSECT and EXCEPT.
 
-use crate::names;
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::reductions::sets;
+use alluvium_sql_planner::statements::set_operation;
+use alluvium_trace::Epoch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
@@ -17,9 +15,11 @@ use crate::bounds::least;
 use crate::constructs::Clause;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
+use crate::physical::Place;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::prune::prune_nothing;
 use crate::{IncrementalPlan, LowerBounds, Properties, Retention, bounds};
-use alluvium_sql_planner::statements::set_operation;
 
 /// INTERSECT or EXCEPT of two inputs of the same column types; whole rows are compared.
 #[derive(Clone, Debug)]

@@ -1,11 +1,10 @@
 //! Streams: the rows of a table that does not keep them, as they arrive.
 
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_trace::Epoch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::Result;
 
@@ -13,6 +12,7 @@ use super::{Node, PlanNode, Scan};
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
 use crate::names::Names;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::properties::Dependency;
 use crate::{IncrementalPlan, LowerBound, LowerBounds, Properties, Reason};
 

@@ -1,15 +1,13 @@
 //! Temporal filters: conditions that compare rows with the time.
 
-use crate::names;
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::rows::codec::CodecError;
-use alluvium_dataflow::time::temporal_filter::{self, Comparison, temporal_filter};
-use alluvium_trace::Epoch;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::rows::codec::CodecError;
+use alluvium_dataflow::time::temporal_filter::{self, Comparison, temporal_filter};
+use alluvium_sql_planner::{CLOCK, CLOCK_SCHEMA};
+use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
@@ -17,10 +15,12 @@ use super::{Node, PlanNode};
 use crate::clock_filter::time_bound;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::Names;
+use crate::physical::Place;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::prune::{place, prune_with};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention, bounds};
-use alluvium_sql_planner::{CLOCK, CLOCK_SCHEMA};
 
 /// The rows that have a value before or after the time in a column.
 #[derive(Clone, Debug)]

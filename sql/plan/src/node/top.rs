@@ -1,17 +1,14 @@
 //! The first rows of each group: LIMIT, DISTINCT ON, filtered row numbers.
 
-use crate::names;
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::reductions::ranked::top;
-use alluvium_dataflow::rows::layout::Layout;
-use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::reductions::ranked::top;
 use alluvium_dataflow::reductions::ranked::{self, Numbering};
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -22,7 +19,10 @@ use crate::bounds::{final_by, of_groups};
 use crate::constructs::Clause;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::Names;
+use crate::physical::Place;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::properties::ASCENDING;
 use crate::prune::{place, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Retention};

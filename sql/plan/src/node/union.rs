@@ -1,15 +1,11 @@
 //! UNION ALL.
 
-use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
-    RoundOperator, RoundRendering,
-};
-use alluvium_dataflow::movement::delta::{DeltaStream, concatenated};
-use alluvium_dataflow::recursion::Round;
-use alluvium_trace::Epoch;
 use std::fmt;
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::{DeltaStream, concatenated};
+use alluvium_dataflow::recursion::Round;
+use alluvium_trace::Epoch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
@@ -17,6 +13,10 @@ use super::{InRounds, Node, PlanNode};
 use crate::bounds::least;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
+};
 use crate::prune::prune;
 use crate::{IncrementalPlan, LowerBound, LowerBounds, Properties};
 

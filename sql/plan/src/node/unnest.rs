@@ -1,18 +1,15 @@
 //! UNNEST: a row for each element of a row's lists.
 
-use crate::physical::{
-    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
-    RoundOperator, RoundRendering,
-};
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
 use alluvium_dataflow::map::MapStep;
 use alluvium_dataflow::movement::combine::{self, combine};
 use alluvium_dataflow::movement::delta::DeltaStream;
 use alluvium_dataflow::recursion::Round;
 use alluvium_dataflow::unnest::unnest;
+use alluvium_sql_planner::relations::time_window::hop::{self, TwoSteps};
 use alluvium_trace::Epoch;
-use std::fmt::{self, Write};
-use std::sync::Arc;
-
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{Result, plan_err};
 
@@ -21,9 +18,12 @@ use crate::build::band::has_distinct_elements;
 use crate::expression::{self, Expression};
 use crate::fingerprint::Canonical;
 use crate::names::Names;
+use crate::physical::{
+    CompileResult, Compiler, Operator, OperatorId, Rendering, RoundCompiler, RoundId,
+    RoundOperator, RoundRendering,
+};
 use crate::prune::{place, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Reason};
-use alluvium_sql_planner::relations::time_window::hop::{self, TwoSteps};
 
 /// Each row once for each element of its lists, with the element in the list's place.
 ///

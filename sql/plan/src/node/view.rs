@@ -1,17 +1,17 @@
 //! Plain views, expanded in place.
 
-use crate::names::Names;
-use crate::physical::{CompileResult, Compiler, OperatorId, Place};
-use alluvium_dataflow::KeyColumns;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::KeyColumns;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 
 use super::{Indexed, Node, PlanNode};
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names::Names;
+use crate::physical::{CompileResult, Compiler, OperatorId, Place};
 use crate::prune::prune;
 use crate::{IncrementalPlan, LowerBounds, Properties};
 

@@ -1,19 +1,16 @@
 //! Window functions.
 
-use crate::names;
-use crate::physical::Place;
-use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
-use alluvium_dataflow::movement::delta::DeltaStream;
-use alluvium_dataflow::reductions::window;
-use alluvium_dataflow::rows::layout::Layout;
-use alluvium_trace::Epoch;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use alluvium_dataflow::movement::delta::DeltaStream;
+use alluvium_dataflow::reductions::window;
 use alluvium_dataflow::reductions::window::{
     Definition, Extent, WindowFunction, is_sliding, keeps_results,
 };
+use alluvium_dataflow::rows::layout::Layout;
+use alluvium_trace::Epoch;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::Result;
@@ -23,7 +20,10 @@ use crate::bounds::of_windows;
 use crate::constructs::Clause;
 use crate::expression::Expression;
 use crate::fingerprint::Canonical;
+use crate::names;
 use crate::names::Names;
+use crate::physical::Place;
+use crate::physical::{CompileResult, Compiler, Operator, OperatorId, Rendering};
 use crate::prune::{place, place_in_two, prune, prune_to};
 use crate::{IncrementalPlan, LowerBounds, Properties, Retention};
 

@@ -7,6 +7,7 @@ use alluvium_dataflow::KeyColumns;
 use alluvium_dataflow::rows::codec::ValueCodec;
 use alluvium_dataflow::rows::layout::{Layout, all_columns, types_of};
 use alluvium_dataflow::state::errors;
+use alluvium_sql_syntax::error::{Error, Result};
 use alluvium_trace::BoundColumn;
 use arrow::datatypes::SchemaRef;
 
@@ -14,7 +15,6 @@ use super::pruning::PrunedBy;
 use super::{Arranged, CompileResult, Operator, OperatorId, Place, State};
 use crate::node::{RowMap, Side};
 use crate::{Fingerprint, IncrementalPlan, Index, LowerBound, Retention, Shared, SharedIndex};
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// A plan over shared indexes, ready to be rendered.
 #[derive(Debug)]

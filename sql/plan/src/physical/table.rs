@@ -8,6 +8,8 @@ use alluvium_dataflow::state::contents::Contents;
 use alluvium_dataflow::state::table::{self, TableInput};
 use alluvium_dataflow::time::late::Late;
 use alluvium_dataflow::time::waterlines::Waterlines;
+use alluvium_sql_syntax::error::{Error, Result};
+use alluvium_sql_syntax::statement::Lateness;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 use arrow::datatypes::SchemaRef;
@@ -16,8 +18,6 @@ use timely::worker::Worker;
 
 use super::State;
 use crate::{Canonical, Fingerprint};
-use alluvium_sql_syntax::error::{Error, Result};
-use alluvium_sql_syntax::statement::Lateness;
 
 /// A table, ready to be rendered.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use alluvium_dataflow::map;
 use alluvium_dataflow::rows::layout::assemble;
+use alluvium_sql_planner::rules::canonical_floats::NAN_FUNCTION;
 use arrow::array::{Array, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::{DataFusionError, Result};
@@ -30,7 +31,6 @@ use super::expression::{self, Expression};
 use super::node::{Map, Side};
 use super::prune::place;
 use super::{IncrementalPlan, Node};
-use alluvium_sql_planner::rules::canonical_floats::NAN_FUNCTION;
 
 /// Replaces filters of joins by range joins, wherever that pays; returns whether there are such. The plan has its bounds: joins
 /// whose state is pruned stay as they are.

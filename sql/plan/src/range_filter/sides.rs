@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_dataflow::joins::outer_join::OuterJoinKind;
+use alluvium_sql_planner::rules::equality::compares_by_bytes;
 use arrow::datatypes::{DataType, Schema};
 use datafusion_common::Result;
 use datafusion_expr::Operator;
@@ -12,7 +13,6 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use crate::expression::{self, Expression};
 use crate::node::Side;
 use crate::{IncrementalPlan, Node};
-use alluvium_sql_planner::rules::equality::compares_by_bytes;
 
 /// The sides of a join, of which one has the ends of a range.
 pub(super) struct Sides<'a> {

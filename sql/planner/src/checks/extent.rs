@@ -3,13 +3,13 @@
 //! A view that reads another twice, ten times over, is a plan of a thousand copies: so plans are measured before anything
 //! walks them.
 
+use alluvium_sql_syntax::error::{Error, Result};
+use alluvium_sql_syntax::stack::DEEPEST_PLAN;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::catalog::Relation;
 use crate::relations::relation::source_of;
-use alluvium_sql_syntax::error::{Error, Result};
-use alluvium_sql_syntax::stack::DEEPEST_PLAN;
 
 /// The largest number of operations of a plan.
 const MOST: usize = 10_000;

@@ -3,6 +3,7 @@
 //! They would make every row of a view an error. A call is tried on a sample if some of its arguments are constants: an
 //! unknown unit, a format or a pattern that is wrong.
 
+use alluvium_sql_syntax::error::{Error, worded};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -15,7 +16,6 @@ use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Volatility};
 use datafusion_physical_expr::create_physical_expr;
 
 use crate::registered::is_registered;
-use alluvium_sql_syntax::error::{Error, worded};
 
 /// Refuses a plan with such a call.
 pub(crate) fn check(plan: &LogicalPlan) -> alluvium_sql_syntax::error::Result<()> {

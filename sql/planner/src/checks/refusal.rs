@@ -5,15 +5,15 @@
 
 use std::ops::ControlFlow;
 
+use alluvium_sql_functions::FUNCTIONS;
+use alluvium_sql_syntax::error::{Error, Position};
+use alluvium_sql_syntax::syntax::{called, changing_function};
+use alluvium_sql_syntax::walk::walk;
 use datafusion_expr::Volatility;
 use sqlparser::ast::{self, Expr, Query, Spanned, Visitor};
 use sqlparser::tokenizer::Span;
 
 use crate::registered::RegisteredFunctions;
-use alluvium_sql_functions::FUNCTIONS;
-use alluvium_sql_syntax::error::{Error, Position};
-use alluvium_sql_syntax::syntax::{called, changing_function};
-use alluvium_sql_syntax::walk::walk;
 
 /// The first positions of constructs that the optimizer may or may not be able to replace.
 #[derive(Debug, Default)]

@@ -3,13 +3,13 @@
 //! The optimizer can produce a reference to a column that its input does not have, without an error: a correlation over two
 //! levels does. Or it leaves a subquery as it is. Such plans are refused.
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema};
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::checks::refusal::Landmarks;
 use crate::subqueries::subquery::is_single;
-use alluvium_sql_syntax::error::{Error, Position, Result};
 
 /// Refuses a plan in which a column does not resolve in its node's inputs.
 pub fn validate(plan: &LogicalPlan, landmarks: &Landmarks) -> Result<()> {

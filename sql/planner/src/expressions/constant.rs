@@ -2,6 +2,7 @@
 //!
 //! DataFusion folds constants with wrapping arithmetic, so overflow is checked before it plans.
 
+use alluvium_sql_syntax::error::{Error, Result};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError};
 use datafusion_expr::execution_props::ExecutionProps;
@@ -10,7 +11,6 @@ use datafusion_expr::{BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPla
 use datafusion_physical_expr::create_physical_expr;
 
 use crate::expressions::evaluation::{checked, one_row};
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// Refuses constant integer arithmetic whose result does not fit its type.
 pub fn check(plan: &LogicalPlan) -> Result<()> {

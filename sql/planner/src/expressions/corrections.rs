@@ -8,6 +8,8 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_functions::with_bounded_pattern;
+use alluvium_sql_syntax::syntax::call;
 use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::compute::kernels::cast_utils::{
@@ -29,8 +31,6 @@ use sqlparser::ast::{self, VisitMut, VisitorMut};
 
 use crate::expressions::time_arithmetic::negated;
 use crate::expressions::types::type_of;
-use alluvium_sql_functions::with_bounded_pattern;
-use alluvium_sql_syntax::syntax::call;
 
 /// Rewrites the syntax of a query.
 pub(crate) fn in_syntax<S: VisitMut>(syntax: &mut S) {

@@ -1,5 +1,8 @@
 //! The DEFAULTs of a table.
 
+use alluvium_sql_functions::sequence::generated_value;
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::statement::TableDefinition;
 use arrow::datatypes::DataType;
 use datafusion_common::DFSchema;
 use datafusion_expr::{Expr, ExprSchemable};
@@ -10,9 +13,6 @@ use crate::checks::extent::Extent;
 use crate::context::Context;
 use crate::expressions::corrections;
 use crate::rules::numbers;
-use alluvium_sql_functions::sequence::generated_value;
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::statement::TableDefinition;
 
 /// The largest number of levels of a DEFAULT, which every INSERT evaluates.
 const DEEPEST_DEFAULT: usize = 100;

@@ -6,6 +6,9 @@
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_functions::now::{Now, moment};
+use alluvium_sql_functions::sequence::{SequenceFunction, Sequences};
+use alluvium_sql_syntax::error::Error;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{Column, DataFusionError, Result, ScalarValue, TableReference};
@@ -15,9 +18,6 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 
 use crate::catalog::Relation;
 use crate::relations::relation::RelationSource;
-use alluvium_sql_functions::now::{Now, moment};
-use alluvium_sql_functions::sequence::{SequenceFunction, Sequences};
-use alluvium_sql_syntax::error::Error;
 
 /// The relation of one row that holds the time of the epoch. No statement can name it.
 pub const CLOCK: &str = "alluvium.clock";

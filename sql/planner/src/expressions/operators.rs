@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::FUNCTIONS;
+use alluvium_sql_functions::duckdb::{EXTRACT, EXTRACT_TEXT};
+use alluvium_sql_syntax::syntax::{DOUBLE, NAMED, NEGATED};
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, DFSchema, Result, ScalarValue, plan_datafusion_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
@@ -10,9 +13,6 @@ use datafusion_expr::{Expr, lit};
 use sqlparser::ast::BinaryOperator;
 
 use crate::expressions::time_arithmetic;
-use alluvium_sql_functions::FUNCTIONS;
-use alluvium_sql_functions::duckdb::{EXTRACT, EXTRACT_TEXT};
-use alluvium_sql_syntax::syntax::{DOUBLE, NAMED, NEGATED};
 
 /// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>`
 /// of JSON, and arithmetic with times.

@@ -7,6 +7,7 @@
 use std::sync::{Arc, LazyLock};
 
 use alluvium_dataflow::messages::wording::type_name;
+use alluvium_sql_functions::duckdb::{OVER, TIMES};
 use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -25,7 +26,6 @@ use sqlparser::ast::BinaryOperator;
 
 use crate::expressions::types::type_of;
 use crate::fault::{self, Fault};
-use alluvium_sql_functions::duckdb::{OVER, TIMES};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);

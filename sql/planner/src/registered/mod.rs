@@ -15,6 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium_dataflow::panic_text;
+use alluvium_sql_functions::{FunctionKind, function_kind};
+use alluvium_sql_syntax::error::Error;
+use alluvium_sql_syntax::statement::Alluvium;
+use alluvium_sql_syntax::syntax::{called, check_clauses, is_defined};
+use alluvium_sql_syntax::walk::walk;
 use arrow::datatypes::DataType;
 use datafusion_common::{Result as DataFusionResult, exec_err};
 use datafusion_expr::{AggregateUDF, ScalarUDF, Volatility};
@@ -24,11 +29,6 @@ use sqlparser::parser::Parser;
 use self::aggregate::GuardedAggregate;
 use self::scalar::GuardedScalar;
 use crate::rules::canonical_floats::{NAN_FUNCTION, ZERO_FUNCTION};
-use alluvium_sql_functions::{FunctionKind, function_kind};
-use alluvium_sql_syntax::error::Error;
-use alluvium_sql_syntax::statement::Alluvium;
-use alluvium_sql_syntax::syntax::{called, check_clauses, is_defined};
-use alluvium_sql_syntax::walk::walk;
 
 /// Functions of a program, by name.
 #[derive(Clone, Debug, Default)]

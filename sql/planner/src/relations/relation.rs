@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::{self, Error};
+use alluvium_sql_syntax::statement::KEEPING;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
@@ -11,8 +13,6 @@ use crate::catalog::Relation;
 use crate::checks::dataflow_only;
 use crate::expressions::now::CLOCK_SCHEMA;
 use crate::statements::declared;
-use alluvium_sql_syntax::error::{self, Error};
-use alluvium_sql_syntax::statement::KEEPING;
 
 /// The relation that a scan in a logical plan reads.
 ///

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::series::Series;
+use alluvium_sql_syntax::error::{Error, Position};
+use alluvium_sql_syntax::syntax::SeriesCall;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
@@ -15,8 +17,6 @@ use datafusion_physical_expr::create_physical_expr;
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, Spanned, TableFactor};
 
 use crate::expressions::evaluation::{checked, one_row};
-use alluvium_sql_syntax::error::{Error, Position};
-use alluvium_sql_syntax::syntax::SeriesCall;
 
 /// The rows of a call: a scan in a logical plan reads them.
 #[derive(Debug)]

@@ -9,6 +9,10 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::microseconds::in_microseconds;
+use alluvium_sql_syntax::options::OPTIONS;
+use alluvium_sql_syntax::statement::nearest;
+use arrow::datatypes::DataType;
 use datafusion_common::DFSchema;
 use datafusion_common::Result;
 use datafusion_common::config::ConfigOptions;
@@ -38,10 +42,6 @@ use crate::rules::numbers::ExactNumbers;
 use crate::rules::one_nan::OneNan;
 use crate::rules::one_zero::OneZero;
 use crate::rules::simplify::BoundedSimplifier;
-use alluvium_sql_functions::microseconds::in_microseconds;
-use alluvium_sql_syntax::options::OPTIONS;
-use alluvium_sql_syntax::statement::nearest;
-use arrow::datatypes::DataType;
 
 /// Analyzer and optimizer of views.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! DataFusion's simplifier writes `x BETWEEN a AND b` as `x >= a AND x <= b`, and has such forms of COALESCE, of short lists of
 //! IN and of CASE: they copy an operand. Where these nest, the expression doubles with each level.
 
+use alluvium_sql_syntax::error::Error;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr::{Between, Case, InList};
@@ -13,7 +14,6 @@ use datafusion_optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 
 use crate::rules::whole_days;
-use alluvium_sql_syntax::error::Error;
 
 /// The largest number of parts that an expression may become.
 const MOST_PARTS: usize = 100_000;

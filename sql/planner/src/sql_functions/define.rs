@@ -4,6 +4,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use alluvium_sql_functions::near::did_you_mean;
+use alluvium_sql_functions::{FunctionKind, function_kind};
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::statement::column_type;
+use alluvium_sql_syntax::statement::{Alluvium, FunctionDefinition, fold};
+use alluvium_sql_syntax::syntax::called;
 use arrow::datatypes::{Field, Schema};
 use sqlparser::ast::{
     self, ColumnDef, Expr, GroupByExpr, Ident, Query, SelectItem, SetExpr, Value, VisitMut,
@@ -18,12 +24,6 @@ use crate::context::Scope;
 use crate::culprit;
 use crate::registered::{is_built_in, is_written_as_call};
 use crate::statements::query;
-use alluvium_sql_functions::near::did_you_mean;
-use alluvium_sql_functions::{FunctionKind, function_kind};
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::statement::column_type;
-use alluvium_sql_syntax::statement::{Alluvium, FunctionDefinition, fold};
-use alluvium_sql_syntax::syntax::called;
 
 /// The relation of a function's parameters.
 const PARAMETERS: &str = "parameters";

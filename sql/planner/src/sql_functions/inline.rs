@@ -3,6 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::stack::{self, DEEPEST};
+use alluvium_sql_syntax::statement::fold;
+use alluvium_sql_syntax::syntax::{called, is_bare};
 use sqlparser::ast::{
     AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, LambdaFunction, ObjectNamePart, OneOrManyWithParens, Spanned,
@@ -11,10 +15,6 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 
 use super::{SqlFunction, SqlFunctions};
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::stack::{self, DEEPEST};
-use alluvium_sql_syntax::statement::fold;
-use alluvium_sql_syntax::syntax::{called, is_bare};
 
 /// How many parts the expressions may have together that stand for the calls of a statement.
 const LARGEST: usize = 40_000;

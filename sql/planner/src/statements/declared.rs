@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use alluvium_sql_syntax::error::{self, Error};
+use alluvium_sql_syntax::statement::ViewDefinition;
 use arrow::datatypes::Schema;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Result, plan_err};
@@ -10,8 +12,6 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use crate::catalog::{DeclaredView, Relation};
 use crate::relations::relation::source_of;
 use crate::type_name;
-use alluvium_sql_syntax::error::{self, Error};
-use alluvium_sql_syntax::statement::ViewDefinition;
 
 /// The views that a plan reads, itself or through others, and that are declared and not complete.
 pub(crate) fn awaited(plan: &LogicalPlan) -> Result<BTreeSet<String>> {

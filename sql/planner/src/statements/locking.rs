@@ -1,14 +1,14 @@
 //! Queries that lock the rows of a table that they find: they return the keys of these as well.
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::statement::{IfLocked, LockingQuery, fold, relation_name};
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast::{self, Expr, Ident, LimitClause, SelectItem, SetExpr, TableFactor};
 
 use crate::catalog::Relation;
 use crate::context::{Scope, no_relation};
 use crate::statements::query;
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::statement::{IfLocked, LockingQuery, fold, relation_name};
 
 /// A query that locks rows, once it is planned.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@
 //! column that it is written to. Beyond that the type of a CAST counts, that of the column into which a query's result is
 //! inserted, that of the bounds of a BETWEEN, and BIGINT in LIMIT and OFFSET.
 
+use alluvium_sql_syntax::error::{Error, Result};
 use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, Result as PlanResult};
@@ -12,7 +13,6 @@ use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Projection};
 
 use crate::statements::parameters::place;
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// The types of the parameters of a statement that has these plans, by place; `None` where nothing tells.
 ///

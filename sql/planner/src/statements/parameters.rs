@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use alluvium_sql_functions::texts;
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::statement::StatementKind;
+use alluvium_sql_syntax::walk::walk;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DataFusionError, ScalarValue};
@@ -13,10 +17,6 @@ use datafusion_expr::{Expr, LogicalPlan};
 use sqlparser::ast::{self, Visitor};
 
 use crate::rules::numbers::loses_fraction;
-use alluvium_sql_functions::texts;
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::statement::StatementKind;
-use alluvium_sql_syntax::walk::walk;
 
 const MILLISECONDS_IN_DAY: i64 = 24 * 60 * 60 * 1000;
 

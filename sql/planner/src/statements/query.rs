@@ -1,5 +1,6 @@
 //! Planning a query.
 
+use alluvium_sql_syntax::error::{Error, Result};
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast;
 
@@ -14,7 +15,6 @@ use crate::relations::relation;
 use crate::statements::recursion;
 use crate::statements::set_operation;
 use crate::subqueries::subquery;
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// The plan of a query that runs once.
 pub(crate) fn plan(query: &ast::Query, scope: Scope<'_>) -> Result<LogicalPlan> {

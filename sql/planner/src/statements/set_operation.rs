@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use alluvium_dataflow::reductions::sets::SetOperation;
+use alluvium_sql_functions::FUNCTIONS;
+use alluvium_sql_syntax::options::OPTIONS;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{
     Column, DFSchema, DFSchemaRef, JoinType, NullEquality, Result, TableReference, internal_err,
@@ -25,8 +27,6 @@ use datafusion_optimizer::analyzer::AnalyzerRule;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
 
 use crate::rules::numbers;
-use alluvium_sql_functions::FUNCTIONS;
-use alluvium_sql_syntax::options::OPTIONS;
 
 /// A set operation in a logical plan. Its columns are those of the left input.
 #[derive(Debug, PartialEq, Eq, Hash)]

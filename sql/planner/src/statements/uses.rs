@@ -4,6 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::statement::{StatementKind, fold, relations};
+use alluvium_sql_syntax::syntax::{from_table, simple_query};
 use datafusion_common::Column;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan};
@@ -16,9 +19,6 @@ use crate::context::{Context, Scope};
 use crate::names::repeated_names;
 use crate::relations::relation::source_of;
 use crate::sql_functions::inlined;
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::statement::{StatementKind, fold, relations};
-use alluvium_sql_syntax::syntax::{from_table, simple_query};
 
 /// What a statement does with a relation that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::statement::ViewDefinition;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast;
@@ -24,8 +26,6 @@ use crate::statements::declared;
 use crate::statements::recursion;
 use crate::statements::set_operation;
 use crate::subqueries::subquery;
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::statement::ViewDefinition;
 
 /// A view as it is planned before it is said how it is maintained.
 #[derive(Debug)]

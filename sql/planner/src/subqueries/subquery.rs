@@ -29,6 +29,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use alluvium_sql_functions::FUNCTIONS;
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DataFusionError, JoinType, NullEquality, Result, ScalarValue};
@@ -46,7 +47,6 @@ use crate::subqueries::correlation;
 use crate::subqueries::dependent_join::{self, Key, Keyed, is_for, refers_outside};
 use crate::subqueries::membership::{Membership, Unknown};
 use crate::subqueries::single_row::single_row;
-use alluvium_sql_functions::FUNCTIONS;
 
 /// The plan without subqueries in its expressions and without LATERAL, as far as they can be rewritten.
 pub(crate) fn decorrelate(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -1,7 +1,8 @@
 //! Calls of functions with other arguments than they take.
 
-use super::wording::without_kind;
 use alluvium_sql_functions::{FUNCTIONS, Functions};
+
+use super::wording::without_kind;
 
 /// A call as DataFusion refuses it.
 struct Call<'a> {

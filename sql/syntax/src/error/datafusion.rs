@@ -2,11 +2,11 @@
 
 use alluvium_dataflow::map::whole_message;
 use alluvium_dataflow::messages::wording::of_values;
+use alluvium_sql_functions::FUNCTIONS;
 use datafusion_common::{DataFusionError, SchemaError};
 
 use super::names::{function_meant, no_column};
 use super::{Error, Position, SqlState, calls, wording};
-use alluvium_sql_functions::FUNCTIONS;
 
 impl Error {
     /// An error of DataFusion's, with a message and a position that help the user.

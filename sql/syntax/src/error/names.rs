@@ -1,8 +1,9 @@
 //! Names that are near one that does not exist.
 
-use super::{Error, SqlState};
 use alluvium_sql_functions::function_names;
 use alluvium_sql_functions::near::{did_you_mean, nearest};
+
+use super::{Error, SqlState};
 
 /// The error for a column that does not exist in `place`.
 pub fn no_column<'a>(

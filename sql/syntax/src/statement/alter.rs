@@ -1,5 +1,6 @@
 //! `ALTER TABLE`, `ALTER VIEW` and `ALTER MATERIALIZED VIEW`.
 
+use alluvium_dataflow::messages::wording::type_name;
 use arrow::datatypes::{Field, Schema};
 use sqlparser::ast::{
     self, AlterTable, AlterTableOperation, CreateTable, DropBehavior, Ident, ObjectName,
@@ -17,7 +18,6 @@ use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::syntax;
-use alluvium_dataflow::messages::wording::type_name;
 
 /// A change of what a relation is.
 #[derive(Clone, Debug)]

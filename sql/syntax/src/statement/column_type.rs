@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::microseconds::in_microseconds;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, Result, ScalarValue, TableReference, plan_err};
@@ -14,7 +15,6 @@ use super::is_column_type;
 use crate::error::Error;
 use crate::options::OPTIONS;
 use crate::syntax::check_type;
-use alluvium_sql_functions::microseconds::in_microseconds;
 
 /// Without relations and functions.
 struct Types;

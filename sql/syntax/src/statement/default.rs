@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use alluvium_sql_functions::sequence::is_of_sequences;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Visitor};
 
 use crate::error::{Error, Position};
 use crate::syntax::{called, changing_function};
 use crate::walk::walk;
-use alluvium_sql_functions::sequence::is_of_sequences;
 
 /// The value of a column where nothing else is given for it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,8 @@
 //! sqlparser knows neither. The dialect [parses](parse) them where the options of a column stand, as options with names that
 //! no text can spell; a `WATERMARK FOR` is there as a column of this name and type. [`take`] takes both out again.
 
+use alluvium_dataflow::messages::wording::type_name;
+use alluvium_sql_functions::microseconds::nanoseconds;
 use arrow::datatypes::{DataType, Field, Schema};
 use sqlparser::ast::{
     self, BinaryOperator, ColumnOption, Expr, Ident, ObjectName, SqlOption, UnaryOperator, Value,
@@ -23,8 +25,6 @@ use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
 use crate::syntax;
-use alluvium_dataflow::messages::wording::type_name;
-use alluvium_sql_functions::microseconds::nanoseconds;
 
 /// How late the rows of a table or view may come, by one of its columns.
 ///

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use alluvium_sql_functions::microseconds::in_microseconds;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use sqlparser::ast::{
     self, ColumnOption, CreateTableOptions, GeneratedAs, PrimaryKeyConstraint, TableConstraint,
@@ -19,7 +20,6 @@ use super::unique::Unique;
 use super::{IfTaken, OnCommit};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
-use alluvium_sql_functions::microseconds::in_microseconds;
 
 /// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use alluvium_sql_functions::FUNCTIONS;
 use datafusion_expr::Volatility;
 use sqlparser::ast;
 
 use super::called;
 use crate::error::{Error, Position};
-use alluvium_sql_functions::FUNCTIONS;
 
 /// Refuses a call of one of them in a place where it cannot be.
 pub fn changing_function(function: &ast::Function, place: &str) -> ControlFlow<Error> {

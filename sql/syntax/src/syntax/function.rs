@@ -1,5 +1,6 @@
 //! Calls of functions, and windows.
 
+use alluvium_sql_functions::{FunctionKind, function_kind};
 use sqlparser::ast::{
     DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, Spanned, WindowFrame, WindowFrameBound, WindowSpec,
@@ -8,7 +9,6 @@ use sqlparser::ast::{
 
 use super::clause::{Clause, check_order, none_of, refuse};
 use crate::error::Result;
-use alluvium_sql_functions::{FunctionKind, function_kind};
 
 /// Window functions that look at NULLs as `IGNORE NULLS` says.
 const NULL_TREATING: &[&str] = &["first_value", "lag", "last_value", "lead", "nth_value"];

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use alluvium_sql_functions::{FunctionKind, LONGEST_PATTERN, function_kind};
 use sqlparser::ast::{
     Array, BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, GroupByWithModifier, Interval, OrderBy, OrderByKind, Query,
@@ -15,7 +16,6 @@ use sqlparser::ast::{
 use super::shape::end_of;
 use crate::error::{Error, Position, Result};
 use crate::statement::MOST_COLUMNS;
-use alluvium_sql_functions::{FunctionKind, LONGEST_PATTERN, function_kind};
 
 /// The largest number of grouping sets of a SELECT.
 const MOST_GROUPING_SETS: usize = 4_096;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::ops::ControlFlow;
 
+use alluvium_sql_functions::scalar_name;
 use sqlparser::ast::{
     ArrayElemTypeDef, DataType, Expr, Function, ObjectNamePart, Query, Select, SetExpr,
 };
@@ -14,7 +15,6 @@ use super::limits::{Counts, relations};
 use crate::error::{Error, Position, Result};
 use crate::stack::DEEPEST;
 use crate::statement::{self, MOST_COLUMNS, fold};
-use alluvium_sql_functions::scalar_name;
 
 /// The largest number of levels of a type.
 const DEEPEST_TYPE: usize = 64;

@@ -7,6 +7,9 @@ mod names;
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::FUNCTIONS;
+use alluvium_sql_syntax::error::Position;
+use alluvium_sql_syntax::syntax::AsofJoin;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{
     Column, DFSchema, JoinConstraint, JoinType, NullEquality, Result, TableReference, not_impl_err,
@@ -23,9 +26,6 @@ use sqlparser::ast::{self, JoinOperator, TableFactor, TableWithJoins};
 
 pub(crate) use self::names::qualify;
 use crate::relations::asof::AsofConditions;
-use alluvium_sql_functions::FUNCTIONS;
-use alluvium_sql_syntax::error::Position;
-use alluvium_sql_syntax::syntax::AsofJoin;
 
 /// How the qualifier of a merged column starts: in front of all names, because DataFusion's `*` keeps the first of the
 /// columns that a join merges.

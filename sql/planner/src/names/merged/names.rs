@@ -7,6 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::statement::fold;
+use alluvium_sql_syntax::syntax::{known_as, refers};
 use datafusion_common::JoinType;
 use sqlparser::ast::{
     Expr, Ident, JoinConstraint, OrderBy, Query, Select, SelectItem, SetExpr, Statement,
@@ -15,9 +18,6 @@ use sqlparser::ast::{
 
 use super::{MERGED, is_planned_here, kind};
 use crate::catalog::{Catalog, Relation};
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::statement::fold;
-use alluvium_sql_syntax::syntax::{known_as, refers};
 
 /// Puts joins that merge columns into brackets with a name for what they merge, and qualifies merged columns by it.
 pub fn qualify(statement: &mut Statement, catalog: &dyn Catalog) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::{Error, Position};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::expr_rewriter::normalize_col_with_schemas_and_ambiguity_check;
 use datafusion_expr::planner::RelationPlannerContext;
@@ -12,7 +13,6 @@ use sqlparser::ast::{self, BinaryOperator};
 use super::{AsofNode, compared, nearest};
 use crate::subqueries::subquery::has_subquery;
 use crate::type_name;
-use alluvium_sql_syntax::error::{Error, Position};
 
 /// The conditions of a join of two plans, as they are found.
 pub struct AsofConditions<'a> {

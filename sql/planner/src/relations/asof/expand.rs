@@ -4,6 +4,7 @@
 //! what is before it. Each right row begins a group, which has the left rows behind it: those match it. So each row
 //! is sorted twice, however many pairs there are.
 
+use alluvium_sql_functions::FUNCTIONS;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::expr::{Sort, WindowFunction};
@@ -14,7 +15,6 @@ use datafusion_expr::{
 };
 
 use super::{AsofNode, Compared, as_asof_join};
-use alluvium_sql_functions::FUNCTIONS;
 
 /// The column that is 1 in right rows and NULL in left ones.
 const RIGHT: &str = "right";

@@ -1,13 +1,13 @@
 //! The arguments of a time window function.
 
+use alluvium_sql_syntax::error::Position;
+use alluvium_sql_syntax::syntax::{WindowArguments, described};
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, DFSchema, Result, ScalarValue};
 use datafusion_expr::planner::RelationPlannerContext;
 use datafusion_expr::{Expr, LogicalPlan};
 
 use super::{Duration, wrong};
-use alluvium_sql_syntax::error::Position;
-use alluvium_sql_syntax::syntax::{WindowArguments, described};
 
 /// The column of times.
 pub(super) fn time(

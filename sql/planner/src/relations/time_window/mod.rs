@@ -18,6 +18,9 @@ mod session;
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::FUNCTIONS;
+use alluvium_sql_syntax::error::{Error, Position};
+use alluvium_sql_syntax::syntax::{WindowArguments, WindowFunction, windowed};
 use arrow::datatypes::DataType;
 use datafusion_common::{
     Column, DataFusionError, NullHandling, Result, ScalarValue, TableReference, UnnestOptions,
@@ -30,9 +33,6 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use sqlparser::ast::{TableAlias, TableFactor};
 
 use self::session::Bound;
-use alluvium_sql_functions::FUNCTIONS;
-use alluvium_sql_syntax::error::{Error, Position};
-use alluvium_sql_syntax::syntax::{WindowArguments, WindowFunction, windowed};
 
 const START: &str = "window_start";
 const END: &str = "window_end";

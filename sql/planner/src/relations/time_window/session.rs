@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::microseconds::nanoseconds;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, TimeUnit};
@@ -15,11 +16,9 @@ use datafusion_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::{
     Expr, PartitionEvaluator, Signature, Volatility, WindowFrame, WindowUDF, WindowUDFImpl,
 };
-
 use datafusion_physical_expr::expressions::Literal;
 
 use super::Duration;
-use alluvium_sql_functions::microseconds::nanoseconds;
 
 /// Which end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::texts;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TransformedResult};
@@ -17,7 +18,6 @@ use super::functions::{
     OF_TEXT_OR_NULL, QUOTIENT, ROUND, counts_time, is_called, loses_fraction, narrows,
 };
 use super::{Change, Types, change_node, change_up};
-use alluvium_sql_functions::texts;
 
 /// Corrects casts and the arithmetic of DECIMAL. Runs after the types are coerced.
 #[derive(Debug)]

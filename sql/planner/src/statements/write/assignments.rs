@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     ObjectName, Query, SetExpr, Spanned,
@@ -9,7 +10,6 @@ use sqlparser::ast::{
 
 use super::defaults::{is_default, of_column};
 use super::target::Target;
-use alluvium_sql_syntax::error::{Error, Position, Result};
 
 /// The value that each assigned column gets, by the number of the column.
 pub(super) fn read(assignments: &[Assignment], target: &Target) -> Result<BTreeMap<usize, Expr>> {

@@ -1,5 +1,8 @@
 //! UPDATE and DELETE, as queries of the rows that they change.
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::statement::fold;
+use alluvium_sql_syntax::syntax::call;
 use datafusion_common::DFSchema;
 use datafusion_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Projection};
 use sqlparser::ast::{
@@ -11,9 +14,6 @@ use super::query::{column, derived, from, named, select};
 use super::target::Target;
 use super::{PlannedWrite, assignments, returning};
 use crate::context::Scope;
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::statement::fold;
-use alluvium_sql_syntax::syntax::call;
 
 /// The number of a row of a table without a primary key.
 const ROW: &str = "row of the table";

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_syntax::error::{Error, Result};
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::statement::{Check, TableDefinition, check_names};
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::DataType;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -19,9 +22,6 @@ use crate::expressions::evaluation::checked;
 use crate::registered::RegisteredFunctions;
 use crate::rules::optimizer::ViewOptimizer;
 use crate::type_name;
-use alluvium_sql_syntax::error::{Error, Result};
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::statement::{Check, TableDefinition, check_names};
 
 /// The conditions of a table, ready to be evaluated.
 #[derive(Debug)]

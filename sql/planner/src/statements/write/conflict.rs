@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
+use alluvium_sql_syntax::statement::fold;
 use arrow::array::{Array, RecordBatch};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Column, ScalarValue};
@@ -19,8 +21,6 @@ use crate::context::Scope;
 use crate::relations::relation::source_of;
 use crate::rules::equality::compares_by_bytes;
 use crate::statements::parameters::bind;
-use alluvium_sql_syntax::error::{Error, Position, Result};
-use alluvium_sql_syntax::statement::fold;
 
 /// The name by which SET has the row that was to be inserted.
 const EXCLUDED: &str = "excluded";

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_syntax::syntax::call;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion_common::{Result, ScalarValue, internal_err};
@@ -16,7 +17,6 @@ use datafusion_expr::{
 use sqlparser::ast;
 
 use super::query::exactly;
-use alluvium_sql_syntax::syntax::call;
 
 /// The names of the functions, with the number of the column behind it.
 const PREFIX: &str = "default of column ";

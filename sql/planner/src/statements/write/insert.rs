@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use alluvium_sql_syntax::error::{Error, Position, Result, SqlState};
+use alluvium_sql_syntax::syntax::replaces;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{self, Expr, SetExpr, TableObject, Values};
 
@@ -11,8 +13,6 @@ use super::target::Target;
 use super::{PlannedWrite, conflict, returning};
 use crate::context::Scope;
 use crate::names::repeated_names;
-use alluvium_sql_syntax::error::{Error, Position, Result, SqlState};
-use alluvium_sql_syntax::syntax::replaces;
 
 pub fn insert(insert: &ast::Insert, scope: Scope<'_>) -> Result<PlannedWrite> {
     let TableObject::TableName(name) = &insert.table else {

@@ -17,6 +17,7 @@ mod returning;
 pub(crate) mod statement_rows;
 mod target;
 
+use alluvium_sql_syntax::error::{Error, Result};
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
@@ -29,7 +30,6 @@ pub use self::conflict::{Arbiter, OnConflict};
 pub(crate) use self::insert::insert;
 use crate::statements::parameter_types::parameter_types;
 use crate::statements::parameters::{bind, typed};
-use alluvium_sql_syntax::error::{Error, Result};
 
 /// The rows with which a statement changes a table.
 #[derive(Clone, Debug)]

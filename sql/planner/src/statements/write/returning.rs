@@ -1,5 +1,6 @@
 //! RETURNING: what a statement says of the rows that it changed.
 
+use alluvium_sql_syntax::error::{Error, Position, Result};
 use datafusion_expr::LogicalPlan;
 use sqlparser::ast::{SelectItem, Spanned};
 
@@ -8,7 +9,6 @@ use super::query::{from, select};
 use super::statement_rows::NAME;
 use super::target::Target;
 use crate::context::Scope;
-use alluvium_sql_syntax::error::{Error, Position, Result};
 
 /// The columns that `items` select of changed rows, which they name by `alias`.
 pub(super) fn plan(

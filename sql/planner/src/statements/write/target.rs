@@ -1,5 +1,9 @@
 //! The table that a statement changes.
 
+use alluvium_sql_syntax::error::{Error, Position, Result, SqlState, no_column};
+use alluvium_sql_syntax::name;
+use alluvium_sql_syntax::statement::KEEPING;
+use alluvium_sql_syntax::statement::{TableDefinition, fold, relation_name};
 use arrow::datatypes::SchemaRef;
 use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use sqlparser::ast::{self, ObjectName};
@@ -13,10 +17,6 @@ use crate::names::selected_names;
 use crate::relations::relation;
 use crate::statements::set_operation;
 use crate::subqueries::subquery;
-use alluvium_sql_syntax::error::{Error, Position, Result, SqlState, no_column};
-use alluvium_sql_syntax::name;
-use alluvium_sql_syntax::statement::KEEPING;
-use alluvium_sql_syntax::statement::{TableDefinition, fold, relation_name};
 
 /// The table that a statement changes.
 pub(super) struct Target {

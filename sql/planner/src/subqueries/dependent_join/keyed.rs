@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql_functions::FUNCTIONS;
 use datafusion_common::{Column, Result};
 use datafusion_expr::expr::{Sort, WindowFunction};
 use datafusion_expr::logical_plan as logical;
@@ -13,7 +14,6 @@ use datafusion_expr::{
 use super::references::{references, references_of, replaced, replaced_all};
 use super::{Dependence, Key, Keyed};
 use crate::statements::set_operation::as_set_operation;
-use alluvium_sql_functions::FUNCTIONS;
 
 impl Dependence<'_> {
     /// The rows of a plan for all values of the columns outside to which it refers.

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
+use alluvium_sql_functions::{DEFINITIONS, FORMS, FUNCTIONS, function_kind};
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Spanned, Value, VisitMut, VisitorMut,
@@ -20,7 +21,6 @@ use sqlparser::tokenizer::Span;
 pub use self::forms::NEGATED;
 use crate::error::{Error, Position, Result};
 use crate::statement::{Alluvium, fold};
-use alluvium_sql_functions::{DEFINITIONS, FORMS, FUNCTIONS, function_kind};
 
 /// The levels that an expression which stands for a call has beyond those of the call, at most.
 pub const LEVELS: usize = 4;
