@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use arrow::array::BooleanArray;
 use arrow::compute::{and, is_null, nullif};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::DataType;
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion_functions_nested::concat::array_concat_udf;
+
+use super::around::as_others;
 
 /// The function.
 pub(super) fn function() -> Arc<ScalarUDF> {
@@ -26,28 +26,10 @@ struct ArrayConcat {
 }
 
 impl ScalarUDFImpl for ArrayConcat {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.others.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.others.signature()
-    }
+    as_others!();
 
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         self.others.coerce_types(arguments)
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.others.return_type(arguments)
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.others.return_field_from_args(arguments)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -12,16 +12,16 @@ use arrow::array::types::{
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::cast;
 use arrow::compute::kernels::cast_utils::IntervalUnit as Part;
-use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion_common::{Result, ScalarValue, exec_err};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion_expr::preimage::PreimageResult;
 use datafusion_expr::simplify::SimplifyContext;
-use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion_functions::datetime;
+
+use super::around::as_others;
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -50,25 +50,7 @@ struct DatePart {
 }
 
 impl ScalarUDFImpl for DatePart {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.others.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.others.signature()
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.others.return_type(arguments)
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.others.return_field_from_args(arguments)
-    }
+    as_others!();
 
     fn preimage(
         &self,

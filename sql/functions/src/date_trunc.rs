@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_null_array};
 use arrow::compute::{cast, interleave, min, take};
-use arrow::datatypes::{DataType, FieldRef, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion_functions::datetime;
 
+use super::around::as_others;
 use super::date_bin::Bins;
 
 /// The function.
@@ -30,25 +29,7 @@ struct DateTrunc {
 }
 
 impl ScalarUDFImpl for DateTrunc {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.others.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.others.signature()
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.others.return_type(arguments)
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.others.return_field_from_args(arguments)
-    }
+    as_others!();
 
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
         self.others.output_ordering(inputs)

@@ -1,6 +1,7 @@
 //! The functions that SQL can call: all of DataFusion's, and those that DataFusion lacks or gets wrong.
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
+//! - `around` is for functions that are those of DataFusion but for some values.
 //! - `array_concat` does not depend on the rows beside it.
 //! - `sum` does not wrap around; `totals` are sums, means and statistics that do not depend on history;
 //! - `approx_distinct` knows floats, `neighbour` is LAG and LEAD by columns;
@@ -16,6 +17,7 @@
 
 mod approx_distinct;
 mod arg_extremes;
+mod around;
 mod array_concat;
 mod date_bin;
 pub mod date_part;

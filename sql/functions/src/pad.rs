@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, FieldRef, Int64Type};
+use arrow::datatypes::{DataType, Int64Type};
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion_functions::unicode;
+
+use super::around::as_others;
 
 /// The functions.
 pub(super) fn functions() -> [Arc<ScalarUDF>; 2] {
@@ -23,21 +23,7 @@ struct Pad {
 }
 
 impl ScalarUDFImpl for Pad {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.others.signature()
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.others.return_type(arguments)
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.others.return_field_from_args(arguments)
-    }
+    as_others!();
 
     fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if let Some(length) = arguments.args.get_mut(1) {

@@ -11,9 +11,10 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use chrono::{Datelike, NaiveDateTime, Timelike};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err};
-use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion_functions::datetime;
 
+use super::around::as_others;
 use super::duckdb::{TIMESTAMP, date_time};
 
 /// The function.
@@ -28,21 +29,7 @@ struct ToChar {
 }
 
 impl ScalarUDFImpl for ToChar {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.others.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.others.signature()
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.others.return_type(arguments)
-    }
+    as_others!();
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [times, ColumnarValue::Scalar(format)] = &arguments.args[..] else {

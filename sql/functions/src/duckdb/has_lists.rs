@@ -7,12 +7,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{filter, is_not_null};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::DataType;
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion_functions_nested::array_has::{array_has_all_udf, array_has_any_udf};
+
+use crate::around::as_others;
 
 pub(super) fn functions() -> [Arc<ScalarUDF>; 2] {
     [array_has_all_udf(), array_has_any_udf()]
@@ -25,25 +25,7 @@ struct HasLists {
 }
 
 impl ScalarUDFImpl for HasLists {
-    fn name(&self) -> &str {
-        self.others.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.others.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.others.signature()
-    }
-
-    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.others.return_type(arguments)
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.others.return_field_from_args(arguments)
-    }
+    as_others!();
 
     fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_array = |argument: &ColumnarValue| matches!(argument, ColumnarValue::Array(_));
