@@ -5,8 +5,8 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use alluvium_sql::error::Error as SqlError;
+use alluvium_sql::functions::sequence::Sequences;
 use alluvium_sql::name;
-use alluvium_sql::planner::Sequences;
 use alluvium_sql::statement::SequenceOptions;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use parking_lot::Mutex;

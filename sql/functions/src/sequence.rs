@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{Result, ScalarValue, internal_err};
-use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{
     Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     TypeSignature, Volatility, lit,
@@ -58,22 +57,6 @@ pub fn generated_value(sequence: &str, data_type: &DataType) -> Expr {
         DataType::Int64 => call,
         other => Expr::Cast(Cast::new(Box::new(call), other.clone())),
     }
-}
-
-/// The sequences whose next values an expression takes, as far as it names them.
-pub fn named_sequences(expression: &Expr) -> Vec<String> {
-    let mut names = Vec::new();
-    // Looking at it cannot fail.
-    let _ = expression.apply(|part| {
-        if is_sequence(part)
-            && let Expr::ScalarFunction(ScalarFunction { args, .. }) = part
-            && let Some(Expr::Literal(name, _)) = args.first()
-        {
-            names.extend(name.try_as_str().flatten().map(str::to_owned));
-        }
-        Ok(TreeNodeRecursion::Continue)
-    });
-    names
 }
 
 /// Whether an expression is a call of one of these functions.

@@ -5,25 +5,12 @@
 //!                    datafusion-sql ─► views expanded in place ─► LogicalPlan                               (statements)
 //! ```
 //!
-//! - `sql_functions` puts expressions in the places of calls of functions that SQL defines.
-//! - `query`, `view` and `write` plan queries, views, and INSERT, UPDATE and DELETE; `parameters` binds `$1`, `parameter_types` infers
-//!   its type, and `parametrized` makes parameters of literals.
-//! - `context` and `registered` resolve names, `relation` is a scan's source, `now` leaves the time open.
-//! - `frame_bounds` corrects window frames, `grouping_sets` what they are sets of, `corrections` other expressions.
-//! - `operators` plans `^` and numbers, `time_arithmetic` sums of times.
-//! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact.
-//! - `refusal` and `validate` refuse what views do not support, `hopeless` calls that fail for every row; `constant`
-//!   refuses constants that overflow, and `extent` plans that are too large.
-//! - `defaults` plans DEFAULTs, `dataflow_only` refuses to evaluate some views as queries.
-//! - `culprit` finds the expression that an error is about, `uses` what a statement does with the relations that it names.
-//! - `unnested_names` names columns of UNNEST, `repeated_names` tells columns of one name apart, `subquery` turns subqueries and LATERAL into joins, with `membership` for IN, after
-//!   `selected_names` has made their columns distinct; `correlation` says where
-//!   that is simple, `dependent_join` does it for any.
-//! - `recursion` reads the rows of WITH RECURSIVE, `declared` those of views that recur.
-//! - `set_operation` plans INTERSECT and EXCEPT, `asof` ASOF joins, `lateral` and `ordinality` UNNEST, `merged` USING and
-//!   NATURAL joins, `pivot` PIVOT and UNPIVOT, `wildcards` `* RENAME` and `(e).*`, `time_window` TUMBLE, HOP and SESSION.
-//! - `optimizer` lists the rules that stay correct while data changes; `distinct_on`, `filter_push_down`,
-//!   `in_lists`, `intervals`, `join_keys`, `microseconds`, `named_casts`, `one_nan`, `one_zero` and `whole_days` are ours.
+//! - [`catalog`]: the relations that SQL can name; [`context`] resolves names, with the functions that a program has [`registered`];
+//! - `sql_functions` puts expressions in the places of calls of functions that SQL defines;
+//! - [`statements`]: each kind of statement; [`relations`]: what stands in FROM; [`subqueries`]: as joins; [`names`]: of columns;
+//! - [`expressions`]: those that mean something else than DataFusion plans;
+//! - [`rules`]: of the analyzer and the optimizer; [`checks`]: what is refused;
+//! - `culprit` finds the expression that an error is about; [`fault`] has seeded faults.
 pub mod catalog;
 pub mod checks;
 pub mod context;
@@ -39,10 +26,6 @@ pub mod statements;
 pub mod subqueries;
 
 pub use alluvium_dataflow::messages::wording::type_name;
-pub use alluvium_sql_functions::aggregate_names;
-pub use alluvium_sql_functions::sequence::{
-    Sequences, calls_sequence, generated_value, is_sequence, named_sequences,
-};
 use alluvium_sql_syntax::error::{Position, Result};
 use alluvium_sql_syntax::statement::{
     FunctionDefinition, LockingQuery, StatementKind, TableDefinition, ViewDefinition,

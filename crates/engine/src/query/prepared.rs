@@ -16,9 +16,10 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::functions::sequence::is_sequence;
 use alluvium_sql::planner::parameter_types;
 use alluvium_sql::planner::parametrized;
-use alluvium_sql::planner::{Parametrized, bind, is_sequence, literal_value, may_become, typed};
+use alluvium_sql::planner::{Parametrized, bind, literal_value, may_become, typed};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Shape, Statement, StatementKind};
 use arrow::datatypes::DataType;

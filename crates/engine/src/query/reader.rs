@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::functions::sequence::Sequences;
 use alluvium_sql::name;
 use alluvium_sql::planner::{
-    BindSequences, LiteralRows, Planner, RelationSource, Sequences, SeriesSource, WorkTable, at,
+    BindSequences, LiteralRows, Planner, RelationSource, SeriesSource, WorkTable, at,
 };
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;

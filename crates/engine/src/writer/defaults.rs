@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alluvium_sql::planner::{Sequences, at, calls_sequence};
+use alluvium_sql::functions::sequence::{Sequences, calls_sequence};
+use alluvium_sql::planner::at;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{concat_batches, take};

@@ -175,8 +175,11 @@ fn retracted(engine: &Engine) {
 
 #[test]
 fn every_aggregate_has_one_answer_in_queries_views_frames_and_groups() {
-    let calls: Vec<&str> =
-        alluvium_sql::planner::aggregate_names().into_iter().filter_map(calls).flatten().collect();
+    let calls: Vec<&str> = alluvium_sql::functions::aggregate_names()
+        .into_iter()
+        .filter_map(calls)
+        .flatten()
+        .collect();
     let (grouped, framed) = (with_order(&calls, " ORDER BY id"), with_order(&calls, ""));
     let engine = engine_with(2, TABLE);
     let mut views = format!(

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::{calls_sequence, type_name};
+use alluvium_sql::functions::sequence::calls_sequence;
+use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::logical_expr::Expr;
