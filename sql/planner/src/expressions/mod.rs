@@ -1,4 +1,9 @@
 //! Expressions that mean something else than DataFusion plans.
+//!
+//! - `operators` plans `^`, numbers and arithmetic, `time_arithmetic` sums of times, `now` leaves the time open;
+//! - `frame_bounds` corrects window frames, `grouping_sets` their sets, `corrections` other expressions;
+//! - `defaults` plans DEFAULTs, `evaluation` evaluates with errors for overflow, and `constant` refuses constants that overflow;
+//! - `types` has the type of an expression.
 
 pub(crate) mod constant;
 pub(crate) mod corrections;

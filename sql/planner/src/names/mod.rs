@@ -1,4 +1,8 @@
 //! Names of columns, as people write them and as plans need them.
+//!
+//! - `merged` are the columns of USING and NATURAL, `wildcards` those of `* RENAME` and `(e).*`;
+//! - `unnested_names` names columns of UNNEST, `named_casts` casts in aggregates;
+//! - `repeated_names` tells columns of one name apart in results, `selected_names` in subqueries.
 
 pub(crate) mod merged;
 pub(crate) mod named_casts;

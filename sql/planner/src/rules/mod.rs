@@ -1,4 +1,10 @@
 //! Rules of the analyzer and the optimizer.
+//!
+//! - `optimizer` lists those that stay correct while data changes; `simplify` stays in bounds;
+//! - `distinct_on`, `filter_push_down`, `join_keys` and `in_lists` take the place of DataFusion's, or correct them;
+//! - `numbers` has DECIMAL and DOUBLE meet, and keeps results exact; `microseconds` is the unit of times;
+//! - `intervals` and `interval_choice` compare intervals by length, `whole_days` dates with instants;
+//! - `one_nan` and `one_zero` make equal floats the same, by `canonical_floats`; `equality` and `operands` find which are compared.
 
 pub mod canonical_floats;
 pub(crate) mod distinct_on;
