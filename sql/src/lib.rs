@@ -3,7 +3,7 @@
 //! Read the crates in this order; each depends on those before it alone:
 //!
 //! - [`functions`]: the functions that SQL can call;
-//! - [`statement`] and `syntax`: from text to statements, with errors that have positions;
+//! - [`statement`] and [`syntax`]: from text to statements, with errors that have positions;
 //! - [`planner`]: from statements to logical plans, with DataFusion's planner and optimizer, over a [`catalog`];
 //! - [`plan`]: the incremental plan of a view, and the indexes it shares; [`physical`]: the operators that maintain it.
 //!
@@ -16,7 +16,7 @@ pub use alluvium_sql_plan::physical;
 pub use alluvium_sql_planner as planner;
 pub use alluvium_sql_planner::catalog;
 pub use alluvium_sql_syntax::error::{self, Error, Position};
-pub use alluvium_sql_syntax::{name, stack, statement};
+pub use alluvium_sql_syntax::{name, stack, statement, syntax};
 
 /// The seeded faults of all of them.
 pub mod fault {
@@ -31,7 +31,8 @@ pub mod fault {
         functions.chain(syntax).chain(planner).chain(plan)
     }
 
-    fn named<F: Copy + std::fmt::Debug + Into<FaultId>>(fault: F) -> (String, FaultId) {
+    /// A fault with its name.
+    pub fn named<F: Copy + std::fmt::Debug + Into<FaultId>>(fault: F) -> (String, FaultId) {
         (format!("{fault:?}"), fault.into())
     }
 }

@@ -1,5 +1,6 @@
 //! Mutation testing: how many pairs it takes to find a seeded fault of the engine.
 
+use alluvium_sql::fault::named;
 use alluvium_trace::fault::{self, FaultId};
 
 use crate::program::run::Judges;
@@ -13,10 +14,6 @@ fn registry() -> Vec<(String, FaultId)> {
     let trace = fault::Fault::WRONG.into_iter().map(named);
     let engine = alluvium::fault::Fault::WRONG.into_iter().map(named);
     dataflow.chain(trace).chain(sql).chain(engine).collect()
-}
-
-fn named<F: std::fmt::Debug + Copy + Into<FaultId>>(fault: F) -> (String, FaultId) {
-    (format!("{fault:?}"), fault.into())
 }
 
 /// Arms the faults one after the other, or only the one named `only`, and runs programs until a judge objects or `most`

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use alluvium_sql::syntax::NEGATED;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Query, UnaryOperator, Value, visit_expressions_mut,
 };
@@ -11,7 +12,7 @@ pub(crate) fn in_words_of_others(query: &Query) -> String {
     let mut query = query.clone();
     let _: ControlFlow<()> = visit_expressions_mut(&mut query, |expression| {
         if let Expr::BinaryOp { left, op: BinaryOperator::Custom(operator), .. } = expression
-            && operator == "NEGATED"
+            && operator == NEGATED
         {
             let null = Expr::Value(Value::Null.with_empty_span());
             let expr = Box::new(std::mem::replace(left.as_mut(), null));
