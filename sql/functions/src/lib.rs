@@ -23,7 +23,6 @@ mod date_bin;
 pub mod date_part;
 mod date_trunc;
 pub mod decimal;
-mod definitions;
 pub mod duckdb;
 mod extremes;
 pub mod fault;
@@ -31,11 +30,10 @@ mod growth;
 pub mod leaves;
 pub mod microseconds;
 pub mod moving;
-pub mod near;
+pub mod names;
 mod neighbour;
 mod nested_text;
 pub mod now;
-mod other_names;
 mod pad;
 mod pattern;
 mod percentile;
@@ -54,8 +52,8 @@ use std::sync::{Arc, LazyLock};
 
 pub use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
-pub use self::definitions::{DEFINITIONS, FORMS};
-use self::other_names::OTHER_NAMES;
+use self::names::OTHER_NAMES;
+pub use self::names::{DEFINITIONS, FORMS};
 pub use self::pattern::{LONGEST_PATTERN, with_bounded_pattern};
 
 /// Functions by name, aliases included.

@@ -24,7 +24,7 @@ use datafusion_expr::{
 };
 
 use super::duckdb::{TIMESTAMP, date_time};
-use super::near::did_you_mean;
+use super::names::did_you_mean;
 use crate::fault::{self, Fault};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);

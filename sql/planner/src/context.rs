@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use alluvium_sql_functions::date_part::Extract;
 use alluvium_sql_functions::duckdb::TextSlices;
-use alluvium_sql_functions::near::did_you_mean;
+use alluvium_sql_functions::names::did_you_mean;
 use alluvium_sql_functions::{FUNCTIONS, Functions, moving};
 use alluvium_sql_syntax::error::{Error, SqlState};
 use alluvium_sql_syntax::name;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use alluvium_sql_functions::near::did_you_mean;
+use alluvium_sql_functions::names::did_you_mean;
 use alluvium_sql_functions::{FunctionKind, function_kind};
 use alluvium_sql_syntax::error::{Error, Position, Result};
 use alluvium_sql_syntax::statement::column_type;

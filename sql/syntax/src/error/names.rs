@@ -1,7 +1,7 @@
 //! Names that are near one that does not exist.
 
 use alluvium_sql_functions::function_names;
-use alluvium_sql_functions::near::{did_you_mean, nearest};
+use alluvium_sql_functions::names::{did_you_mean, nearest};
 
 use super::{Error, SqlState};
 

@@ -1,7 +1,7 @@
 //! Other names of functions.
 
 /// Names of DuckDB and Postgres, with the names that DataFusion has for these functions.
-pub(super) const OTHER_NAMES: &[(&str, &str)] = &[
+pub(crate) const OTHER_NAMES: &[(&str, &str)] = &[
     ("ceiling", "ceil"),
     ("strlen", "octet_length"),
     ("ucase", "upper"),
