@@ -1,5 +1,7 @@
 //! Deep and long statements: they are planned, or refused with a position.
 
+use alluvium_sql::planner::defaults;
+use alluvium_sql::stack::with_room;
 use alluvium_sql::statement::{StatementKind, parse};
 
 use crate::fixture::{Definitions, shown, statement};
@@ -175,8 +177,12 @@ fn wide_definitions_are_refused_at_once() {
     assert_eq!(error, "1:14: a table has at most 4096 columns, and not 10000");
     let error = refusal(&format!("SELECT 1 FROM t{}", " CROSS JOIN t".repeat(300)));
     assert_eq!(error, "1:1: a SELECT reads at most 100 relations");
-    let error = refusal(&format!("CREATE TABLE u (a INT DEFAULT 1{})", " + 1".repeat(500)));
-    assert_eq!(error, "1:17: a DEFAULT nests at most 100 levels deep");
+    let deep = format!("CREATE TABLE u (a INT DEFAULT 1{})", " + 1".repeat(500));
+    let statement = statement(&deep).unwrap();
+    let StatementKind::CreateTable(table) = &statement.kind else { panic!("it is a table") };
+    let error = with_room(statement.depth, || defaults(table)).unwrap_err();
+    let error = shown(&error);
+    assert_eq!(error, "1:31: a DEFAULT nests at most 100 levels deep");
 }
 
 #[test]
