@@ -34,10 +34,10 @@ fn whole_year(criterion: &mut Criterion) {
     let load_only: String = alluvium::parse(&program)
         .map(|statement| statement.expect("the tutorial parses"))
         .filter(|statement| {
-            use alluvium::StatementKind::{Copy, CreateTable};
-            matches!(statement.kind, CreateTable(_) | Copy { .. })
+            use alluvium::unstable::StatementKind::{Copy, CreateTable};
+            matches!(alluvium::unstable::tree(statement).kind, CreateTable(_) | Copy { .. })
         })
-        .map(|statement| statement.text + ";\n")
+        .map(|statement| format!("{};\n", statement.text()))
         .collect();
 
     let mut group = criterion.benchmark_group("a year of flights");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use alluvium::StatementKind;
+use alluvium::unstable::{StatementKind, tree};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::Input;
 use alluvium_nexmark::{Stream, harness, resources};
@@ -92,7 +92,8 @@ impl Session {
             return self.collect(&fs::read_to_string(batch_form)?);
         }
         for statement in alluvium::parse(query.sql) {
-            let StatementKind::CreateView(view) = statement?.kind else {
+            let statement = statement?;
+            let StatementKind::CreateView(view) = &tree(&statement).kind else {
                 return Err(format!("{}.sql defines more than views", query.name).into());
             };
             self.collect(&format!("CREATE OR REPLACE VIEW {} AS {}", view.name, view.query))?;

@@ -7,7 +7,7 @@ use std::env;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-use alluvium::{Engine, Error, Result, ScalarValue};
+use alluvium::{Engine, Error, Result, Value};
 
 const DEFINITIONS: &str = "
     CREATE TABLE events (id BIGINT PRIMARY KEY, account BIGINT, note VARCHAR);
@@ -46,7 +46,7 @@ fn measure(
     Ok(())
 }
 
-fn count(engine: &Engine, sql: &str, parameters: &[ScalarValue]) -> Result<usize> {
+fn count(engine: &Engine, sql: &str, parameters: &[Value]) -> Result<usize> {
     let rows = engine.query_with(sql, parameters)?;
     Ok(rows.iter().map(|rows| rows.num_rows()).sum())
 }

@@ -75,7 +75,7 @@ impl Display for Refused {
         let rows = if count == 1 { "input row was" } else { "input rows were" };
         writeln!(to, "warning: {count} {rows} refused:")?;
         for (count, first) in &self.0 {
-            for Refusal { file, line, message } in first {
+            for Refusal { file, line, message, .. } in first {
                 let file = file.display().to_string();
                 // One line for each: a row's values may have several.
                 writeln!(to, "  {}:{line}: {}", escaped(&file, &[]), escaped(message, &[]))?;

@@ -242,15 +242,11 @@ impl NexmarkArgs {
         if let Some(folder) = &self.state.directory {
             command.arg("--state").arg(folder);
         }
-        match self.state.durability {
-            None | Some(Durability::Always) => {}
-            Some(Durability::Never) => {
-                command.args(["--durability", "never"]);
-            }
-            Some(Durability::Interval(interval)) => {
-                let interval = format!("interval({})", interval.as_millis());
-                command.args(["--durability", &interval]);
-            }
+        if let Some(Durability::Never) = self.state.durability {
+            command.args(["--durability", "never"]);
+        }
+        if let Some(Durability::Interval(interval)) = self.state.durability {
+            command.args(["--durability", &format!("interval({})", interval.as_millis())]);
         }
         if let Some(lateness) = self.lateness {
             command.args(["--lateness", &format!("{}ms", lateness.as_millis())]);

@@ -63,7 +63,7 @@ fn failed(error: alluvium::Error) -> ExitCode {
 fn as_json(checkpoint: &CheckpointInfo) -> Value {
     let relation = |(name, sql): &(String, String)| json!({"name": name, "sql": sql});
     let failed = |(name, reason): &(String, String)| json!({"name": name, "reason": reason});
-    let dataflow = |DataflowInfo { name, fingerprint, states, batches, bytes }: &_| {
+    let dataflow = |DataflowInfo { name, fingerprint, states, batches, bytes, .. }: &_| {
         json!({
             "name": name,
             "fingerprint": fingerprint,
@@ -72,8 +72,8 @@ fn as_json(checkpoint: &CheckpointInfo) -> Value {
             "bytes": bytes,
         })
     };
-    let input = |InputInfo { table, number, position }: &_| json!({"table": table, "number": number, "position": position});
-    let output = |OutputInfo { relation, path, length }: &_| json!({"relation": relation, "path": path, "length": length});
+    let input = |InputInfo { table, number, position, .. }: &_| json!({"table": table, "number": number, "position": position});
+    let output = |OutputInfo { relation, path, length, .. }: &_| json!({"relation": relation, "path": path, "length": length});
     json!({
         "number": checkpoint.number,
         "current": checkpoint.is_current,

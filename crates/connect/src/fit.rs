@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Absent, Portion, Refusal, texts};
+use alluvium::unstable::texts;
+use alluvium::{Absent, Portion, Refusal};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
     UInt32Array,
@@ -46,8 +47,7 @@ impl<'a> Fit<'a> {
     /// A row does not fit.
     pub fn refuse(&mut self, row: usize, message: String) {
         if std::mem::replace(&mut self.kept[row], false) {
-            let (file, line) = (self.file.to_path_buf(), (self.lines)(row));
-            self.refused.push(Refusal { file, line, message });
+            self.refused.push(Refusal::new(self.file, (self.lines)(row), message));
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Fit<'a> {
             }
         }
         let column = self.columns.len();
-        self.absent.extend(absent.map(|rows| Absent { column, rows }));
+        self.absent.extend(absent.map(|rows| Absent::new(column, rows)));
         self.fields.push(field.clone().with_nullable(true));
         self.columns.push(values);
         Ok(())
@@ -104,7 +104,9 @@ impl<'a> Fit<'a> {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let schema = Arc::new(Schema::new(fields));
         let rows = RecordBatch::try_new_with_options(schema, columns, &options)?;
-        Ok(Portion { rows, refused, bytes: 0, absent })
+        let mut portion = Portion::new(rows);
+        (portion.refused, portion.absent) = (refused, absent);
+        Ok(portion)
     }
 
     /// The values cast to the type of `field`; those that cannot be cast become NULL.

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
-use alluvium::{
-    Error, Live, MOST_COLUMNS, MOST_NAME_BYTES, Portion, Result, SourcePosition, SourceReader,
-    SourceRequest,
-};
+use alluvium::unstable::{MOST_COLUMNS, MOST_NAME_BYTES};
+use alluvium::{Error, Live, Portion, Result, SourcePosition, SourceReader, SourceRequest};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::live::LiveText;

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium::Engine;
 use alluvium::arrow::array::{ArrayRef, AsArray, StringArray};
 use alluvium::arrow::datatypes::DataType;
 use alluvium::arrow::util::pretty::pretty_format_batches;
 use alluvium::functions::{
-    Accumulator, AccumulatorArgs, AggregateUDFImpl, ColumnarValue, Result, ScalarUDF, Signature,
-    Volatility, create_udf,
+    Accumulator, AccumulatorArgs, AggregateUDFImpl, ColumnarValue, Result, ScalarUDF, ScalarValue,
+    Signature, Volatility, create_udf,
 };
-use alluvium::{Engine, ScalarValue};
 
 /// What is behind the @ of an address, in lower case; NULL without one.
 fn domain() -> ScalarUDF {

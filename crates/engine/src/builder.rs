@@ -28,6 +28,7 @@ use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::state_directory::take_back;
+use crate::unstable::BuilderParts;
 
 /// The settings, formats, functions and clock that an engine starts with.
 pub struct Builder {
@@ -196,42 +197,6 @@ impl Builder {
         self
     }
 
-    /// Merges state here instead of on threads of its own: for tests of any timing.
-    #[doc(hidden)]
-    pub fn compaction(mut self, compaction: impl Compaction + 'static) -> Self {
-        self.compaction = Some(Arc::new(compaction));
-        self
-    }
-
-    /// Spills state here instead of to a folder of its own: for tests of storage that fails.
-    #[doc(hidden)]
-    pub fn storage(mut self, storage: impl Storage + 'static) -> Self {
-        self.storage = Some(Arc::new(storage));
-        self
-    }
-
-    /// Keeps everything here instead of in a state directory: for tests of journals and storage that fail, take their time
-    /// or end in a crash.
-    #[doc(hidden)]
-    pub fn store(
-        mut self,
-        journal: Arc<dyn Journal>,
-        manifests: Arc<dyn Manifests>,
-        blobs: Arc<ClaimedStorage>,
-    ) -> Self {
-        self.store = Some(Store { journal, manifests, blobs });
-        self
-    }
-
-    /// As [`Builder::store`], with this journal, the rest in memory, and no checkpoints.
-    #[doc(hidden)]
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        (self.checkpoint_interval, self.checkpoint_bytes) = (Duration::MAX, u64::MAX);
-        let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default()));
-        let blobs = blobs.expect("memory can be listed");
-        self.store(journal, Arc::new(MemoryManifests::default()), Arc::new(blobs))
-    }
-
     /// When checkpoints of a [state directory](Builder::state) are taken, besides those that `CHECKPOINT` asks for: so long
     /// after the last one, or when so many bytes were recorded since, whichever comes first; by default a minute and
     /// 256 MiB. Without commits there are none.
@@ -276,13 +241,6 @@ impl Builder {
     /// large as the changes of the view.
     pub fn history_bytes(mut self, bytes: u64) -> Self {
         self.history_bytes = bytes;
-        self
-    }
-
-    /// Merges state and cuts batches in another way: for tests that results do not depend on it.
-    #[doc(hidden)]
-    pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = schedule;
         self
     }
 
@@ -457,5 +415,39 @@ impl Builder {
             None => MemoryBudget::unlimited(),
         };
         Ok(StateContext::new(budget, storage).with_schedule(self.schedule))
+    }
+}
+
+impl BuilderParts for Builder {
+    fn compaction(mut self, compaction: impl Compaction + 'static) -> Self {
+        self.compaction = Some(Arc::new(compaction));
+        self
+    }
+
+    fn storage(mut self, storage: impl Storage + 'static) -> Self {
+        self.storage = Some(Arc::new(storage));
+        self
+    }
+
+    fn store(
+        mut self,
+        journal: Arc<dyn Journal>,
+        manifests: Arc<dyn Manifests>,
+        blobs: Arc<ClaimedStorage>,
+    ) -> Self {
+        self.store = Some(Store { journal, manifests, blobs });
+        self
+    }
+
+    fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        (self.checkpoint_interval, self.checkpoint_bytes) = (Duration::MAX, u64::MAX);
+        let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default()));
+        let blobs = blobs.expect("memory can be listed");
+        self.store(journal, Arc::new(MemoryManifests::default()), Arc::new(blobs))
+    }
+
+    fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
     }
 }

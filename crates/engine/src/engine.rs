@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use alluvium_sql::name;
+use alluvium_sql::statement::StatementKind;
 use alluvium_storage::Scratch;
 use arrow::array::RecordBatch;
-use datafusion::scalar::ScalarValue;
 
 use crate::builder::Builder;
 use crate::catalog::{FunctionInfo, RelationInfo};
@@ -19,8 +19,11 @@ use crate::session::{Outcome, Session};
 use crate::sink::OutputMode;
 use crate::source::Progress;
 use crate::state::State;
+use crate::statement::parse;
 use crate::subscription::{Client, SubscribeOptions, Subscription};
 use crate::transaction::Transaction;
+use crate::unstable::EngineParts;
+use crate::value::Value;
 use crate::view::View;
 
 /// A database whose views are always exactly right.
@@ -56,7 +59,7 @@ impl Engine {
     }
 
     /// Executes one statement with values for its parameters, as [`Session::execute_with`] does.
-    pub fn execute_with(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Outcome> {
+    pub fn execute_with(&self, sql: &str, parameters: &[Value]) -> Result<Outcome> {
         self.session().execute_with(sql, parameters)
     }
 
@@ -69,7 +72,7 @@ impl Engine {
     }
 
     /// As [`Engine::query`], with values for its parameters: the first for `$1`, and so on.
-    pub fn query_with(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Vec<RecordBatch>> {
+    pub fn query_with(&self, sql: &str, parameters: &[Value]) -> Result<Vec<RecordBatch>> {
         self.query_rows(sql, parameters)?.into_batches()
     }
 
@@ -86,11 +89,10 @@ impl Engine {
     /// assert_eq!(count, 50_000);
     /// # Ok::<(), alluvium::Error>(())
     /// ```
-    pub fn query_rows(&self, sql: &str, parameters: &[ScalarValue]) -> Result<Rows> {
-        let statements =
-            alluvium_sql::statement::parse(sql).collect::<std::result::Result<Vec<_>, _>>()?;
+    pub fn query_rows(&self, sql: &str, parameters: &[Value]) -> Result<Rows> {
+        let statements = parse(sql).collect::<Result<Vec<_>>>()?;
         if let [statement] = &statements[..]
-            && matches!(statement.kind, alluvium_sql::statement::StatementKind::Query(_))
+            && matches!(statement.tree().kind, StatementKind::Query(_))
             && let Outcome::Rows(rows) = self.session().run_with(statement, parameters)?
         {
             return Ok(rows);
@@ -192,13 +194,6 @@ impl Engine {
     /// A thread with an open transaction waits for itself.
     pub fn wait_for_sources(&self) -> Result<()> {
         self.instance.connectors.inputs.wait()
-    }
-
-    /// Waits until no input is read any more: each has come to its end, or failed. The rest as
-    /// [`Engine::wait_for_sources`].
-    #[doc(hidden)]
-    pub fn wait_for_ends_of_sources(&self) -> Result<()> {
-        self.instance.connectors.inputs.wait_ends()
     }
 
     /// The progress of inputs and epochs. Does not block on work in progress.
@@ -327,5 +322,11 @@ impl Engine {
     /// All tables and views, by name.
     pub fn relations(&self) -> Result<Vec<RelationInfo>> {
         self.instance.reader.relations()
+    }
+}
+
+impl EngineParts for Engine {
+    fn wait_for_ends_of_sources(&self) -> Result<()> {
+        self.instance.connectors.inputs.wait_ends()
     }
 }

@@ -18,6 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The SQL cannot be parsed, names something that does not exist, or needs something that is not supported.
     #[error("{message}")]
+    #[non_exhaustive]
     Sql {
         /// What is wrong and, where possible, what to do about it.
         message: String,
@@ -29,6 +30,7 @@ pub enum Error {
     /// The statement is fine, but not with this data: a NULL in a NOT NULL column, an overflow, rows
     /// of other columns than the table's.
     #[error("{message}")]
+    #[non_exhaustive]
     Data {
         /// What is wrong with the data.
         message: String,
@@ -39,6 +41,7 @@ pub enum Error {
     },
     /// A source cannot be opened or read, or a sink written.
     #[error("{message}")]
+    #[non_exhaustive]
     Source {
         /// The operation, and why it failed.
         message: String,
@@ -47,6 +50,7 @@ pub enum Error {
     },
     /// The session may not do this: an [`Authorizer`](crate::Authorizer) or its [`FileAccess`](crate::FileAccess) says so.
     #[error("{message}")]
+    #[non_exhaustive]
     Denied {
         /// Who may not do what, and with what.
         message: String,
@@ -57,6 +61,7 @@ pub enum Error {
     #[error(
         "\"{view}\" has failed: {reason}; DROP it, or fill it again with ALTER VIEW {view} RESUME"
     )]
+    #[non_exhaustive]
     Failed {
         /// The view.
         view: String,
@@ -65,6 +70,7 @@ pub enum Error {
     },
     /// Another transaction stands in the way. Nothing is wrong with the statement: the transaction may succeed if it is run again.
     #[error("{message}")]
+    #[non_exhaustive]
     Conflict {
         /// What stands in the way.
         kind: Conflict,
@@ -75,6 +81,7 @@ pub enum Error {
     },
     /// A part of the engine panicked. Nothing more can be done with this engine.
     #[error("the engine has stopped: {message}; open a new one")]
+    #[non_exhaustive]
     Poisoned {
         /// The message of the panic.
         message: String,
@@ -84,6 +91,7 @@ pub enum Error {
     #[error(
         "the subscription to \"{relation}\" has ended, because it was {epochs} changes of {bytes} bytes behind; subscribe again, and take changes as they come"
     )]
+    #[non_exhaustive]
     Behind {
         /// The view or table.
         relation: String,
@@ -95,6 +103,7 @@ pub enum Error {
     /// A subscriber cannot [go on behind an epoch](crate::Engine::subscribe_from): the changes since then are not kept any more,
     /// or never were. Who subscribes without an epoch begins with a snapshot.
     #[error("{message}")]
+    #[non_exhaustive]
     Gone {
         /// Why, and what to do.
         message: String,
@@ -109,12 +118,14 @@ pub enum Error {
     TimedOut,
     /// A state directory could not be checked, listed or copied.
     #[error("{message}")]
+    #[non_exhaustive]
     State {
         /// What failed, where, and what can be done.
         message: String,
     },
     /// The engine could not be started.
     #[error("the engine cannot start: {message}")]
+    #[non_exhaustive]
     Start {
         /// What failed.
         message: String,

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 /// when an engine is started again, whatever sessions may do then. A program's own calls, as
 /// [`Engine::output`](crate::Engine::output), are not limited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileAccess {
     /// None.
     Nothing,

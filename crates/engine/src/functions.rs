@@ -72,3 +72,4 @@ pub use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
     create_udaf, create_udf,
 };
+pub use datafusion::scalar::ScalarValue;

@@ -54,13 +54,13 @@ mod definitions;
 mod durable;
 mod engine;
 mod error;
-#[doc(hidden)]
-pub mod fault;
+mod fault;
 mod file_access;
 pub mod functions;
 mod history;
 mod instance;
 mod interrupt;
+pub mod name;
 mod poison;
 mod query;
 mod sequencer;
@@ -71,21 +71,18 @@ mod sink;
 mod source;
 mod state;
 pub mod state_directory;
+mod statement;
 mod subscription;
 mod transaction;
+pub mod unstable;
+mod value;
 mod view;
 mod wait;
 mod worker;
 mod writer;
 
 pub use alluvium_sql::error::Position;
-pub use alluvium_sql::name;
-pub use alluvium_sql::statement::{
-    MOST_COLUMNS, MOST_NAME_BYTES, Statement, StatementKind, Statements, parse,
-};
-pub use alluvium_sql::texts;
 pub use arrow;
-pub use datafusion::scalar::ScalarValue;
 
 pub use crate::authorizer::{Access, Action, Authorizer, Object};
 pub use crate::builder::Builder;
@@ -104,8 +101,10 @@ pub use crate::source::{
 };
 pub use crate::state::State;
 pub use crate::state_directory::StateDirectory;
+pub use crate::statement::{Statement, Statements, parse};
 pub use crate::subscription::{Change, Policy, SubscribeOptions, Subscription};
 pub use crate::transaction::Transaction;
+pub use crate::value::Value;
 pub use crate::view::View;
 
 /// The README's program, compiled and run.

@@ -2,6 +2,7 @@
 
 /// The state of tables, views and indexes, of all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct State {
     /// The number of rows: those of tables and views, and those that operators keep to maintain them. A change that is
     /// not compacted yet counts beside the row it changes.

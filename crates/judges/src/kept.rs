@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium::Builder;
+use alluvium::unstable::BuilderParts;
 use alluvium_storage::{ClaimedStorage, MemoryJournal, MemoryManifests, MemoryStorage};
 
 /// The state that an engine leaves to the next one: its journal and its checkpoints.

@@ -12,7 +12,7 @@ fn registry() -> Vec<(String, FaultId)> {
     let sql = alluvium_sql::fault::wrong();
     let dataflow = alluvium_dataflow::fault::Fault::WRONG.into_iter().map(named);
     let trace = fault::Fault::WRONG.into_iter().map(named);
-    let engine = alluvium::fault::Fault::WRONG.into_iter().map(named);
+    let engine = alluvium::unstable::fault::Fault::WRONG.into_iter().map(named);
     dataflow.chain(trace).chain(sql).chain(engine).collect()
 }
 

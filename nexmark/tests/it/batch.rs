@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::StatementKind;
+use alluvium::unstable::{StatementKind, tree};
 use alluvium_nexmark::query::Query;
 use alluvium_nexmark::source::Input;
 use alluvium_nexmark::{Stream, harness};
@@ -58,7 +58,8 @@ impl Batch {
             return self.run(&batch_form);
         }
         for statement in alluvium::parse(query.sql) {
-            let StatementKind::CreateView(view) = statement.unwrap().kind else {
+            let statement = statement.unwrap();
+            let StatementKind::CreateView(view) = &tree(&statement).kind else {
                 panic!("the file of a query defines views");
             };
             self.run(&format!("CREATE OR REPLACE VIEW {} AS {}", view.name, view.query));

@@ -61,9 +61,7 @@ pub use self::rules::simplify::{BoundedSimplifier, check_copies};
 use self::sql_functions::{Inlined, inlined, planned};
 pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::statements::locking::{PlannedLocking, RowRange};
-pub use self::statements::parameters::{
-    bind, check_parameters, check_values, fit, parameter_count, typed,
-};
+pub use self::statements::parameters::{bind, check_parameters, fit, parameter_count, typed};
 pub use self::statements::parametrized::{Parametrized, literal_value, may_become, parametrized};
 pub use self::statements::recursion::WorkTable;
 pub use self::statements::uses::{How, Use};

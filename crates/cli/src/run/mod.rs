@@ -16,7 +16,11 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use alluvium::{Engine, Outcome, Session, Statement, StatementKind};
+use alluvium::unstable::{StatementKind, tree};
+use alluvium::{Engine, Outcome, Session, Statement};
+use outputs::Outputs;
+use reconcile::{Reconciled, Step};
+use statistics::Statistics;
 
 use crate::args::RunArgs;
 use crate::console;
@@ -25,9 +29,6 @@ use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
 use crate::shell::{self, Around, Shell, Stop, failed};
 use crate::waits;
-use outputs::Outputs;
-use reconcile::{Reconciled, Step};
-use statistics::Statistics;
 
 /// Runs a program. The exit status is that of the shell.
 pub(crate) fn run(args: RunArgs) -> ExitCode {
@@ -158,7 +159,7 @@ struct Running<'a> {
 impl Running<'_> {
     /// Notes that a view was created, or is there.
     fn expect_output(&mut self, statement: &Statement) {
-        if let StatementKind::CreateView(view) = &statement.kind {
+        if let StatementKind::CreateView(view) = &tree(statement).kind {
             self.unwritten.push(view.name.clone());
         }
     }
@@ -178,7 +179,7 @@ impl Running<'_> {
 
 impl Around for Running<'_> {
     fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
-        if !matches!(statement.kind, StatementKind::Lateness(_)) {
+        if !matches!(tree(statement).kind, StatementKind::Lateness(_)) {
             self.add_outputs()?;
         }
         let number = self.number;

@@ -9,9 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use alluvium::name::{spelled, written};
-use alluvium::{
-    Engine, Error, FunctionInfo, IndexInfo, RelationInfo, RelationKind, Statement, StatementKind,
-};
+use alluvium::unstable::{StatementKind, tree};
+use alluvium::{Engine, Error, FunctionInfo, IndexInfo, RelationInfo, RelationKind, Statement};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::program::normalized;
@@ -64,13 +63,13 @@ impl Reconciled {
         let mut defined = BTreeSet::new();
         let said = said(program);
         for (number, (statement, step)) in program.iter().zip(&mut steps).enumerate() {
-            let Some((name, is_table)) = created(&statement.kind) else { continue };
+            let Some((name, is_table)) = created(&tree(statement).kind) else { continue };
             defined.insert(name);
             let Some(info) = before.get(name) else { continue };
             let is_same = match (&info.definition, &*step) {
                 (Some(text), _) => {
                     let said = said.get(name).map_or("", String::as_str);
-                    normalized(text) == normalized(&format!("{said}{}", statement.text))
+                    normalized(text) == normalized(&format!("{said}{}", statement.text()))
                 }
                 // Of a table that has the columns of a file or a query no text is known.
                 (None, Step::Once(key)) => engine.committed(key)?.is_some(),
@@ -106,7 +105,7 @@ impl Reconciled {
         differences.check(&before)?;
         differences.kept = before.len() - differences.rebuilt.len() - differences.gone.len();
         for (statement, step) in program.iter().zip(&mut steps) {
-            let created = created(&statement.kind);
+            let created = created(&tree(statement).kind);
             if *step == Step::Keep
                 && created.is_some_and(|(name, _)| differences.rebuilt.contains_key(name))
             {
@@ -117,17 +116,17 @@ impl Reconciled {
         differences.indexes = indexes_gone(&before, &differences, program, &mut steps);
         let (schemas, sequences) = (engine.schemas(), engine.sequences());
         for (statement, step) in program.iter().zip(&mut steps) {
-            if let StatementKind::CreateSchema(schema) = &statement.kind
+            if let StatementKind::CreateSchema(schema) = &tree(statement).kind
                 && schemas.contains(&schema.name)
             {
                 *step = Step::Keep;
             }
-            if let StatementKind::CreateSequence(sequence) = &statement.kind
+            if let StatementKind::CreateSequence(sequence) = &tree(statement).kind
                 && sequences.contains(&sequence.name)
             {
                 *step = Step::Keep;
             }
-            if let StatementKind::CreateFunction(function) = &statement.kind
+            if let StatementKind::CreateFunction(function) = &tree(statement).kind
                 && functions.iter().any(|known| known.name == function.name)
                 && differences.stale.iter().all(|stale| *stale != function.name)
             {
@@ -206,9 +205,9 @@ fn indexes_gone(
         .collect();
     let mut gone = BTreeMap::new();
     for (statement, step) in program.iter().zip(steps) {
-        let StatementKind::CreateIndex(created) = &statement.kind else { continue };
+        let StatementKind::CreateIndex(created) = &tree(statement).kind else { continue };
         let Some(index) = left.remove(created.name.as_str()) else { continue };
-        match normalized(&index.sql) == normalized(&statement.text) {
+        match normalized(&index.sql) == normalized(statement.text()) {
             true => *step = Step::Keep,
             false => drop(gone.insert(index.name.clone(), "its definition has changed")),
         }
@@ -220,8 +219,10 @@ fn indexes_gone(
 /// What is said of a view that stays has been said.
 fn keep_said(program: &[Statement], steps: &mut [Step]) {
     let kept = program.iter().zip(&*steps).filter(|(_, step)| **step == Step::Keep);
-    let kept: BTreeSet<&str> =
-        kept.filter_map(|(statement, _)| created(&statement.kind)).map(|(name, _)| name).collect();
+    let kept: BTreeSet<&str> = kept
+        .filter_map(|(statement, _)| created(&tree(statement).kind))
+        .map(|(name, _)| name)
+        .collect();
     for (statement, step) in program.iter().zip(steps) {
         if said_of(statement).is_some_and(|(view, _)| kept.contains(view)) {
             *step = Step::Keep;
@@ -242,7 +243,7 @@ fn said(program: &[Statement]) -> HashMap<&str, String> {
 
 /// The view that a statement says something of, and its text.
 fn said_of(statement: &Statement) -> Option<(&str, &str)> {
-    match &statement.kind {
+    match &tree(statement).kind {
         StatementKind::Lateness(said) => Some((&said.view, &said.text)),
         StatementKind::DeclareView(declared) => Some((&declared.name, &declared.text)),
         _ => None,
@@ -257,7 +258,7 @@ fn is_empty(engine: &Engine, table: &str) -> Result<bool> {
 
 /// Whether a program prepares a statement of this name that changes rows.
 fn prepares_change(program: &[Statement], executed: &str) -> bool {
-    program.iter().any(|statement| match &statement.kind {
+    program.iter().any(|statement| match &tree(statement).kind {
         StatementKind::Prepare { name, statement } => {
             name.name == executed && !matches!(statement.kind, StatementKind::Query(_))
         }
@@ -279,8 +280,8 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
     let mut keys = 0;
     let mut statements = program.iter().peekable();
     while let Some(statement) = statements.next() {
-        let mut text = normalized(&statement.text);
-        match &statement.kind {
+        let mut text = normalized(statement.text());
+        match &tree(statement).kind {
             StatementKind::DropTable(_)
             | StatementKind::DropView(_)
             | StatementKind::DropSeveral(_)
@@ -303,10 +304,10 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
                 let mut inside = Vec::new();
                 for next in statements.by_ref() {
                     text.push(';');
-                    text.push_str(&normalized(&next.text));
+                    text.push_str(&normalized(next.text()));
                     inside.push(Step::Inside);
                     if matches!(
-                        next.kind,
+                        tree(next).kind,
                         StatementKind::Commit { and_chain: false }
                             | StatementKind::Rollback { and_chain: false }
                     ) {
@@ -367,9 +368,9 @@ impl Differences {
         program: &[Statement],
         before: &BTreeMap<String, RelationInfo>,
     ) -> Result<()> {
-        let defined = program.iter().filter_map(|statement| match &statement.kind {
+        let defined = program.iter().filter_map(|statement| match &tree(statement).kind {
             StatementKind::CreateFunction(function) => {
-                Some((function.name.as_str(), normalized(&statement.text)))
+                Some((function.name.as_str(), normalized(statement.text())))
             }
             _ => None,
         });

@@ -1,6 +1,7 @@
 //! A program whose definitions are tried on an engine of its own, before anything of the state is dropped for it.
 
-use alluvium::{Error, Statement, StatementKind};
+use alluvium::unstable::{StatementKind, tree, with_tree};
+use alluvium::{Error, Statement};
 
 use crate::shell;
 
@@ -10,7 +11,7 @@ pub(super) fn failure(program: &[Statement]) -> Result<(), (usize, Error)> {
     let engine = shell::engine(1, None).open_in_memory().map_err(|error| (0, error))?;
     let mut session = engine.session();
     for (number, statement) in program.iter().enumerate() {
-        let mut statement = statement.clone();
+        let mut statement = tree(statement).clone();
         match &mut statement.kind {
             StatementKind::CreateTableFrom { .. } => return Ok(()),
             StatementKind::CreateTable(table) => table.connectors.clear(),
@@ -24,7 +25,7 @@ pub(super) fn failure(program: &[Statement]) -> Result<(), (usize, Error)> {
             | StatementKind::CreateIndex(_) => {}
             _ => continue,
         }
-        session.run(&statement).map_err(|error| (number, error))?;
+        session.run(&with_tree(statement)).map_err(|error| (number, error))?;
     }
     Ok(())
 }

@@ -19,9 +19,7 @@ use std::time::Instant;
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::{Builder, Engine, Error, Outcome, Session, Statement};
-
 pub(crate) use command::COMMANDS;
-
 use errors::ErrorRows;
 use subscription::Followed;
 
@@ -311,7 +309,7 @@ impl<W: Write> Shell<W> {
         // A piece is one statement or none, or more if the value of a variable contains a semicolon.
         for statement in alluvium::parse(&filled.text) {
             let start = Instant::now();
-            let outcome = statement.map_err(Error::from).and_then(|statement| {
+            let outcome = statement.and_then(|statement| {
                 if !around.before(&mut self.session, &statement)? {
                     return Ok(Outcome::Done);
                 }
@@ -363,11 +361,9 @@ impl<W: Write> Shell<W> {
             let at = |position| filled.written(offset(&filled.text, position));
             for statement in alluvium::parse(&filled.text) {
                 let statement = statement.map_err(|error| {
-                    let error = Error::from(error);
                     self.report_statement(program, &piece, error.position().map(at), &error)
                 })?;
-                let position = (statement.position.line, statement.position.column);
-                let position = program.position(&piece, at(position));
+                let position = program.position(&piece, at(statement.position()));
                 all.push((statement, position));
             }
         }
@@ -394,9 +390,9 @@ impl<W: Write> Shell<W> {
                 self.refused.add(refused, messages);
                 format!("{rows} rows copied")
             }
-            Outcome::Done => "done".to_string(),
-            Outcome::Moved { rows } => format!("{rows} rows passed"),
+            Outcome::Moved { rows, .. } => format!("{rows} rows passed"),
             Outcome::RolledBack => "rolled back: an error had aborted the transaction".to_string(),
+            _ => "done".to_string(),
         };
         match self.is_prompt {
             true => self.output.text(&confirmation).map(Ok).map_err(unwritten),

@@ -6,6 +6,7 @@ use std::task::{Wake, Waker};
 use std::thread::{self, Builder, JoinHandle, Thread};
 
 use alluvium::Engine;
+use alluvium::unstable::EngineParts;
 
 use super::{Stop, failed};
 

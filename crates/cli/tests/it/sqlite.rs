@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
+use alluvium::Statement;
 use alluvium::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use alluvium::arrow::compute::cast;
 use alluvium::arrow::datatypes::{DataType, Float64Type, Int64Type};
-use alluvium::{Statement, StatementKind};
+use alluvium::unstable::{StatementKind, tree};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params_from_iter};
 
@@ -29,8 +30,8 @@ impl Sqlite {
 
     /// Runs a statement in Alluvium's dialect; connectors and COPY read files in `base`.
     pub fn run(&mut self, statement: &Statement, base: &Path) {
-        let text = &statement.text;
-        match &statement.kind {
+        let text = statement.text();
+        match &tree(statement).kind {
             StatementKind::Copy { table, path, .. } => self.copy(table, &base.join(path)),
             StatementKind::CreateTable(table) => {
                 self.execute(text.split(" WITH (").next().unwrap_or_default());

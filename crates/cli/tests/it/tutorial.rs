@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use alluvium::{Engine, Outcome, Session, StatementKind};
+use alluvium::unstable::{StatementKind, tree};
+use alluvium::{Engine, Outcome, Session};
 
 use crate::binary::binary;
 use crate::sqlite::{self, Sqlite};
@@ -43,12 +44,12 @@ fn compare(data: &str, workers: usize) -> Comparison {
     for statement in alluvium::parse(&text) {
         let statement = statement.unwrap();
         let start = Instant::now();
-        session.run(&statement).unwrap_or_else(|error| panic!("{error} in {}", statement.text));
-        if matches!(statement.kind, StatementKind::Query(_)) && !has_data {
+        session.run(&statement).unwrap_or_else(|error| panic!("{error} in {}", statement.text()));
+        if matches!(tree(&statement).kind, StatementKind::Query(_)) && !has_data {
             reading = start.elapsed();
         }
         sqlite.run(&statement, tutorial());
-        match &statement.kind {
+        match &tree(&statement).kind {
             StatementKind::CreateTable(table) => relations.push(table.name.clone()),
             StatementKind::CreateView(view) => relations.push(view.name.clone()),
             StatementKind::Query(_) if !has_data => has_data = true,

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Error, Inferred, Result, texts as read_texts};
+use alluvium::unstable::texts as read_texts;
+use alluvium::{Error, Inferred, Result};
 use arrow::array::{Array, ArrayRef, StringBuilder};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
@@ -70,7 +71,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
         Arc::new(Schema::new(names.into_iter().zip(columns).map(field).collect::<Vec<_>>()));
     let mut options = options.to_vec();
     options.push(("HEADERS".to_owned(), has_header.to_string()));
-    Ok(Inferred { schema, options })
+    Ok(Inferred::new(schema, options))
 }
 
 fn push(columns: &mut [StringBuilder], record: &Record, null_value: &str) {

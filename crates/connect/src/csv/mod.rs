@@ -201,7 +201,7 @@ impl SourceReader for CsvReader {
                     format!("there are {} fields instead of {}", self.record.len(), self.width)
                 }
             };
-            refused.push(Refusal { file: self.path.clone(), line: self.record.line(), message });
+            refused.push(Refusal::new(&self.path, self.record.line(), message));
             count += 1;
         }
         let mut portion = self
@@ -216,6 +216,6 @@ impl SourceReader for CsvReader {
 
     fn position(&self) -> Option<SourcePosition> {
         let (offset, lines) = self.records.place();
-        self.lasts.then(|| SourcePosition { file: self.path.clone(), offset, lines })
+        self.lasts.then(|| SourcePosition::new(&self.path, offset, lines))
     }
 }

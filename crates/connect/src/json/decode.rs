@@ -73,8 +73,7 @@ impl Decoder {
                 parts.push(rows);
             }
             Err(message) => {
-                let line = objects.line(range.start);
-                bad.push(Refusal { file: file.to_owned(), line, message });
+                bad.push(Refusal::new(file, objects.line(range.start), message));
             }
         });
         let parts: Vec<&dyn Array> = parts.iter().map(|rows| rows.as_ref()).collect();

@@ -54,5 +54,5 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     if fields.is_empty() {
         return Err(wrong(&"none of its first rows can be read"));
     }
-    Ok(Inferred { schema: Arc::new(Schema::new(fields)), options: options.to_vec() })
+    Ok(Inferred::new(Arc::new(Schema::new(fields)), options.to_vec()))
 }

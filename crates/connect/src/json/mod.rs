@@ -195,6 +195,6 @@ impl SourceReader for JsonReader {
 
     fn position(&self) -> Option<SourcePosition> {
         let (offset, lines) = self.records.place();
-        self.lasts.then(|| SourcePosition { file: self.path.clone(), offset, lines })
+        self.lasts.then(|| SourcePosition::new(&self.path, offset, lines))
     }
 }

@@ -152,11 +152,7 @@ impl Records {
             match more {
                 Found::Object | Found::End => {}
                 Found::Malformed(line, message) => {
-                    refused.push(Refusal {
-                        file: file.to_owned(),
-                        line,
-                        message: message.to_owned(),
-                    });
+                    refused.push(Refusal::new(file, line, message));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium::texts;
+use alluvium::unstable::texts;
 use arrow::array::{Array, ArrayRef, AsArray, StructArray, new_empty_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};

@@ -115,7 +115,7 @@ impl SourceReader for ParquetReader {
 
     /// The end of a file was read first, so that it is no pipe.
     fn position(&self) -> Option<SourcePosition> {
-        Some(SourcePosition { file: self.path.clone(), offset: self.at, lines: self.at })
+        Some(SourcePosition::new(&self.path, self.at, self.at))
     }
 }
 
@@ -124,7 +124,7 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     options.iter().try_for_each(|(name, value)| options::check_read(name, value))?;
     let (builder, _) = open(&input::paths(path)?.remove(0))?;
     let fields = builder.schema().fields().clone();
-    Ok(Inferred { schema: Arc::new(Schema::new(fields)), options: options.to_vec() })
+    Ok(Inferred::new(Arc::new(Schema::new(fields)), options.to_vec()))
 }
 
 /// Opens a file, and says how large it is.

@@ -78,20 +78,12 @@ impl File {
     }
 
     fn open(&self) -> Result<Box<dyn SourceReader>, Error> {
-        let (path, options) = (self.path.clone(), self.options.clone());
-        let schema = self.schema.clone();
-        let has_default = self.defaults.columns().iter().map(|value| value.is_valid(0)).collect();
-        let (batch_rows, batch_bytes) = (16 << 10, 1 << 20);
-        Csv.open(&SourceRequest {
-            path,
-            options,
-            schema,
-            has_default,
-            batch_rows,
-            batch_bytes,
-            live: None,
-            start: None,
-        })
+        let mut request = SourceRequest::new(&self.path, self.schema.clone());
+        request.options.clone_from(&self.options);
+        let defaults = self.defaults.columns();
+        request.has_default = defaults.iter().map(|value| value.is_valid(0)).collect();
+        request.batch_rows = 16 << 10;
+        Csv.open(&request)
     }
 
     /// The rows with the columns that the file does not have, as an engine completes them.

@@ -47,21 +47,10 @@ fn read(source: &dyn Source, bytes: &[u8], batch_rows: usize) -> Result<(usize, 
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("file");
     fs::write(&path, bytes).unwrap();
-    let schema = schema();
-    let has_default = vec![false; schema.fields().len()];
     // It may fail here, but it must not panic either.
     let _ = source.infer(&path, &[]);
-    let (options, batch_bytes) = (Vec::new(), 1 << 20);
-    let request = SourceRequest {
-        path,
-        options,
-        schema,
-        has_default,
-        batch_rows,
-        batch_bytes,
-        live: None,
-        start: None,
-    };
+    let mut request = SourceRequest::new(path, schema());
+    request.batch_rows = batch_rows;
     let mut reader = source.open(&request)?;
     let (mut rows, mut refused) = (0, 0);
     while let Some(portion) = reader.next()? {

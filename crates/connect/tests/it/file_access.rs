@@ -37,7 +37,7 @@ impl Walled {
     /// The message of a statement that is denied, and in which it names the file.
     fn denied(&mut self, sql: &str) -> String {
         match self.workspace.session.execute(sql) {
-            Err(Error::Denied { message, position: Some(_) }) => message,
+            Err(Error::Denied { message, position: Some(_), .. }) => message,
             other => panic!("{sql}: {other:?}"),
         }
     }

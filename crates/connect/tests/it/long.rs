@@ -19,16 +19,8 @@ fn csv(count: usize, bytes: usize) -> String {
 fn portions(source: &dyn Source, path: &Path, batch_bytes: usize) -> Vec<usize> {
     let columns =
         [Field::new("id", DataType::Int32, true), Field::new("text", DataType::Utf8, true)];
-    let request = SourceRequest {
-        path: path.to_owned(),
-        options: Vec::new(),
-        schema: Schema::new(columns.to_vec()).into(),
-        has_default: vec![false; 2],
-        batch_rows: 1000,
-        batch_bytes,
-        live: None,
-        start: None,
-    };
+    let mut request = SourceRequest::new(path, Schema::new(columns.to_vec()).into());
+    (request.batch_rows, request.batch_bytes) = (1000, batch_bytes);
     let mut reader = source.open(&request).unwrap();
     let mut rows = Vec::new();
     while let Some(portion) = reader.next().unwrap() {

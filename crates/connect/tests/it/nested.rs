@@ -46,28 +46,13 @@ fn what_is_written_is_read_back() {
     for (sink, source) in formats {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("file");
-        let visibility = Visibility::WhenFinished;
-        let request = SinkRequest {
-            path: path.clone(),
-            options: Vec::new(),
-            schema: schema.clone(),
-            visibility,
-            start: None,
-        };
+        let request = SinkRequest::new(&path, schema.clone(), Visibility::WhenFinished);
         let mut writer = sink.create(&request).unwrap();
         writer.write(&rows.slice(0, 1)).unwrap();
         writer.write(&rows.slice(1, 2)).unwrap();
         writer.finish().unwrap();
-        let request = SourceRequest {
-            path,
-            options: Vec::new(),
-            schema: schema.clone(),
-            has_default: vec![false; schema.fields().len()],
-            batch_rows: 2,
-            batch_bytes: 1 << 20,
-            live: None,
-            start: None,
-        };
+        let mut request = SourceRequest::new(path, schema.clone());
+        request.batch_rows = 2;
         let mut reader = source.open(&request).unwrap();
         let mut read = Vec::new();
         while let Some(portion) = reader.next().unwrap() {

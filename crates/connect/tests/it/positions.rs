@@ -33,16 +33,9 @@ fn read(
     batch_rows: usize,
     start: Option<&SourcePosition>,
 ) -> Vec<Read> {
-    let request = SourceRequest {
-        path: path.to_owned(),
-        options: Vec::new(),
-        schema: schema(),
-        has_default: vec![false; 2],
-        batch_rows,
-        batch_bytes: usize::MAX,
-        live: None,
-        start: start.cloned(),
-    };
+    let mut request = SourceRequest::new(path, schema());
+    (request.batch_rows, request.batch_bytes) = (batch_rows, usize::MAX);
+    request.start = start.cloned();
     let mut reader = source.open(&request).unwrap();
     let mut all = Vec::new();
     while let Some(Portion { rows, refused, .. }) = reader.next().unwrap() {
@@ -157,16 +150,8 @@ fn several_files_are_read_on_from_every_position() {
 fn a_file_that_was_read_and_is_gone_or_shorter_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let open = |path: &Path, start: &SourcePosition| {
-        let request = SourceRequest {
-            path: path.to_owned(),
-            options: Vec::new(),
-            schema: schema(),
-            has_default: vec![false; 2],
-            batch_rows: 10,
-            batch_bytes: usize::MAX,
-            live: None,
-            start: Some(start.clone()),
-        };
+        let mut request = SourceRequest::new(path, schema());
+        request.start = Some(start.clone());
         Csv.open(&request).err().unwrap().to_string()
     };
     for name in ["a.csv", "b.csv"] {

@@ -86,7 +86,7 @@ impl Entries {
     /// The functions, each behind those that it calls.
     pub(crate) fn function_infos(&self) -> Vec<FunctionInfo> {
         let mut left: Vec<FunctionInfo> =
-            self.functions.values().map(|function| FunctionInfo::from(&**function)).collect();
+            self.functions.values().map(|function| FunctionInfo::of(function)).collect();
         let mut infos = Vec::with_capacity(left.len());
         while !left.is_empty() {
             let names: BTreeSet<String> = left.iter().map(|info| info.name.clone()).collect();
@@ -115,6 +115,7 @@ impl DerefMut for Entries {
 
 /// A function that SQL defines, as [`crate::Engine::functions`] lists it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FunctionInfo {
     /// Its name.
     pub name: String,
@@ -124,8 +125,8 @@ pub struct FunctionInfo {
     pub calls: Vec<String>,
 }
 
-impl From<&SqlFunction> for FunctionInfo {
-    fn from(function: &SqlFunction) -> Self {
+impl FunctionInfo {
+    fn of(function: &SqlFunction) -> Self {
         Self {
             name: function.name().to_owned(),
             sql: function.text().to_owned(),

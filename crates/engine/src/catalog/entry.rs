@@ -176,6 +176,7 @@ impl View {
 
 /// A table or view, as [`crate::Engine::relations`] lists it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RelationInfo {
     /// The [name](crate::name) it goes by.
     pub name: String,
@@ -212,6 +213,7 @@ pub struct RelationInfo {
 
 /// The kinds of relations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RelationKind {
     /// A table.
     Table,
@@ -226,6 +228,15 @@ pub enum RelationKind {
 }
 
 impl RelationKind {
+    /// The kind of a view that is defined so.
+    pub(crate) fn of_view(kind: ViewKind) -> Self {
+        match kind {
+            ViewKind::Local => Self::LocalView,
+            ViewKind::Plain => Self::View,
+            ViewKind::Materialized => Self::MaterializedView,
+        }
+    }
+
     /// Its name in messages.
     pub fn noun(self) -> &'static str {
         match self {
@@ -234,16 +245,6 @@ impl RelationKind {
             Self::LocalView => "local view",
             Self::MaterializedView => "materialized view",
             Self::DeclaredView => "declared view",
-        }
-    }
-}
-
-impl From<ViewKind> for RelationKind {
-    fn from(kind: ViewKind) -> Self {
-        match kind {
-            ViewKind::Local => Self::LocalView,
-            ViewKind::Plain => Self::View,
-            ViewKind::Materialized => Self::MaterializedView,
         }
     }
 }
@@ -317,7 +318,7 @@ impl Entry {
     pub(crate) fn kind(&self) -> RelationKind {
         match &self.definition {
             Definition::Table(_) => RelationKind::Table,
-            Definition::View(view) => view.kind.into(),
+            Definition::View(view) => RelationKind::of_view(view.kind),
             Definition::Declared(_) => RelationKind::DeclaredView,
         }
     }

@@ -29,6 +29,7 @@ pub(crate) struct NamedIndex {
 
 /// An index that a statement created, as [`crate::RelationInfo`] lists it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct IndexInfo {
     /// Its name.
     pub name: String,

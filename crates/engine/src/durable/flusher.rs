@@ -11,6 +11,7 @@ use crate::sequencer::Sequencer;
 
 /// When a commit is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Durability {
     /// Before it returns. Nothing that was acknowledged, or that anyone has seen, is ever lost. Those who commit at the same
     /// time share a sync of the disk.

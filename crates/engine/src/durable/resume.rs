@@ -372,6 +372,7 @@ fn commit(transaction: Transaction, number: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use crate::unstable::BuilderParts;
     use std::sync::Arc;
 
     use alluvium_storage::{

@@ -400,10 +400,8 @@ fn has_parameter(expression: &Expr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_sql::statement;
-
     use super::shape_of;
-    use crate::Engine;
+    use crate::{Engine, Value};
 
     const TABLES: &str = "
         CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR, v BIGINT, at TIMESTAMP DEFAULT NOW());
@@ -412,8 +410,8 @@ mod tests {
 
     /// Whether the plan of a statement is kept once it ran twice.
     fn is_kept(engine: &Engine, sql: &str) -> bool {
-        let statement = statement::parse(sql).next().expect("a statement").expect("it is right");
-        let values = vec![1_i64.into(); sql.matches('$').count()];
+        let statement = crate::parse(sql).next().expect("a statement").expect("it is right");
+        let values: Vec<Value> = vec![1_i64.into(); sql.matches('$').count()];
         let mut session = engine.session();
         for _ in 0..2 {
             session.execute("BEGIN").expect("a transaction begins");
@@ -425,7 +423,7 @@ mod tests {
             .instance
             .reader
             .plans
-            .get(&shape_of(sql).expect("it is short"), &values, &entries)
+            .get(&shape_of(sql).expect("it is short"), Value::scalars(&values), &entries)
             .is_some()
     }
 

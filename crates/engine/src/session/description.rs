@@ -22,6 +22,7 @@ const PLAN: &str = "QUERY PLAN";
 
 /// The parameters that a statement takes and the columns that it returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Description {
     /// The type of each parameter, `$1` first: that of the column or expression with which it is compared or computed, or of
     /// the column that it is written to. `None` where nothing tells: values of any type are taken there. A client that has

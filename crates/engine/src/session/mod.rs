@@ -18,12 +18,16 @@ mod statements;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium_sql::planner::{check_parameters, check_values};
+use alluvium_sql::planner::check_parameters;
 use alluvium_sql::stack;
 use alluvium_sql::statement::{ConnectorDefinition, Shape, Statement, StatementKind};
 use alluvium_trace::Epoch;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::Visit;
+pub use description::Description;
+pub use outcome::Outcome;
+pub use prepared::Prepared;
+pub(crate) use rights::Rights;
 
 use self::culprit::located;
 use self::paths::Paths;
@@ -33,11 +37,6 @@ use self::statements::cursor::Cursors;
 pub(crate) use self::statements::describe::written;
 use self::statements::named_statements::NamedStatements;
 use self::statements::temporary::TemporaryTables;
-pub use description::Description;
-pub use outcome::Outcome;
-pub use prepared::Prepared;
-pub(crate) use rights::Rights;
-
 use crate::catalog::{Catalog, Entries, Entry};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
@@ -47,6 +46,7 @@ use crate::interrupt;
 use crate::query::{Execution, Files, Reading, shape_before_parsing, shape_of};
 use crate::sequences::{TakenValues, Taker};
 use crate::transaction::Transaction;
+use crate::value::Value;
 use crate::worker::Durable;
 
 /// One client of an engine: it has at most one open transaction, which dropping the session rolls back.
@@ -152,13 +152,12 @@ impl Session {
         if let Some(ran) = self.run_before_parsing(sql, &[]) {
             return Ok(vec![self.complete(ran?)?]);
         }
-        let statements = alluvium_sql::statement::parse(sql);
         let run = |statement: alluvium_sql::error::Result<Statement>| {
             let statement = statement.inspect_err(|_| self.abort())?;
-            let outcome = self.run(&statement)?;
+            let outcome = self.run_tree(&statement, &[])?;
             self.complete(outcome)
         };
-        statements.map(run).collect()
+        alluvium_sql::statement::parse(sql).map(run).collect()
     }
 
     /// The outcome, with all of its rows computed.
@@ -168,12 +167,12 @@ impl Session {
 
     /// Executes one statement with values for its parameters: the first for `$1`, and so on, each of a type
     /// that fits where its parameter stands. SELECT, INSERT, UPDATE and DELETE can have parameters.
-    pub fn execute_with(&mut self, sql: &str, parameters: &[ScalarValue]) -> Result<Outcome> {
-        match self.run_before_parsing(sql, parameters) {
+    pub fn execute_with(&mut self, sql: &str, parameters: &[Value]) -> Result<Outcome> {
+        match self.run_before_parsing(sql, Value::scalars(parameters)) {
             Some(ran) => ran,
             None => {
                 let statement = self.parsed(sql)?;
-                self.run_with(&statement, parameters)
+                self.run_tree(&statement, Value::scalars(parameters))
             }
         }
     }
@@ -184,16 +183,20 @@ impl Session {
     }
 
     /// Executes one statement.
-    pub fn run(&mut self, statement: &Statement) -> Result<Outcome> {
+    pub fn run(&mut self, statement: &crate::Statement) -> Result<Outcome> {
         self.run_with(statement, &[])
     }
 
     /// As [`Session::execute_with`], of a statement that is parsed already.
     pub fn run_with(
         &mut self,
-        statement: &Statement,
-        parameters: &[ScalarValue],
+        statement: &crate::Statement,
+        parameters: &[Value],
     ) -> Result<Outcome> {
+        self.run_tree(statement.tree(), Value::scalars(parameters))
+    }
+
+    fn run_tree(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
         self.in_block(Some(&statement.kind), |session| session.run_in_block(statement, parameters))
     }
 
@@ -225,7 +228,6 @@ impl Session {
             return None;
         }
         let shape = shape_before_parsing(sql)?;
-        check_values(parameters).ok()?;
         let ran = self.within_limits(|session| session.run_shape(sql, &shape, parameters));
         ran.inspect_err(|_| self.abort()).transpose()
     }
@@ -317,7 +319,7 @@ impl Session {
             stack::with_room(depth, || {
                 // Those of a prepared statement have been counted.
                 if own.is_none() {
-                    check_parameters(&statement.kind, parameters)?;
+                    check_parameters(&statement.kind, parameters.len())?;
                 }
                 self.check_read_only(&statement.kind)?;
                 self.authorize(statement)?;

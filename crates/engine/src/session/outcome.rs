@@ -7,12 +7,14 @@ use crate::subscription::Subscription;
 
 /// The outcome of a statement.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// A definition was made or dropped, or a transaction was begun or ended.
     Done,
     /// `COMMIT` of a transaction that an error [had aborted](crate::Session::set_aborts_on_error) rolled it back.
     RolledBack,
     /// Rows were inserted, updated or deleted.
+    #[non_exhaustive]
     Changed {
         /// How many: of an UPDATE, the rows that were updated.
         rows: u64,
@@ -23,6 +25,7 @@ pub enum Outcome {
     /// The answer to a query, or what RETURNING says of the rows that were changed.
     Rows(Rows),
     /// A cursor went forward.
+    #[non_exhaustive]
     Moved {
         /// Over how many rows.
         rows: u64,
@@ -32,6 +35,7 @@ pub enum Outcome {
     /// The answer to an EXPLAIN.
     Text(String),
     /// Rows were read from a file.
+    #[non_exhaustive]
     Copied {
         /// How many were read and inserted.
         rows: u64,

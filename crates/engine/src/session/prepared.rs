@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use alluvium_sql::planner::check_values;
 use alluvium_sql::statement::{Qualified, Statement};
 use datafusion::scalar::ScalarValue;
 
@@ -11,6 +10,7 @@ use super::{Description, Outcome, Session};
 use crate::catalog::Entries;
 use crate::error::{Error, Result};
 use crate::query::{Execution, OwnPlan};
+use crate::value::Value;
 
 /// A statement that was parsed and described once, to be run many times by any session of its engine, from any thread:
 /// [`Session::prepare`] makes it, [`Session::execute_prepared`] runs it.
@@ -85,11 +85,8 @@ impl Session {
     ///
     /// Fails if the statement returns other columns than it did when it was prepared, because of definitions since: prepare it
     /// again.
-    pub fn execute_prepared(
-        &mut self,
-        prepared: &Prepared,
-        values: &[ScalarValue],
-    ) -> Result<Outcome> {
+    pub fn execute_prepared(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Outcome> {
+        let values = Value::scalars(values);
         self.in_block(Some(&prepared.statement.kind), |session| {
             session.execute_in_block(prepared, values)
         })
@@ -107,7 +104,6 @@ impl Session {
                 format!("the statement has {wanted} parameters, and {given} values were given");
             return Err(Error::sql(message).at(statement.position));
         }
-        check_values(values).map_err(|error| Error::from(error).at(statement.position))?;
         let performed = self.perform(Execution { statement, values, own: Some(plan) }, true);
         performed.map_err(|error| match &prepared.qualified {
             Some(qualified) => error.moved(|position| qualified.moved(position)),

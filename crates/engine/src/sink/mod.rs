@@ -47,6 +47,7 @@ pub trait Sink: Send + Sync {
 
 /// A request to a sink to write a path.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SinkRequest {
     /// The path, counted from the session's base directory if it was relative.
     pub path: PathBuf,
@@ -61,8 +62,16 @@ pub struct SinkRequest {
     pub start: Option<u64>,
 }
 
+impl SinkRequest {
+    /// A new file with rows of these columns.
+    pub fn new(path: impl Into<PathBuf>, schema: SchemaRef, visibility: Visibility) -> Self {
+        Self { path: path.into(), options: Vec::new(), schema, visibility, start: None }
+    }
+}
+
 /// When the rows that a sink writes become visible to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Visibility {
     /// At the end: the path keeps its former content until the writer finishes, also if it never does.
     WhenFinished,

@@ -31,6 +31,7 @@ use crate::subscription::Client;
 
 /// Which rows of a view an output writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OutputMode {
     /// Every change, as a row with its epoch and weight in front.
     Changes,

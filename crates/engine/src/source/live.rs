@@ -21,6 +21,7 @@ impl Default for Liveness {
 
 /// How rows are read that have not been written yet.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Live {
     /// How long a row may wait for others of its portion. A source that would wait longer for the next row ends the portion.
     pub linger: Duration,

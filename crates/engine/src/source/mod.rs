@@ -73,6 +73,7 @@ pub trait Source: Send + Sync {
 
 /// The columns that a source finds in a path.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Inferred {
     /// The columns, of any types; a table casts them to types it can store.
     pub schema: SchemaRef,
@@ -80,8 +81,16 @@ pub struct Inferred {
     pub options: Vec<(String, String)>,
 }
 
+impl Inferred {
+    /// These columns, read with these options.
+    pub fn new(schema: SchemaRef, options: Vec<(String, String)>) -> Self {
+        Self { schema, options }
+    }
+}
+
 /// A request to a source to read a path.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SourceRequest {
     /// The path, counted from the session's base directory if it was relative.
     pub path: PathBuf,
@@ -104,6 +113,7 @@ pub struct SourceRequest {
 
 /// A place between two rows of a source, from where it can be read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SourcePosition {
     /// The file it is in, of those that the path names.
     pub file: PathBuf,
@@ -113,6 +123,13 @@ pub struct SourcePosition {
     pub lines: u64,
 }
 
+impl SourcePosition {
+    /// The place after so many bytes, or rows, and so many lines of a file.
+    pub fn new(file: impl Into<PathBuf>, offset: u64, lines: u64) -> Self {
+        Self { file: file.into(), offset, lines }
+    }
+}
+
 impl fmt::Display for SourcePosition {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "{}:{}", self.file.display(), self.lines)
@@ -120,6 +137,21 @@ impl fmt::Display for SourcePosition {
 }
 
 impl SourceRequest {
+    /// All rows of a path that are there, with these columns: no column has a default, and a portion has some 40,000 rows or
+    /// a mebibyte.
+    pub fn new(path: impl Into<PathBuf>, schema: SchemaRef) -> Self {
+        Self {
+            path: path.into(),
+            options: Vec::new(),
+            has_default: vec![false; schema.fields().len()],
+            schema,
+            batch_rows: 40_000,
+            batch_bytes: 1 << 20,
+            live: None,
+            start: None,
+        }
+    }
+
     /// Whether a source may leave out this column of the schema: then rows take its DEFAULT, or NULL.
     pub fn may_leave_out(&self, column: usize) -> bool {
         self.schema.field(column).is_nullable() || self.has_default[column]
@@ -150,6 +182,7 @@ pub trait SourceReader: Send {
 
 /// Some of a source's rows.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Portion {
     /// The rows, with the columns of [`SourceRequest::schema`] that the source has: of the same names and types, in any
     /// order. The engine fills in the others.
@@ -162,8 +195,16 @@ pub struct Portion {
     pub absent: Vec<Absent>,
 }
 
+impl Portion {
+    /// These rows: none was refused, no bytes are counted, and no value is absent.
+    pub fn new(rows: RecordBatch) -> Self {
+        Self { rows, refused: Vec::new(), bytes: 0, absent: Vec::new() }
+    }
+}
+
 /// The rows in which a source has no value of a column. NULL is a value.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Absent {
     /// The column, of those of [`Portion::rows`].
     pub column: usize,
@@ -171,8 +212,16 @@ pub struct Absent {
     pub rows: BooleanArray,
 }
 
+impl Absent {
+    /// These rows have no value of this column.
+    pub fn new(column: usize, rows: BooleanArray) -> Self {
+        Self { column, rows }
+    }
+}
+
 /// A row that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// The file it is in.
     pub file: PathBuf,
@@ -180,6 +229,13 @@ pub struct Refusal {
     pub line: u64,
     /// The problem.
     pub message: String,
+}
+
+impl Refusal {
+    /// The row that begins on this line of a file has this problem.
+    pub fn new(file: impl Into<PathBuf>, line: u64, message: impl Into<String>) -> Self {
+        Self { file: file.into(), line, message: message.into() }
+    }
 }
 
 impl fmt::Display for Refusal {

@@ -7,6 +7,7 @@ use super::Refusal;
 
 /// The progress of an engine.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// The inputs of tables, in the order they were defined.
     pub sources: Vec<SourceProgress>,
@@ -18,6 +19,7 @@ pub struct Progress {
 
 /// The progress of one input of a table.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SourceProgress {
     /// The table it fills.
     pub table: String,
@@ -39,6 +41,7 @@ pub struct SourceProgress {
 
 /// The state of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SourceState {
     /// It has not been started.
     Waiting,

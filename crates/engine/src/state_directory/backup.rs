@@ -37,6 +37,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// A copy of a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Backup {
     /// Where it is.
     pub path: PathBuf,

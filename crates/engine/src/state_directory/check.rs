@@ -24,6 +24,7 @@ const IGNORED: &str = "it is no file of an engine, and is left alone";
 
 /// What is in a state directory, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Check {
     /// Everything that was found.
     pub findings: Vec<Finding>,

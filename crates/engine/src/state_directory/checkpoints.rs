@@ -20,6 +20,7 @@ const ATTEMPTS: usize = 10;
 
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckpointInfo {
     /// Its number, from 1 on.
     pub number: u64,
@@ -53,6 +54,7 @@ pub struct CheckpointInfo {
 
 /// What is kept for a dataflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DataflowInfo {
     /// The name of the table or view, or what else it is.
     pub name: String,
@@ -68,6 +70,7 @@ pub struct DataflowInfo {
 
 /// How far an input was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InputInfo {
     /// The table that it is for.
     pub table: String,
@@ -79,6 +82,7 @@ pub struct InputInfo {
 
 /// How long an output was.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutputInfo {
     /// The relation whose changes are written.
     pub relation: String,

@@ -7,6 +7,7 @@ use alluvium_trace::file::FileError;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Severity {
     /// Nothing is lost: a crash has left it, or it is no file of an engine.
     Note,
@@ -16,6 +17,7 @@ pub enum Severity {
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,

@@ -44,6 +44,7 @@ pub use self::options::{Policy, SubscribeOptions};
 
 /// The changes of one epoch.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Change {
     /// The epoch.
     pub epoch: u64,
@@ -54,6 +55,13 @@ pub struct Change {
     pub weights: ScalarBuffer<i64>,
     /// Whether this is a snapshot: these are all rows as of the end of the epoch, and replace what the subscriber has.
     pub is_snapshot: bool,
+}
+
+impl Change {
+    /// The changes of an epoch, which are no snapshot.
+    pub fn new(epoch: u64, rows: RecordBatch, weights: impl Into<ScalarBuffer<i64>>) -> Self {
+        Self { epoch, rows, weights: weights.into(), is_snapshot: false }
+    }
 }
 
 /// The changes of a view, or of a table: first a [snapshot](Change::is_snapshot), all that it holds as of the last complete

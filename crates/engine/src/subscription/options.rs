@@ -2,6 +2,7 @@
 
 /// What happens when a subscription is further behind than it may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Policy {
     /// Commits wait until it is not: no change is lost, and one subscriber that does not read stops all that write.
     #[default]

@@ -5,10 +5,10 @@ use std::ops::Bound;
 use alluvium_dataflow::state::key_ranges::{KeyEncoder, KeyRanges};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::scalar::ScalarValue;
 
 use crate::error::{Error, Result};
+use crate::value::Value;
 
 /// The columns that rows are sorted by.
 pub(super) struct Key {
@@ -90,7 +90,7 @@ impl Key {
             Some(converted) => Ok(converted.to_array()?),
             None => Err(Error::data(format!(
                 "{} ({given}) is no value of the key column \"{}\" ({data_type})",
-                shown(value),
+                Value::new(value.clone()),
                 field.name()
             ))),
         }
@@ -100,16 +100,6 @@ impl Key {
         let names = self.columns.iter().map(|&column| self.schema.field(column).name().as_str());
         names.collect::<Vec<_>>().join(", ")
     }
-}
-
-/// A value in a message. DataFusion's texts do not exist for all of them.
-fn shown(value: &ScalarValue) -> String {
-    let options = FormatOptions::new().with_display_error(false);
-    let text = value.to_array().ok().and_then(|value| {
-        let text = ArrayFormatter::try_new(&value, &options).ok()?;
-        text.value(0).try_to_string().ok()
-    });
-    text.unwrap_or_else(|| "the value".to_owned())
 }
 
 /// Whether values of one type may be meant for a column of another.

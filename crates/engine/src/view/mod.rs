@@ -17,13 +17,13 @@ use alluvium_dataflow::state::snapshot;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::scalar::ScalarValue;
 
 pub(crate) use self::keyed::{Keyed, KeyedRelations};
 use crate::catalog::Entry;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::query::Rows;
+use crate::value::Value;
 
 /// A table or a materialized view, to be read by key from any thread.
 ///
@@ -84,15 +84,16 @@ impl View {
     ///
     /// A value of another type than its column's is converted, for example an `i64` for an INTEGER column. Fails if that
     /// would change it, if there are more values than key columns, or if the view has no key.
-    pub fn get(&self, key: &[ScalarValue]) -> Result<RecordBatch> {
+    pub fn get(&self, key: &[Value]) -> Result<RecordBatch> {
         self.guard(|| {
             let Inner { engine, relation, columns } = &*self.inner;
             if key.len() < self.key().len() {
-                return one(relation.schema(), self.rows(&relation.prefix(key)?)?);
+                return one(relation.schema(), self.rows(&relation.prefix(Value::scalars(key))?)?);
             }
             engine.instance.poison.check()?;
             let at_least = self.at_least()?;
-            let row = relation.get(&engine.instance.reader, key, columns, at_least)?;
+            let row =
+                relation.get(&engine.instance.reader, Value::scalars(key), columns, at_least)?;
             Ok(row.unwrap_or_else(|| RecordBatch::new_empty(relation.schema().clone())))
         })
     }
@@ -103,10 +104,10 @@ impl View {
     /// All batches are of one epoch. The version they are read from takes memory, or room on the disk, until this is dropped.
     ///
     /// Fails as [`View::get`] does.
-    pub fn range(&self, low: Bound<&[ScalarValue]>, high: Bound<&[ScalarValue]>) -> Result<Rows> {
+    pub fn range(&self, low: Bound<&[Value]>, high: Bound<&[Value]>) -> Result<Rows> {
         self.guard(|| {
             let Inner { engine, relation, .. } = &*self.inner;
-            let ranges = relation.between(low, high)?;
+            let ranges = relation.between(low.map(Value::scalars), high.map(Value::scalars))?;
             let memory = engine.instance.reader.query.memory();
             let rows = self.rows(&ranges)?;
             Ok(Rows::read(relation.schema().clone(), rows, memory, &engine.instance.poison))

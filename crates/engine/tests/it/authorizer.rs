@@ -65,7 +65,7 @@ fn authorized() -> (Engine, Session, Arc<Grants>) {
 
 fn denied(session: &mut Session, sql: &str) -> String {
     match session.execute(sql) {
-        Err(Error::Denied { message, position: Some(_) }) => message,
+        Err(Error::Denied { message, position: Some(_), .. }) => message,
         other => panic!("{sql}: {other:?}"),
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Builder, Engine, Error, Result, StateDirectory};
 use alluvium_storage::{
     ClaimedStorage, Disk, DiskStorage, FileJournal, FileJournalOptions, FileManifests, Manifests,
@@ -226,7 +227,7 @@ fn a_missing_or_damaged_file_of_a_checkpoint_is_named() {
     let path = state.join("blobs").join(&blobs[0]);
     let bytes = fs::read(&path).unwrap();
     let refused = || match open(state, 1) {
-        Err(Error::Start { message }) => message,
+        Err(Error::Start { message, .. }) => message,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it has started"),
     };

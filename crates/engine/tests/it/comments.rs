@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Session, SqlState};
 use alluvium_storage::{Journal, MemoryJournal};
 

@@ -54,17 +54,16 @@ impl SourceReader for Counting {
         }
         let numbers = self.next..=self.last.min(self.next + 99);
         self.next = numbers.end() + 1;
-        let refusal = |number: i64| Refusal {
-            file: self.request.path.clone(),
-            line: number as u64,
-            message: "a round number".to_owned(),
-        };
+        let refusal =
+            |number: i64| Refusal::new(&self.request.path, number as u64, "a round number");
         let refused: Vec<_> =
             numbers.clone().filter(|number| number % 10 == 0).map(refusal).collect();
         let column: ArrayRef =
             Arc::new(Int64Array::from_iter_values(numbers.filter(|number| number % 10 != 0)));
         let rows = RecordBatch::try_new(self.request.schema.clone(), vec![column])?;
-        Ok(Some(Portion { rows, refused, bytes: 8, absent: Vec::new() }))
+        let mut portion = Portion::new(rows);
+        (portion.refused, portion.bytes) = (refused, 8);
+        Ok(Some(portion))
     }
 }
 
@@ -81,7 +80,8 @@ fn copy_is_one_transaction_and_tells_what_it_refused() {
     let mut session = engine.session();
     session.set_base("/numbers");
     let outcome = session.execute("COPY t FROM '250.count' (STEP 1)").expect("it copies").pop();
-    let Some(Outcome::Copied { rows: 225, refused: 25, messages, epoch: Some(1) }) = outcome else {
+    let Some(Outcome::Copied { rows: 225, refused: 25, messages, epoch: Some(1), .. }) = outcome
+    else {
         panic!("{outcome:?}");
     };
     assert_eq!(messages.len(), 10);

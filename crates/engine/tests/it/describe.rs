@@ -1,7 +1,7 @@
 //! Statements that are described before they run.
 
 use alluvium::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
-use alluvium::{Description, Engine, Outcome, ScalarValue, Session};
+use alluvium::{Description, Engine, Outcome, Session, Value};
 
 use crate::support::engine_with;
 
@@ -221,6 +221,6 @@ fn describing_starts_and_changes_nothing() {
     }
     assert_eq!(engine.progress().committed, before);
     assert!(!session.in_transaction());
-    let nothing: [ScalarValue; 0] = [];
+    let nothing: [Value; 0] = [];
     assert!(engine.query_with("SELECT * FROM part", &nothing).expect("a query").is_empty());
 }

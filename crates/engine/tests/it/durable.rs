@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Durability, Engine, Error, Outcome, Result};
 use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,

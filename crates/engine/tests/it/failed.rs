@@ -52,7 +52,7 @@ fn assert_others_are_right(engine: &Engine) {
 
 fn assert_failed<R: std::fmt::Debug>(result: Result<R, Error>, of: &str, text: &str) {
     match result {
-        Err(Error::Failed { view, reason }) => {
+        Err(Error::Failed { view, reason, .. }) => {
             assert_eq!(view, of);
             assert!(reason.contains(text), "{reason}");
         }

@@ -5,6 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Result};
 use alluvium_storage::{Failing, MemoryStorage};
 

@@ -10,9 +10,9 @@ use alluvium::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use alluvium::functions::{
     Accumulator, AccumulatorArgs, AggregateUDF, AggregateUDFImpl, ColumnarValue, DataFusionError,
     Result as FunctionResult, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility, create_udf,
+    ScalarValue, Signature, Volatility, create_udf,
 };
-use alluvium::{Builder, Engine, Error, Outcome, ScalarValue};
+use alluvium::{Builder, Engine, Error, Outcome};
 
 use crate::support::{lines, query, settled};
 
@@ -501,7 +501,7 @@ fn names_that_are_taken_or_cannot_be_called_are_refused() {
         of_text(name, Volatility::Immutable, DataType::Utf8, same)
     };
     let refused = |builder: Builder| match builder.open_in_memory() {
-        Err(Error::Start { message }) => message,
+        Err(Error::Start { message, .. }) => message,
         Err(other) => panic!("{other}"),
         Ok(_) => "it is taken".to_owned(),
     };

@@ -6,6 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Builder, Engine, Result};
 use alluvium_storage::{Failing, Haphazard, MemoryStorage};
 use alluvium_trace::{Pace, Schedule};

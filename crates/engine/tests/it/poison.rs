@@ -35,7 +35,7 @@ impl SourceReader for ShakyReader {
     fn next(&mut self) -> Result<Option<Portion>> {
         assert!(std::mem::take(&mut self.1), "the source gives way");
         let rows = alluvium::arrow::array::RecordBatch::new_empty(self.0.schema.clone());
-        Ok(Some(Portion { rows, refused: Vec::new(), bytes: 0, absent: Vec::new() }))
+        Ok(Some(Portion::new(rows)))
     }
 }
 

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::thread;
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Error};
 use alluvium_trace::Schedule;
 

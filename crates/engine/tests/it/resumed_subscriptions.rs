@@ -48,7 +48,7 @@ impl Replica {
     fn resume(&mut self, engine: &Engine, name: &str) -> bool {
         let (mut subscription, goes_on) = match engine.subscribe_from(name, self.epoch) {
             Ok(subscription) => (subscription, true),
-            Err(Error::Gone { message, oldest }) => {
+            Err(Error::Gone { message, oldest, .. }) => {
                 let oldest = oldest.unwrap();
                 assert!(oldest > self.epoch || self.epoch > engine.progress().committed);
                 assert!(

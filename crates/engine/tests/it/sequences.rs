@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Session};
 use alluvium_storage::{Journal, MemoryJournal};
 use arrow::array::{ArrayRef, RecordBatch, StringArray};

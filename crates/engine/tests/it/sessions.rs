@@ -37,7 +37,7 @@ fn a_session_reads_what_it_has_committed() {
         let outcomes = session.execute("INSERT INTO part VALUES (1, 'bolt', 5), (2, 'nut', 3)");
         let outcomes = outcomes.expect("it inserts");
         assert!(
-            matches!(outcomes[..], [Outcome::Changed { rows: 2, epoch: Some(1) }]),
+            matches!(outcomes[..], [Outcome::Changed { rows: 2, epoch: Some(1), .. }]),
             "{outcomes:?}"
         );
         assert_eq!(rows(&mut session, "SELECT name, price FROM part"), ["bolt 5", "nut 3"]);
@@ -63,7 +63,7 @@ fn update_and_delete_read_the_writes_of_their_own_transaction() {
         let changed =
             outcomes.expect("the statements are right").into_iter().filter_map(|outcome| {
                 match outcome {
-                    Outcome::Changed { rows, epoch: None } => Some(rows),
+                    Outcome::Changed { rows, epoch: None, .. } => Some(rows),
                     _ => None,
                 }
             });

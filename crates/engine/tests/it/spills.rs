@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use alluvium::Engine;
 use alluvium::arrow::array::AsArray;
 use alluvium::arrow::datatypes::Int64Type;
+use alluvium::unstable::BuilderParts;
 use alluvium_storage::{Blob, BlobWriter, MemoryStorage, Storage};
 
 use crate::support::lines;

@@ -268,7 +268,8 @@ fn with_a_flipped_bit_anywhere_an_engine_is_right_or_says_where_it_is() {
                 Ok(rows) if rows == all => right += 1,
                 Ok(rows) => panic!("{place}: {rows:?}"),
                 Err(error) => {
-                    let (Error::Start { message } | Error::Poisoned { message }) = &error else {
+                    let (Error::Start { message, .. } | Error::Poisoned { message, .. }) = &error
+                    else {
                         panic!("{place}: {error}");
                     };
                     refused += 1;
@@ -297,7 +298,7 @@ fn without_a_file_an_engine_is_right_or_says_what_is_missing() {
                 assert!(rows == all, "without {}", path.display());
                 right += 1;
             }
-            Err(Error::Start { message }) => {
+            Err(Error::Start { message, .. }) => {
                 refused += 1;
                 let folder = file.parent().unwrap().to_str().unwrap();
                 assert!(message.contains(folder) && message.contains("missing"), "{message}");

@@ -236,7 +236,7 @@ fn a_subscriber_that_is_too_far_behind_is_disconnected_and_the_others_go_on() {
         while quick.try_next().unwrap().is_some() {}
     }
     match slow.next() {
-        Some(Err(Error::Behind { relation, epochs: 11, bytes })) => {
+        Some(Err(Error::Behind { relation, epochs: 11, bytes, .. })) => {
             assert!(relation == "p" && bytes > 0);
         }
         other => panic!("{other:?}"),

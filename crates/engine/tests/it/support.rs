@@ -68,7 +68,7 @@ pub fn without_hanging<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'stat
 /// Fails unless the engine is poisoned with a message that contains `text`.
 pub fn assert_poisoned<R: std::fmt::Debug>(result: Result<R, Error>, text: &str) {
     match result {
-        Err(Error::Poisoned { message }) => assert!(message.contains(text), "{message}"),
+        Err(Error::Poisoned { message, .. }) => assert!(message.contains(text), "{message}"),
         other => panic!("the engine should be poisoned, but: {other:?}"),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Outcome, Session, SqlState};
 use alluvium_storage::{Journal, MemoryJournal};
 

@@ -1,7 +1,7 @@
 //! Windows of time over rows that come and go, against windows as they are defined.
 
 use alluvium::arrow::datatypes::Fields;
-use alluvium::{Engine, Outcome, ScalarValue};
+use alluvium::{Engine, Outcome, Value};
 
 use crate::support::{engine_with, query, settled};
 
@@ -127,8 +127,8 @@ fn the_first_day_of_timestamp_has_no_start() {
     );
     let day = 86_400_000_000;
     for (id, time) in [i64::MIN, i64::MIN + day, i64::MAX].into_iter().enumerate() {
-        let time = ScalarValue::TimestampMicrosecond(Some(time), None);
-        let values = [ScalarValue::from(id as i64), time];
+        let time = Value::timestamp(time);
+        let values = [Value::from(id as i64), time];
         engine.execute_with("INSERT INTO t VALUES ($1, $2)", &values).unwrap();
     }
     assert_eq!(query(&engine, "SELECT id FROM days"), ["1", "2"]);

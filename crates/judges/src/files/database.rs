@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::{DataType, SchemaRef};
-use alluvium::{Outcome, Session};
-use alluvium_sql::statement::{Statement, StatementKind, parse};
+use alluvium::unstable::tree;
+use alluvium::{Outcome, Session, parse};
+use alluvium_sql::statement::{Statement, StatementKind};
 use sqllogictest::{ColumnType, DB, DBOutput};
 
 use super::trial::{Skips, Trial};
@@ -162,12 +163,13 @@ impl DB for Client {
             let statement = statement.map_err(|error| Failure(error.to_string()))?;
             let outcome =
                 self.session.run(&statement).map_err(|error| Failure(error.to_string()))?;
+            let statement = tree(&statement);
             let changes = matches!(
                 statement.kind,
                 StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
             );
             if changes || !matches!(outcome, Outcome::Rows { .. } | Outcome::Text(_)) {
-                self.follow(statement);
+                self.follow(statement.clone());
                 locked(&self.trial).judge();
             }
             output = rendered(outcome)?;

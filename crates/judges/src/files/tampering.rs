@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use alluvium::Change;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use alluvium_sql::statement::parse;
+use alluvium::parse;
+use alluvium::unstable::tree;
 
 use super::suite::run_text;
 use super::trial::Trial;
@@ -21,8 +22,7 @@ fn change(epoch: u64, changes: &[(i64, i64)]) -> Change {
     let column: ArrayRef =
         Arc::new(Int64Array::from_iter_values(changes.iter().map(|change| change.0)));
     let rows = RecordBatch::try_from_iter([("n", column)]).expect("one column is a batch");
-    let weights = changes.iter().map(|change| change.1).collect();
-    Change { epoch, rows, weights, is_snapshot: false }
+    Change::new(epoch, rows, changes.iter().map(|change| change.1).collect::<Vec<_>>())
 }
 
 /// The error for the last of some changes; the others must be accepted.
@@ -93,7 +93,7 @@ fn evidence(kind: &str) -> Evidence {
     for (number, statement) in parse(&text).enumerate() {
         let statement = statement.expect("the text is right");
         session.run(&statement).expect("the statements work");
-        trial.follow(&statement);
+        trial.follow(tree(&statement));
         trial.judge();
         if number == 2 {
             trial.watch_again();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use alluvium::Engine;
 use alluvium::arrow::array::AsArray;
+use alluvium::unstable::BuilderParts;
 use alluvium_sql::statement::{
     Alter, Change, IfTaken, Statement, StatementKind, ViewDefinition, ViewKind, parse,
 };

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use alluvium::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use alluvium::arrow::datatypes::{DataType, Field, IntervalUnit, Schema, TimeUnit};
-use alluvium::{Engine, RelationInfo, Result, ScalarValue, Transaction};
+use alluvium::{Engine, RelationInfo, Result, Transaction, Value};
+use datafusion::scalar::ScalarValue;
 
 use super::case::{Case, random};
 use super::corpus::scripts;
@@ -227,11 +228,18 @@ fn value(rng: &mut fastrand::Rng, data_type: &DataType, nulls: bool) -> ScalarVa
     }
 }
 
+/// A value for a parameter or a key.
+fn given(rng: &mut fastrand::Rng, data_type: &DataType) -> Result<Value> {
+    let array = value(rng, data_type, true).to_array();
+    let array = array.unwrap_or_else(|_| new_null_array(data_type, 1));
+    Value::from_array(&array, 0)
+}
+
 fn read(rng: &mut fastrand::Rng, engine: &Engine, relation: &RelationInfo) -> Result<()> {
     let view = engine.view(&relation.name)?;
     let key: Vec<DataType> =
         view.key().iter().map(|column| view.schema().field(*column).data_type().clone()).collect();
-    let values = |rng: &mut fastrand::Rng| -> Vec<ScalarValue> {
+    let values = |rng: &mut fastrand::Rng| -> Result<Vec<Value>> {
         let count = if rng.bool() { key.len() } else { rng.usize(..key.len() + 2) };
         let data_type = |rng: &mut fastrand::Rng, place: usize| match key.get(place) {
             Some(data_type) if rng.u32(..5) > 0 => data_type.clone(),
@@ -240,11 +248,11 @@ fn read(rng: &mut fastrand::Rng, engine: &Engine, relation: &RelationInfo) -> Re
         (0..count)
             .map(|place| {
                 let data_type = data_type(rng, place);
-                value(rng, &data_type, true)
+                given(rng, &data_type)
             })
             .collect()
     };
-    let (low, high) = (values(rng), values(rng));
+    let (low, high) = (values(rng)?, values(rng)?);
     let bound = |rng: &mut fastrand::Rng, values| match rng.u32(..3) {
         0 => Bound::Included(values),
         1 => Bound::Excluded(values),
@@ -286,12 +294,11 @@ fn query(rng: &mut fastrand::Rng, engine: &Engine, relation: &RelationInfo) -> R
         format!("SELECT \"{column}\" LIKE $1 FROM \"{name}\" ORDER BY $2"),
     ];
     let text = &text[rng.usize(..text.len())];
-    let parameters: Vec<ScalarValue> = (0..rng.usize(..4))
-        .map(|_| {
-            let data_type = some_type(rng);
-            value(rng, &data_type, true)
-        })
-        .collect();
+    let parameters = (0..rng.usize(..4)).map(|_| {
+        let data_type = some_type(rng);
+        given(rng, &data_type)
+    });
+    let parameters: Vec<Value> = parameters.collect::<Result<_>>()?;
     match rng.bool() {
         true => engine.query_with(text, &parameters).map(drop),
         false => engine.execute_with(text, &parameters).map(drop),

@@ -18,26 +18,8 @@ use sqlparser::ast::{self, Visitor};
 
 use crate::rules::numbers::loses_fraction;
 
-const MILLISECONDS_IN_DAY: i64 = 24 * 60 * 60 * 1000;
-
-/// Refuses values that no type has.
-pub fn check_values(values: &[ScalarValue]) -> Result<()> {
-    for (place, value) in values.iter().enumerate() {
-        if let ScalarValue::Date64(Some(milliseconds)) = value
-            && i32::try_from(milliseconds.div_euclid(MILLISECONDS_IN_DAY)).is_err()
-        {
-            // DataFusion cannot even print some of them.
-            let message = format!("the value of ${}, {milliseconds} ms, is no date", place + 1);
-            return Err(Error::new(message, None));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a statement whose parameters are not exactly `$1` to the number of values, and values that no type has.
-pub fn check_parameters(statement: &StatementKind, values: &[ScalarValue]) -> Result<()> {
-    check_values(values)?;
-    let given = values.len();
+/// Refuses a statement whose parameters are not exactly `$1` to the number of values that are given.
+pub fn check_parameters(statement: &StatementKind, given: usize) -> Result<()> {
     let mut uses = Uses { given, used: vec![false; given] };
     walk_parameters(statement, &mut uses)?;
     match uses.used.iter().position(|used| !used) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use alluvium_sql::statement::ViewDefinition;
 
+use crate::catalog::RelationKind;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::session::Session;
@@ -27,7 +28,7 @@ impl Session {
         if definition.connectors.is_empty() {
             return create(&base).map(drop);
         }
-        let (name, kind) = (&definition.name, definition.kind.into());
+        let (name, kind) = (&definition.name, RelationKind::of_view(definition.kind));
         let mut all = Vec::new();
         let mut paths = HashSet::new();
         for connector in &definition.connectors {

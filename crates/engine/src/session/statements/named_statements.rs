@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_sql::statement::{Named, Statement};
+use alluvium_sql::texts;
 use datafusion::scalar::ScalarValue;
 
 use crate::error::{Error, Result, SqlState};
 use crate::query::Execution;
 use crate::session::{Outcome, Prepared, Session};
-use crate::texts;
 
 /// The prepared statements of a session, by their names. They are no part of transactions.
 pub(in crate::session) type NamedStatements = BTreeMap<String, Arc<Prepared>>;

@@ -27,13 +27,16 @@ fn rows_are_fetched_in_order_and_none_behind_the_last() {
         assert_eq!(fetched(session, "fetch forward 1 from \"c\""), ["4"]);
         assert_eq!(fetched(session, "FETCH FORWARD FROM c"), ["5"]);
         let moved = run(session, "MOVE 2 FROM c; MOVE FORWARD IN c");
-        assert!(matches!(moved[..], [Outcome::Moved { rows: 2 }, Outcome::Moved { rows: 1 }]));
+        assert!(matches!(
+            moved[..],
+            [Outcome::Moved { rows: 2, .. }, Outcome::Moved { rows: 1, .. }]
+        ));
         assert_eq!(fetched(session, "FETCH 100 c"), ["9"]);
         assert!(fetched(session, "FETCH c; FETCH ALL FROM c").is_empty());
-        assert!(matches!(run(session, "MOVE ALL c")[..], [Outcome::Moved { rows: 0 }]));
+        assert!(matches!(run(session, "MOVE ALL c")[..], [Outcome::Moved { rows: 0, .. }]));
         run(session, "CLOSE c; DECLARE c BINARY INSENSITIVE NO SCROLL CURSOR FOR VALUES (1), (2)");
         assert_eq!(fetched(session, "MOVE c; FETCH FORWARD ALL FROM c"), ["2"]);
-        assert!(matches!(run(session, "MOVE ALL IN c; COMMIT")[0], Outcome::Moved { rows: 0 }));
+        assert!(matches!(run(session, "MOVE ALL IN c; COMMIT")[0], Outcome::Moved { rows: 0, .. }));
     }
 }
 

@@ -22,7 +22,7 @@ fn tables_are_truncated_together_and_rollback_brings_their_rows_back() {
         assert_eq!(rows(session, count), ["2 1"]);
         let truncated = run(session, "TRUNCATE sale, part");
         assert!(
-            matches!(truncated[..], [Outcome::Changed { rows: 3, epoch: Some(_) }]),
+            matches!(truncated[..], [Outcome::Changed { rows: 3, epoch: Some(_), .. }]),
             "{truncated:?}"
         );
         assert_eq!(rows(session, count), ["0 0"]);

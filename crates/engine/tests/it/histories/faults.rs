@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alluvium::fault::Fault;
+use alluvium::unstable::fault::Fault;
 
 use super::Run;
 use crate::armed::each_is_noticed;

@@ -17,7 +17,7 @@
 //!
 //! # Faults
 //!
-//! [`faults`] arms mistakes of the engine, which short runs must notice. To add one: a variant of `alluvium::fault::Fault`, and
+//! [`faults`] arms mistakes of the engine, which short runs must notice. To add one: a variant of `alluvium::unstable::fault::Fault`, and
 //! of its list `TRANSACTIONS`; in the engine `if armed(Fault::…)` where it would make the mistake. No test changes.
 //! If no plan would notice it, [`plan`] needs a statement that does: a variant of [`write::Write`] with its text and its effect.
 //!

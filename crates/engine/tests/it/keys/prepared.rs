@@ -1,12 +1,12 @@
 //! Statements by key that run again: their plans are kept, and nobody notices.
 
-use alluvium::{Engine, Outcome, ScalarValue, Session};
+use alluvium::{Engine, Outcome, Session, Value};
 
 use super::answers::{Random, TABLES, condition};
 use crate::support::{engine_with, lines};
 
 /// What a statement returns: its rows, how many it changed, or its error with the position.
-fn run(session: &mut Session, sql: &str, values: &[ScalarValue]) -> String {
+fn run(session: &mut Session, sql: &str, values: &[Value]) -> String {
     match session.execute_with(sql, values) {
         Ok(Outcome::Rows(rows)) => {
             let fields = rows.schema().fields().iter();
@@ -23,14 +23,14 @@ fn run(session: &mut Session, sql: &str, values: &[ScalarValue]) -> String {
 }
 
 /// The same, after it has run often enough for its plan to be kept.
-fn run_again(session: &mut Session, sql: &str, values: &[ScalarValue]) -> String {
+fn run_again(session: &mut Session, sql: &str, values: &[Value]) -> String {
     let first = run(session, sql, values);
     assert_eq!(run(session, sql, values), first, "{sql}");
     assert_eq!(run(session, sql, values), first, "{sql}");
     first
 }
 
-fn number(number: i64) -> ScalarValue {
+fn number(number: i64) -> Value {
     number.into()
 }
 
@@ -50,7 +50,7 @@ fn each_run_has_its_own_values_and_sees_what_was_written_before_it() {
             let expected = format!("Int64 Int64 [\"{} {round}\"]", 10 * id + round + 1);
             assert_eq!(run(&mut session, select, &[number(id), number(round)]), expected);
         }
-        let nothing = [ScalarValue::Int64(None), number(round)];
+        let nothing = [Value::NULL, number(round)];
         assert_eq!(run(&mut session, select, &nothing), "Int64 Int64 []");
     }
 }
@@ -144,13 +144,13 @@ fn errors_stay_what_they_are() {
     let overflow = run_again(&mut session, update, &[number(1)]);
     assert!(overflow.contains("overflow"), "{overflow}");
     let insert = "INSERT OR REPLACE INTO t VALUES (2, $1)";
-    let null = run_again(&mut session, insert, &[ScalarValue::Int64(None)]);
+    let null = run_again(&mut session, insert, &[Value::NULL]);
     assert!(null.contains("NULL"), "{null}");
     assert_eq!(run_again(&mut session, insert, &[number(1)]), "1 rows");
 }
 
 /// A filter with parameters in place of its literals, from `$first` on, and their values.
-fn parametrized(filter: &str, first: usize) -> (String, Vec<ScalarValue>) {
+fn parametrized(filter: &str, first: usize) -> (String, Vec<Value>) {
     let (mut sql, mut values) = (String::new(), Vec::new());
     let mut rest = filter;
     while let Some(at) = rest.find(|c: char| c == '\'' || c == '-' || c.is_ascii_digit()) {
@@ -162,7 +162,7 @@ fn parametrized(filter: &str, first: usize) -> (String, Vec<ScalarValue>) {
         };
         let literal = &rest[..end];
         values.push(match literal.strip_prefix('\'') {
-            Some(_) => ScalarValue::from(&literal[1..end - 1]),
+            Some(_) => Value::from(&literal[1..end - 1]),
             None => number(literal.parse().expect("a number")),
         });
         sql.push_str(&format!("${}", first + values.len() - 1));

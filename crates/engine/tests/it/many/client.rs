@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use alluvium::{
-    Engine, Error, Interrupt, Outcome, Prepared, Result, ScalarValue, Session, Transaction,
-};
+use alluvium::{Engine, Error, Interrupt, Outcome, Prepared, Result, Session, Transaction, Value};
 
 use super::follower;
 use super::history::{Commit, History, Read, Step};
@@ -185,7 +183,7 @@ impl Client {
         let after = self.committed();
         let (done, may_end) = self.limited(|session| session.execute(&sql));
         match done.as_deref() {
-            Ok([Outcome::Changed { rows, epoch: Some(epoch) }]) => {
+            Ok([Outcome::Changed { rows, epoch: Some(epoch), .. }]) => {
                 let steps = vec![Step::Write(write, Some(*rows))];
                 self.history.commits.push(Commit { after, epoch: *epoch, steps });
                 self.history.count("commits");
@@ -257,7 +255,7 @@ impl Client {
                 let executed = self.limited(|session| session.execute(&sql));
                 may_end |= executed.1;
                 done = executed.0.map(|outcomes| {
-                    if let [Outcome::Changed { rows, epoch: None }] = outcomes[..] {
+                    if let [Outcome::Changed { rows, epoch: None, .. }] = outcomes[..] {
                         steps.push(Step::Write(write, Some(rows)));
                     }
                 });
@@ -339,7 +337,7 @@ impl Client {
             [self.random.below(6) as usize];
         let after = if way == "stale" { self.engine.progress().complete } else { after };
         self.does(format!("{query:?}, {way}"));
-        let values: Vec<ScalarValue> = query.values().into_iter().map(ScalarValue::from).collect();
+        let values: Vec<Value> = query.values().into_iter().map(Value::from).collect();
         let (answered, may_end) = match way {
             "literal" => self.limited(|session| answer(session.execute(&query.literal()))),
             "parameters" => self.limited(|session| {
@@ -404,7 +402,7 @@ impl Client {
         }
     }
 
-    fn read_prepared(&mut self, query: Query, values: &[ScalarValue]) -> (Result<Answer>, bool) {
+    fn read_prepared(&mut self, query: Query, values: &[Value]) -> (Result<Answer>, bool) {
         let text = query.with_parameters();
         let prepared = match self.prepared.remove(&text) {
             Some(prepared) => prepared,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alluvium::Outcome;
-use alluvium::fault::Fault;
+use alluvium::unstable::fault::Fault;
 use alluvium_dataflow::fault::Fault as DataflowFault;
 use alluvium_trace::fault::FaultId;
 

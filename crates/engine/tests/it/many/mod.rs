@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Builder, Durability, Engine};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::{SchemaRef, TimestampMicrosecondType};
+use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Session};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};

@@ -1,0 +1,61 @@
+//! Parts of the engine that may change with any release.
+//!
+//! The other crates of this project use them: the command line reads the syntax trees of a program, readers of files take texts
+//! as values of columns, and tests replace storage or arm faults. No other program should, unless it pins an exact version.
+
+use std::sync::Arc;
+
+pub use alluvium_sql::statement::{
+    MOST_COLUMNS, MOST_NAME_BYTES, Statement as StatementTree, StatementKind,
+};
+pub use alluvium_sql::texts;
+use alluvium_storage::{ClaimedStorage, Compaction, Journal, Manifests, Storage};
+use alluvium_trace::Schedule;
+
+use crate::error::Result;
+use crate::statement::Statement;
+
+/// Seeded faults of this crate, which judges have to find.
+pub mod fault {
+    pub use crate::fault::Fault;
+}
+
+/// The syntax tree of a statement.
+pub fn tree(statement: &Statement) -> &StatementTree {
+    statement.tree()
+}
+
+/// A statement of a syntax tree.
+pub fn with_tree(tree: StatementTree) -> Statement {
+    Statement::new(tree)
+}
+
+/// Calls of an engine that only this project's command line needs.
+pub trait EngineParts {
+    /// Waits until no input is read any more: each has come to its end, or failed. The rest as
+    /// [`Engine::wait_for_sources`](crate::Engine::wait_for_sources).
+    fn wait_for_ends_of_sources(&self) -> Result<()>;
+}
+
+/// Parts that an engine uses in place of its own.
+pub trait BuilderParts: Sized {
+    /// Merges state here instead of on threads of its own.
+    fn compaction(self, compaction: impl Compaction + 'static) -> Self;
+
+    /// Spills state here instead of to a folder of its own.
+    fn storage(self, storage: impl Storage + 'static) -> Self;
+
+    /// Keeps everything here instead of in a state directory.
+    fn store(
+        self,
+        journal: Arc<dyn Journal>,
+        manifests: Arc<dyn Manifests>,
+        blobs: Arc<ClaimedStorage>,
+    ) -> Self;
+
+    /// As [`BuilderParts::store`], with this journal, the rest in memory, and no checkpoints.
+    fn journal(self, journal: Arc<dyn Journal>) -> Self;
+
+    /// Merges state and cuts batches in another way: results do not depend on it.
+    fn schedule(self, schedule: Schedule) -> Self;
+}
