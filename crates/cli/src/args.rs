@@ -51,6 +51,12 @@ enum Command {
     },
     /// Copies a state directory, also while it is used
     Backup(BackupArgs),
+    /// Writes a state directory of an earlier version in the formats of this one
+    Upgrade {
+        /// The state directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Measures the queries of the Nexmark benchmark
     Nexmark(NexmarkArgs),
     /// Prints shell completions for this command line
@@ -242,6 +248,7 @@ pub(crate) enum Args {
     /// The directory, and whether to write JSON.
     Manifest(PathBuf, bool),
     Backup(BackupArgs),
+    Upgrade(PathBuf),
     Nexmark(NexmarkArgs),
     Completions(clap_complete::Shell),
 }
@@ -303,6 +310,7 @@ fn args(matches: ArgMatches) -> Args {
         Some(Command::Check { directory }) => return Args::Check(directory),
         Some(Command::Manifest { directory, json }) => return Args::Manifest(directory, json),
         Some(Command::Backup(backup)) => return Args::Backup(backup),
+        Some(Command::Upgrade { directory }) => return Args::Upgrade(directory),
         Some(Command::Completions { shell }) => return Args::Completions(shell),
         Some(Command::Nexmark(nexmark)) => return Args::Nexmark(nexmark),
         Some(Command::Shell(shell)) => {

@@ -2,7 +2,7 @@
 //!
 //! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
 //! and [`run`] runs a whole program with its sources. [`program`] splits text into statements, [`output`] writes
-//! results, and [`console`] and [`diagnostic`] show messages. [`state`] checks, lists and copies state
+//! results, and [`console`] and [`diagnostic`] show messages. [`state`] checks, lists, copies and upgrades state
 //! directories. [`nexmark`] runs the benchmark. [`allocator`] and
 //! [`descriptors`] set limits of the process, [`panics`] keeps it from printing panics, and [`interrupt`] ends it.
 
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
             Args::Check(directory) => state::check(directory),
             Args::Manifest(directory, json) => state::manifest(directory, json),
             Args::Backup(args) => state::backup(args),
+            Args::Upgrade(directory) => state::upgrade(&directory),
             Args::Nexmark(args) => nexmark::run(args),
             Args::Completions(shell) => shell::write(&args::completions(shell)),
         }

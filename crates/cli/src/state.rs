@@ -1,6 +1,6 @@
-//! Checking, listing and copying state directories.
+//! Checking, listing, copying and upgrading state directories.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use alluvium::StateDirectory;
@@ -47,6 +47,31 @@ pub(crate) fn backup(BackupArgs { directory, to, checkpoint }: BackupArgs) -> Ex
     });
     match copied {
         Ok(backup) => print(&backup.to_string()),
+        Err(error) => failed(error),
+    }
+}
+
+/// Writes a state directory in the newest formats.
+pub(crate) fn upgrade(directory: &Path) -> ExitCode {
+    let upgraded = || {
+        let state = StateDirectory::open(directory)?;
+        let before = state.formats()?;
+        if before.are_newest() {
+            return Ok(format!("nothing to upgrade: {before}"));
+        }
+        let workers = state.checkpoints()?.last().map_or(1, |checkpoint| checkpoint.workers);
+        let url = format!("file:{}", directory.display());
+        let engine = shell::engine(workers as usize, None).state(url).open()?;
+        // Each checkpoint takes the place of the oldest one that is kept.
+        for _ in state.checkpoints()? {
+            engine.checkpoint()?;
+        }
+        engine.checkpoint()?;
+        drop(engine);
+        Ok(format!("before: {before}\nnow: {}", state.formats()?))
+    };
+    match upgraded() {
+        Ok(done) => print(&done),
         Err(error) => failed(error),
     }
 }

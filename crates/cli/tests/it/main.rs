@@ -15,3 +15,4 @@ mod signals;
 mod sqlite;
 mod state;
 mod tutorial;
+mod upgrade;

@@ -13,7 +13,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 8;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -168,6 +168,11 @@ impl Checkpoint {
     pub(crate) fn encode(&self) -> Result<AlignedVec> {
         archive::encode(self, VERSION)
             .map_err(|error| Error::data(format!("a checkpoint cannot be written: {error}")))
+    }
+
+    /// The version of the format of a checkpoint, or what is wrong with it.
+    pub(crate) fn version(bytes: &[u8]) -> std::result::Result<u8, String> {
+        archive::split(bytes).map(|(_, version)| version)
     }
 
     /// Reads a checkpoint of any version, or says what is wrong with it.

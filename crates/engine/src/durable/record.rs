@@ -25,7 +25,7 @@ const RECORD_BYTES: usize = 1 << 20;
 const PART_ROWS: usize = 8192;
 
 /// The version of the records' format, which every record ends with.
-const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 4;
 
 /// The number of all transactions in records of versions before 4: there, the parts of one come right before its epoch.
 pub(crate) const UNNUMBERED: u64 = 0;
@@ -318,6 +318,11 @@ impl Record {
         archive::encode(self, VERSION).map_err(|error| {
             Error::data(format!("a record of the journal cannot be written: {error}"))
         })
+    }
+
+    /// The version of the format of a record, or what is wrong with it.
+    pub(crate) fn version(bytes: &[u8]) -> std::result::Result<u8, String> {
+        archive::split(bytes).map(|(_, version)| version)
     }
 
     /// Reads a record of any version, or says what is wrong with it.

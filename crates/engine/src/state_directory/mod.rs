@@ -3,6 +3,7 @@
 //! - this file: the directory;
 //! - [`check`]: reading everything in it; [`finding`]: what is wrong with a file;
 //! - [`checkpoints`]: what its checkpoints have;
+//! - [`formats`]: the versions of what is in it;
 //! - [`backup`]: a copy of it, also while an engine uses it;
 //! - [`cut`]: taking it back to an epoch.
 
@@ -12,6 +13,7 @@ mod check;
 mod checkpoints;
 mod cut;
 mod finding;
+mod formats;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,7 @@ pub use check::Check;
 pub use checkpoints::{CheckpointInfo, DataflowInfo, InputInfo, OutputInfo};
 pub(crate) use cut::take_back;
 pub use finding::{Finding, Severity};
+pub use formats::Formats;
 
 use crate::durable::directory::{BLOBS, JOURNAL, MANIFESTS};
 use crate::error::{Error, Result};
@@ -76,6 +79,15 @@ impl StateDirectory {
     /// [`Error::State`] if one of them is damaged.
     pub fn checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
         checkpoints::list(self)
+    }
+
+    /// The versions of the formats of what is in it, which no engine may be writing to meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::State`] if something in it is damaged, or is of a later version than this program knows.
+    pub fn formats(&self) -> Result<Formats> {
+        formats::read(self)
     }
 
     /// Copies the last checkpoint, and what was committed since, to a directory that is new or empty. The copy is a state

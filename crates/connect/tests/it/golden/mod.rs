@@ -143,6 +143,28 @@ fn every_version_is_written_to() {
     });
 }
 
+#[test]
+fn every_version_is_upgraded() {
+    if !alone("golden::every_version_is_upgraded") {
+        return;
+    }
+    with_each(|workers, recorded| {
+        let formats = || StateDirectory::open("state").unwrap().formats().unwrap();
+        let before = formats();
+        let is_newest = before.checkpoints.contains(&8) && before.records.contains(&4);
+        assert_eq!(before.are_newest(), is_newest, "{before}");
+        let engine = open(workers).unwrap();
+        engine.checkpoint().unwrap();
+        engine.checkpoint().unwrap();
+        drop(engine);
+        assert!(formats().are_newest(), "{}", formats());
+        let engine = open(3 - workers).unwrap();
+        wait_for_sales(&engine, 7);
+        assert_eq!(answers(engine), recorded);
+        assert_sound();
+    });
+}
+
 /// Writes the directory of this version.
 fn write(to: &Path) {
     let folder = tempfile::tempdir().unwrap();

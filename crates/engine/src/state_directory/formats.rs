@@ -1,0 +1,78 @@
+//! The versions of the formats in a state directory.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Display, Formatter};
+
+use alluvium_storage::{ManifestFiles, survey_journal};
+
+use super::{StateDirectory, failed};
+use crate::durable::checkpoint::Checkpoint;
+use crate::durable::directory::{JOURNAL, MANIFESTS};
+use crate::durable::record::Record;
+use crate::durable::{checkpoint, damage, known_end, record};
+use crate::error::Result;
+
+/// The versions of the checkpoints that are kept, and of the records of the journal that the oldest of them does not have.
+///
+/// An engine reads older versions, and writes the newest one: once it has taken as many checkpoints as are kept, all are of
+/// that version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Formats {
+    /// The versions of checkpoints, in order.
+    pub checkpoints: BTreeSet<u8>,
+    /// The versions of records, in order.
+    pub records: BTreeSet<u8>,
+}
+
+impl Formats {
+    /// Whether there is nothing of an older version.
+    pub fn are_newest(&self) -> bool {
+        self.checkpoints.iter().all(|version| *version == checkpoint::VERSION)
+            && self.records.iter().all(|version| *version == record::VERSION)
+    }
+}
+
+impl Display for Formats {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let versions = |versions: &BTreeSet<u8>| match versions.is_empty() {
+            true => "none".to_owned(),
+            false => versions.iter().map(u8::to_string).collect::<Vec<_>>().join(", "),
+        };
+        let (checkpoints, records) = (versions(&self.checkpoints), versions(&self.records));
+        write!(to, "versions of checkpoints: {checkpoints}; of records of the journal: {records}")
+    }
+}
+
+/// Reads the versions in a directory.
+pub(super) fn read(directory: &StateDirectory) -> Result<Formats> {
+    let mut formats = Formats::default();
+    let mut replay = u64::MAX;
+    let manifests = directory.disk(MANIFESTS);
+    let storage = |error: alluvium_storage::Error| failed(damage::of_storage(&error));
+    let files = ManifestFiles::list(&manifests).map_err(storage)?;
+    let current = files.current(&manifests).map_err(storage)?;
+    for number in files.numbers.into_iter().filter(|number| *number <= current) {
+        let bytes = ManifestFiles::read(&manifests, number).map_err(storage)?;
+        let place = ManifestFiles::place(&manifests, number);
+        let read = Checkpoint::version(&bytes)
+            .and_then(|version| Ok((version, Checkpoint::decode(&bytes)?)));
+        let (version, checkpoint) = read.map_err(|what| failed(format!("{place}: {what}")))?;
+        formats.checkpoints.insert(version);
+        replay = replay.min(checkpoint.replay);
+    }
+    if formats.checkpoints.is_empty() {
+        replay = 0;
+    }
+    let known = known_end::of(&directory.path);
+    let survey = survey_journal(&directory.disk(JOURNAL), &known, |record| {
+        if record.position.0 >= replay {
+            formats.records.insert(Record::version(&record.bytes)?);
+        }
+        Ok(())
+    });
+    match survey.map_err(storage)?.damage.into_iter().next() {
+        Some(damaged) => Err(storage(damaged.error)),
+        None => Ok(formats),
+    }
+}
