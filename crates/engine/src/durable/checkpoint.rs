@@ -170,9 +170,9 @@ impl Checkpoint {
             .map_err(|error| Error::data(format!("a checkpoint cannot be written: {error}")))
     }
 
-    /// The version of the format of a checkpoint, or what is wrong with it.
-    pub(crate) fn version(bytes: &[u8]) -> std::result::Result<u8, String> {
-        archive::split(bytes).map(|(_, version)| version)
+    /// Reads a checkpoint of any version, which it returns as well, or says what is wrong with it.
+    pub(crate) fn read(bytes: &[u8]) -> std::result::Result<(u8, Self), String> {
+        Ok((archive::split(bytes)?.1, Self::decode(bytes)?))
     }
 
     /// Reads a checkpoint of any version, or says what is wrong with it.

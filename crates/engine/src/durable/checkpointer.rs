@@ -10,7 +10,7 @@
 //! 4. Checkpoints are given up but for the last ones, with the blobs that only they name, and the journal up to where
 //!    replaying from the oldest one begins.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -70,6 +70,8 @@ pub(crate) struct Last {
     pub(crate) workers: u32,
     /// Where replaying from each begins.
     pub(crate) replays: BTreeMap<u64, u64>,
+    /// Those of an older version of the format.
+    pub(crate) older: BTreeSet<u64>,
     /// Its blobs, which are durable.
     pub(crate) blobs: HashSet<String>,
 }
@@ -109,8 +111,9 @@ impl Checkpointer {
         self.durable().recorded()
     }
 
-    /// Takes a checkpoint, unless nothing was recorded since the last one, which is of as many workers. If the storage fails,
-    /// and not because it is full, the engine stops: nobody knows what is on the disk.
+    /// Takes a checkpoint, unless nothing was recorded since the last one, which is of as many workers, and all that are kept
+    /// are of the newest version. If the storage fails, and not because it is full, the engine stops: nobody knows what is on the
+    /// disk.
     pub(crate) fn take(&self) -> Result<()> {
         let taken = catch_unwind(AssertUnwindSafe(|| self.take_one()));
         taken.unwrap_or_else(|panic| {
@@ -122,7 +125,8 @@ impl Checkpointer {
         let mut last = self.last.lock();
         let Taken { mut pin, shards } = self.pin()?;
         self.durable().forget_recorded();
-        if last.number > 0 && (pin.end.0, pin.workers) == (last.end, last.workers) {
+        let is_same = (pin.end.0, pin.workers) == (last.end, last.workers);
+        if last.number > 0 && is_same && last.older.is_empty() {
             return Ok(());
         }
         for shards in &shards {
@@ -238,6 +242,7 @@ impl Checkpointer {
         let retained = self.manifests.list()?;
         let Some(oldest) = retained.first() else { return Ok(()) };
         last.replays = last.replays.split_off(oldest);
+        last.older = last.older.split_off(oldest);
         self.blobs.release_before(*oldest)?;
         match last.replays.values().min() {
             Some(replay) => self.durable().release(Position(*replay)),

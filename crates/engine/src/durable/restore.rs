@@ -14,7 +14,7 @@ use alluvium_trace::{Batch, BlobRange, Epoch};
 use timely::progress::Antichain;
 
 use super::checkpoint::{
-    Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedDataflow, SavedShard,
+    self, Checkpoint, DataflowKey, DataflowName, SavedBatch, SavedDataflow, SavedShard,
 };
 use super::checkpointer::Last;
 use super::damage;
@@ -150,19 +150,22 @@ pub(crate) fn restore(
     let mut current = None;
     let read = |number: u64| {
         let bytes = manifests.read(number).map_err(|error| failed(&damage::of_storage(&error)))?;
-        Checkpoint::decode(&bytes)
+        Checkpoint::read(&bytes)
             .map_err(|what| failed(&format_args!("{}: {what}", manifests.place(number))))
     };
     let list = || manifests.list().map_err(|error| failed(&damage::of_storage(&error)));
     if let Some(number) = list()?.last() {
         // One that was to be deleted when the last engine ended may have lost blobs.
-        let retained = read(*number)?.retained as usize;
+        let retained = read(*number)?.1.retained as usize;
         manifests.retain(retained).map_err(|error| failed(&damage::of_storage(&error)))?;
     }
     for number in list()? {
-        let checkpoint = read(number)?;
+        let (version, checkpoint) = read(number)?;
         blobs.claim(number, checkpoint.blobs.iter().cloned());
         last.replays.insert(number, checkpoint.replay);
+        if version != checkpoint::VERSION {
+            last.older.insert(number);
+        }
         current = Some((number, checkpoint));
     }
     check_journal(journal, manifests, current.as_ref())?;

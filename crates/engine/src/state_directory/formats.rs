@@ -55,8 +55,7 @@ pub(super) fn read(directory: &StateDirectory) -> Result<Formats> {
     for number in files.numbers.into_iter().filter(|number| *number <= current) {
         let bytes = ManifestFiles::read(&manifests, number).map_err(storage)?;
         let place = ManifestFiles::place(&manifests, number);
-        let read = Checkpoint::version(&bytes)
-            .and_then(|version| Ok((version, Checkpoint::decode(&bytes)?)));
+        let read = Checkpoint::read(&bytes);
         let (version, checkpoint) = read.map_err(|what| failed(format!("{place}: {what}")))?;
         formats.checkpoints.insert(version);
         replay = replay.min(checkpoint.replay);

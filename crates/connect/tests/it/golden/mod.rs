@@ -6,6 +6,8 @@
 //! - [`state`]: what is in such a directory;
 //! - this file: reading each of them.
 //!
+//! `ALLUVIUM_KILLS` sets how many processes are killed while they upgrade a directory.
+//!
 //! A new version of the format gets a folder of its own, before anything else changes:
 //! `ALLUVIUM_WRITE_GOLDEN=record-R-checkpoint-C cargo test -p alluvium-connect golden` writes it. A folder that was released is
 //! never written again.
@@ -20,7 +22,9 @@ mod state;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use alluvium::StateDirectory;
 use state::{Answers, answers, open, wait_for_sales};
@@ -143,20 +147,38 @@ fn every_version_is_written_to() {
     });
 }
 
+/// Takes as many checkpoints as are kept.
+fn upgrade(workers: usize) {
+    let engine = open(workers).unwrap();
+    engine.checkpoint().unwrap();
+    engine.checkpoint().unwrap();
+}
+
 #[test]
-fn every_version_is_upgraded() {
-    if !alone("golden::every_version_is_upgraded") {
+fn every_version_is_upgraded_though_processes_are_killed_meanwhile() {
+    const UPGRADES: &str = "ALLUVIUM_TEST_UPGRADES";
+    let test = "golden::every_version_is_upgraded_though_processes_are_killed_meanwhile";
+    if let Ok(workers) = env::var(UPGRADES) {
+        return upgrade(workers.parse().unwrap());
+    }
+    if !alone(test) {
         return;
     }
+    let kills = env::var("ALLUVIUM_KILLS").map_or(5, |kills| kills.parse().unwrap());
     with_each(|workers, recorded| {
         let formats = || StateDirectory::open("state").unwrap().formats().unwrap();
         let before = formats();
         let is_newest = before.checkpoints.contains(&8) && before.records.contains(&4);
         assert_eq!(before.are_newest(), is_newest, "{before}");
-        let engine = open(workers).unwrap();
-        engine.checkpoint().unwrap();
-        engine.checkpoint().unwrap();
-        drop(engine);
+        for kill in 0..kills {
+            let mut command = Command::new(env::current_exe().unwrap());
+            command.args(["--exact", test]).env(UPGRADES, workers.to_string());
+            let mut process = command.stdout(Stdio::null()).spawn().unwrap();
+            thread::sleep(Duration::from_millis(3 + 29 * kill % 250));
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        upgrade(workers);
         assert!(formats().are_newest(), "{}", formats());
         let engine = open(3 - workers).unwrap();
         wait_for_sales(&engine, 7);
