@@ -10,8 +10,8 @@ use alluvium_trace::fault::{self, FaultId};
 /// Names the fault that a process arms.
 const FAULT: &str = "ALLUVIUM_TEST_FAULT";
 
-/// How many runs a fault may take to be noticed.
-const RUNS: u64 = 30;
+/// How many runs a fault may take to be noticed. Most take a few; how many depends on how threads happen to run.
+const RUNS: u64 = 300;
 
 /// How long a run may take: a fault may hang it.
 const PATIENCE: Duration = Duration::from_secs(20);
