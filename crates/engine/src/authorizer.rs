@@ -1,5 +1,11 @@
 //! Who may do what.
 
+use std::sync::Arc;
+
+use alluvium_sql::name::is_temporary;
+
+use crate::error::{Error, Result};
+
 /// Decides what a session may do with the relations that its statements name.
 ///
 /// A [session](crate::Session::set_authorizer) asks before each execution of a statement, for each relation that the statement
@@ -79,5 +85,57 @@ impl Action {
             Self::Alter => "ALTER",
             Self::Subscribe => "SUBSCRIBE to",
         }
+    }
+}
+
+/// Who a session is, and who decides what it may do.
+#[derive(Clone)]
+pub(crate) struct Rights {
+    role: String,
+    authorizer: Arc<dyn Authorizer>,
+}
+
+impl Rights {
+    pub(crate) fn new(role: String, authorizer: Arc<dyn Authorizer>) -> Self {
+        Self { role, authorizer }
+    }
+
+    pub(crate) fn role(&self) -> &str {
+        &self.role
+    }
+
+    /// Whether the session may read a relation, or some of it.
+    pub(crate) fn shows(&self, relation: &str) -> bool {
+        self.allow(Action::Select, Object::Relation(relation), &[])
+    }
+
+    fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {
+        // What a session has created for itself is its own.
+        if let Object::Relation(name) = object
+            && is_temporary(name)
+            && action != Action::Create
+        {
+            return true;
+        }
+        self.authorizer.allows(&Access { role: &self.role, action, object, columns })
+    }
+
+    pub(crate) fn check(
+        &self,
+        action: Action,
+        object: Object<'_>,
+        columns: &[String],
+    ) -> Result<()> {
+        if self.allow(action, object, columns) {
+            return Ok(());
+        }
+        let (kind, name) = match object {
+            Object::Relation(name) => ("", name),
+            Object::Schema(name) => ("the schema ", name),
+            Object::Function(name) => ("the function ", name),
+            Object::Sequence(name) => ("the sequence ", name),
+        };
+        let verb = action.verb();
+        Err(Error::denied(format!("the role \"{}\" may not {verb} {kind}\"{name}\"", self.role)))
     }
 }

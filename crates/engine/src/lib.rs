@@ -48,6 +48,7 @@ mod authorizer;
 mod available;
 mod builder;
 mod catalog;
+mod changes;
 mod clock;
 mod connectors;
 mod definitions;

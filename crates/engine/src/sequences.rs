@@ -11,13 +11,13 @@ use alluvium_sql::statement::SequenceOptions;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use parking_lot::Mutex;
 
+use crate::authorizer::Rights;
 use crate::authorizer::{Action, Object};
 use crate::catalog::Entries;
 use crate::durable::record::SequenceValue;
 use crate::error::{Error, Result, SqlState};
 use crate::query::Reading;
 use crate::sequencer::Sequencer;
-use crate::session::Rights;
 use crate::worker::Durable;
 
 /// The values that a session has taken.
@@ -81,7 +81,7 @@ impl BoundSequences {
         let all = Self::of_tables(reading.entries.clone(), sequencer);
         let Some(Taker { taken, search_path, is_read_only }) = reading.taker else { return all };
         let (taken, search_path) = (taken.clone(), search_path.map(<[String]>::to_vec));
-        let rights = reading.rights.map(Rights::of_same_role);
+        let rights = reading.rights.cloned();
         Self { taken, search_path, rights, is_read_only, durable: reading.durable, ..all }
     }
 

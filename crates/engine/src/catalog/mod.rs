@@ -3,6 +3,7 @@
 //! The catalog is a persistent value: a statement is planned with the [`Entries`] of one moment, and definitions replace
 //! them.
 
+mod default_text;
 mod entries;
 mod entry;
 mod indexes;
@@ -17,8 +18,7 @@ use alluvium_sql::catalog::Relation;
 use alluvium_sql::planner::{SqlFunction, SqlFunctions};
 use alluvium_sql::stack;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use parking_lot::RwLock;
-
+pub(crate) use default_text::default_text;
 pub(crate) use entries::Entries;
 pub use entries::FunctionInfo;
 pub(crate) use entry::{Declared, Definition, Entry, Table, View, Waiting};
@@ -26,10 +26,10 @@ pub use entry::{RelationInfo, RelationKind};
 pub(crate) use indexes::{Indexes, Uses};
 pub use named_index::IndexInfo;
 pub(crate) use named_index::NamedIndex;
+use parking_lot::RwLock;
 pub(crate) use temporary::Temporary;
 
 use crate::error::Result;
-use crate::query::Files;
 use crate::worker::DataflowId;
 
 /// The name under which the errors of all views can be read.
@@ -324,28 +324,5 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
 
     fn functions(&self) -> &SqlFunctions {
         &self.0.functions
-    }
-}
-
-/// The relations and files that a statement may name.
-pub(crate) struct FileScope<'a> {
-    pub(crate) entries: &'a Entries,
-    pub(crate) files: &'a Files,
-}
-
-impl alluvium_sql::catalog::Catalog for FileScope<'_> {
-    fn relation(&self, name: &str) -> Option<Relation> {
-        match self.files.get(name) {
-            Some(file) => Some(Relation::System { schema: file.request.schema.clone() }),
-            None => Scope(self.entries).relation(name),
-        }
-    }
-
-    fn names(&self) -> Vec<String> {
-        Scope(self.entries).names()
-    }
-
-    fn functions(&self) -> &SqlFunctions {
-        &self.entries.functions
     }
 }

@@ -1,17 +1,19 @@
 //! Temporary tables.
 
+use std::fmt::Debug;
+
 use alluvium_sql::name::TEMPORARY;
 use alluvium_sql::statement::OnCommit;
 
 use super::{Entries, Entry};
-use crate::sequencer::OwnedDataflow;
 
 /// What a temporary table is besides a table. It is in no catalog but that of its session, and its dataflow goes with the last who
 /// knows it.
 #[derive(Debug)]
 pub(crate) struct Temporary {
     pub(crate) on_commit: OnCommit,
-    pub(crate) _dataflow: OwnedDataflow,
+    /// Removes its dataflow when it is dropped.
+    pub(crate) _dataflow: Box<dyn Debug + Send + Sync>,
 }
 
 impl Entry {

@@ -22,6 +22,7 @@ use arrow::compute::take;
 use super::relations::Start;
 use super::{Definitions, lateness, relations, sequences};
 use crate::catalog::{Entries, Entry, RelationKind, Scope, View};
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
@@ -31,7 +32,6 @@ use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::query::{Answer, Reader};
 use crate::sequencer::Role;
-use crate::transaction::change::TableChange;
 use crate::transaction::{KeyColumns, Staging};
 use crate::writer::{Defaults, Writer};
 

@@ -10,8 +10,8 @@ use crate::catalog::{Entries, Uses};
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::Recorded;
 use crate::error::Result;
-use crate::sequencer::{Role, Start, Stream};
-use crate::worker::{Dataflow, DataflowId, Reads};
+use crate::sequencer::{Role, Stream};
+use crate::worker::{Dataflow, DataflowId, Reads, Start};
 
 /// A plan as one worker runs it.
 pub(super) struct View<'a> {

@@ -32,7 +32,12 @@ use alluvium_sql::planner::Planner;
 use alluvium_sql::statement::ViewLateness;
 use alluvium_storage::{ClaimedStorage, Journal, Manifests};
 use alluvium_trace::memory::StateContext;
+pub(crate) use exchange::Exchange;
+use failed::Failing;
 use parking_lot::{Mutex, MutexGuard};
+pub(crate) use relations::{Taken, taken};
+pub(crate) use staged::StagedDefinitions;
+use subscriptions::Subscriptions;
 
 use crate::catalog::{Catalog, Entry, Indexes};
 use crate::clock::Moment;
@@ -47,11 +52,6 @@ use crate::interrupt;
 use crate::poison::Poison;
 use crate::sequencer::Sequencer;
 use crate::worker::{DataflowId, Progress, Watcher};
-pub(crate) use exchange::Exchange;
-use failed::Failing;
-pub(crate) use relations::{Taken, taken};
-pub(crate) use staged::StagedDefinitions;
-use subscriptions::Subscriptions;
 
 /// The part of an engine that knows what exists.
 pub(crate) struct Definitions {
@@ -169,7 +169,11 @@ impl Definitions {
         let engine = Pinned {
             sequencer: self.sequencer.clone(),
             definitions: self.lock.clone(),
-            connectors: ConnectorFacts::new(connectors, &self.poison),
+            connectors: ConnectorFacts::new(
+                &connectors.outputs,
+                &connectors.refusals,
+                &self.poison,
+            ),
         };
         Checkpointer::new(engine, manifests, blobs, self.context.clone(), retained, last)
     }

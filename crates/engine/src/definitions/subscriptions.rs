@@ -1,7 +1,7 @@
 //! The dataflows of subscriptions: one for all subscribers of a relation, and one for each output.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use alluvium_sql::physical::{Output, compile};
 use alluvium_trace::Epoch;
@@ -10,11 +10,10 @@ use super::Definitions;
 use crate::catalog::{Definition, Entry, Uses};
 use crate::durable::checkpoint::DataflowKey;
 use crate::error::{Error, Result};
-use crate::instance::Instance;
 use crate::sequencer::Role;
 use crate::subscription::feed::{Feed, FeedSink, Kind, SubscriberId};
 use crate::subscription::{
-    Client, Entered, PinnedRows, Policy, SubscribeOptions, Subscribed, Subscription, resume,
+    Client, Entered, Owner, PinnedRows, Policy, SubscribeOptions, Subscribed, Subscription, resume,
 };
 use crate::worker::{Dataflow, DataflowId};
 
@@ -65,7 +64,7 @@ impl Definitions {
         &self,
         name: &str,
         client: Client<'_>,
-        instance: &Arc<Instance>,
+        owner: &Weak<dyn Owner>,
     ) -> Result<Subscription> {
         let options = match client {
             Client::Program(options) => options,
@@ -78,7 +77,7 @@ impl Definitions {
                 let entered = self.install_feed(&entry, feeding)?;
                 drop(lock);
                 let id = entered.id;
-                let subscription = self.subscription(&entry, entered, Policy::Block, instance);
+                let subscription = self.subscription(&entry, entered, Policy::Block, owner);
                 self.progress.wait_filled(id)?;
                 return Ok(subscription);
             }
@@ -90,7 +89,7 @@ impl Definitions {
                 self.catalog.get(name)
             })?;
             self.wait_if_filling(&entry)?;
-            if let Some(subscription) = self.subscribe_to(&entry, options, instance)? {
+            if let Some(subscription) = self.subscribe_to(&entry, options, owner)? {
                 return Ok(subscription);
             }
             // It was dropped meanwhile, and there may be another one.
@@ -106,11 +105,11 @@ impl Definitions {
         entry: &Entry,
         entered: Entered,
         policy: Policy,
-        instance: &Arc<Instance>,
+        owner: &Weak<dyn Owner>,
     ) -> Subscription {
         let relation = entry.dataflow().filter(|_| entry.keeps_rows());
         let of = Subscribed { name: entry.name.clone(), schema: entry.schema.clone(), relation };
-        Subscription::new(entered, of, policy, self.progress.clone(), Arc::downgrade(instance))
+        Subscription::new(entered, of, policy, self.progress.clone(), owner.clone())
     }
 
     /// Subscribes to a relation, which sees everything that was committed before; `None` if it has been dropped.
@@ -118,7 +117,7 @@ impl Definitions {
         &self,
         entry: &Entry,
         options: SubscribeOptions,
-        instance: &Arc<Instance>,
+        owner: &Weak<dyn Owner>,
     ) -> Result<Option<Subscription>> {
         entry.check_runs()?;
         entry.changes()?;
@@ -143,7 +142,7 @@ impl Definitions {
         let Some(entered) = entered else { return Ok(None) };
         let (feed, subscriber, id) = (entered.feed.clone(), entered.subscriber, entered.id);
         // From now on nothing that comes later is lost, and everything goes with the subscription if this fails.
-        let mut subscription = self.subscription(entry, entered, options.policy, instance);
+        let mut subscription = self.subscription(entry, entered, options.policy, owner);
         if self.unless_dropped(entry, self.progress.wait_filled(id))?.is_none() {
             return Ok(None);
         }

@@ -31,7 +31,8 @@ impl Definitions {
             self.progress.wait_filled(id)?;
             let mut entry = Entry::of_table(definition, id)?.since(self.sequencer.last());
             if let crate::catalog::Definition::Table(table) = &mut entry.definition {
-                table.temporary = Some(Arc::new(Temporary { on_commit, _dataflow: dataflow }));
+                table.temporary =
+                    Some(Arc::new(Temporary { on_commit, _dataflow: Box::new(dataflow) }));
             }
             Ok(entry)
         })

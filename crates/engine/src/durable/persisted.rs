@@ -8,7 +8,6 @@ use alluvium_trace::Epoch;
 
 use super::checkpoint::Checkpoint;
 use super::refused::SavedRefusals;
-use crate::connectors::Connectors;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::sequencer::{Persisted, SavePoint, Saving};
@@ -22,9 +21,13 @@ pub(crate) struct ConnectorFacts {
 }
 
 impl ConnectorFacts {
-    pub(crate) fn new(connectors: &Connectors, poison: &Arc<Poison>) -> Self {
-        let outputs = OutputLengths { outputs: connectors.outputs.clone(), poison: poison.clone() };
-        Self { outputs, refused: RefusedRows(connectors.refusals.clone()) }
+    pub(crate) fn new(
+        outputs: &Arc<Outputs>,
+        refusals: &Arc<Refusals>,
+        poison: &Arc<Poison>,
+    ) -> Self {
+        let outputs = OutputLengths { outputs: outputs.clone(), poison: poison.clone() };
+        Self { outputs, refused: RefusedRows(refusals.clone()) }
     }
 
     pub(crate) fn list(&self) -> [&dyn Persisted; 2] {

@@ -13,10 +13,10 @@ use super::portion::ReadPortion;
 use super::refused::RefusedRows;
 use super::versions::{record_2, record_3};
 use crate::catalog::RelationKind;
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::sink::OutputMode;
-use crate::transaction::change::TableChange;
 
 /// How many bytes of rows a record has, give or take a part of a change.
 const RECORD_BYTES: usize = 1 << 20;

@@ -15,6 +15,7 @@ use super::portion::{InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
 use super::{ahead, damage};
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -22,7 +23,6 @@ use crate::instance::Instance;
 use crate::sink::OutputMode;
 use crate::source::{Input, InputReader, Portion, named};
 use crate::transaction::Transaction;
-use crate::transaction::change::TableChange;
 use crate::worker::DataflowId;
 
 /// Does everything again that the journal has, after the checkpoint if there is one. Returns the tables that are incomplete.
@@ -58,7 +58,8 @@ pub(crate) fn resume(
         let checkpoint = &mut restored.checkpoint;
         let relations = std::mem::take(&mut checkpoint.definitions);
         sequencer.restore_facts(checkpoint)?;
-        ConnectorFacts::new(connectors, poison).restore(checkpoint)?;
+        ConnectorFacts::new(&connectors.outputs, &connectors.refusals, poison)
+            .restore(checkpoint)?;
         definitions.restoring(restored, || {
             relations.iter().try_for_each(|(name, definition)| {
                 replay.apply(definition.clone()).map_err(|error| Error::Start {
@@ -372,7 +373,6 @@ fn commit(transaction: Transaction, number: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::unstable::BuilderParts;
     use std::sync::Arc;
 
     use alluvium_storage::{
@@ -387,6 +387,7 @@ mod tests {
     use crate::durable::checkpoint::{Checkpoint, DataflowName};
     use crate::durable::record::UNNUMBERED;
     use crate::durable::versions::record_3;
+    use crate::unstable::BuilderParts;
 
     /// One row of the table `t`.
     fn row(n: i64) -> Vec<ChangedTable> {

@@ -10,7 +10,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
-use crate::transaction::bytes_of;
+use crate::changes::bytes_of;
 
 /// The most rows of batches that are put together.
 const ROWS: usize = 1024;

@@ -37,9 +37,9 @@ use super::sequence::Sequences;
 use super::slots::{Slots, Turns};
 use super::spill::Spills;
 use super::{Answer, Plan, batch_size, simple, windows};
+use crate::changes::bytes_of;
 use crate::error::Result;
 use crate::poison::Poison;
-use crate::transaction::bytes_of;
 
 /// Optimises and runs plans whose scans can be read.
 pub(crate) struct QueryEngine {

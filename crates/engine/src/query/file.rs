@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use alluvium_dataflow::rows::codec::one_nan;
+use alluvium_sql::catalog::{self as sql, Relation};
+use alluvium_sql::planner::SqlFunctions;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
@@ -18,10 +20,34 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::memory::{LazyBatchGenerator, LazyMemoryExec};
 use parking_lot::{Mutex, RwLock};
 
+use crate::catalog::{Entries, Scope};
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::source::{Inferred, InputReader, Registry, Source, SourceRequest};
 use crate::writer::complete_with_nulls;
+
+/// The relations and files that a statement may name.
+pub(crate) struct FileScope<'a> {
+    pub(crate) entries: &'a Entries,
+    pub(crate) files: &'a Files,
+}
+
+impl sql::Catalog for FileScope<'_> {
+    fn relation(&self, name: &str) -> Option<Relation> {
+        match self.files.get(name) {
+            Some(file) => Some(Relation::System { schema: file.request.schema.clone() }),
+            None => Scope(self.entries).relation(name),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        Scope(self.entries).names()
+    }
+
+    fn functions(&self) -> &SqlFunctions {
+        &self.entries.functions
+    }
+}
 
 /// A file that a query reads; every scan of it opens it again.
 #[derive(Clone)]

@@ -12,11 +12,10 @@ use super::providers::Providers;
 use crate::catalog::{
     Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
     INFORMATION_SCHEMATA, INFORMATION_SCHEMATA_SCHEMA, INFORMATION_TABLES,
-    INFORMATION_TABLES_SCHEMA,
+    INFORMATION_TABLES_SCHEMA, default_text,
 };
 use crate::error::Result;
 use crate::sequencer::Comments;
-use crate::session::written;
 
 /// Adds those of them that are among the names.
 pub(super) fn add(
@@ -89,7 +88,7 @@ fn columns(entries: &Entries, comments: &Comments) -> Result<Arc<dyn TableProvid
             relations.push(name.clone());
             names.push(field.name().as_str());
             places.push(i32::try_from(place + 1).unwrap_or(i32::MAX));
-            defaults.push(given.get(place).and_then(Option::as_ref).map(written));
+            defaults.push(given.get(place).and_then(Option::as_ref).map(default_text));
             nullable.push(if field.is_nullable() { "YES" } else { "NO" });
             types.push(type_name(field.data_type()));
             said.push(comments.get(&entry.name, Some(field.name())));

@@ -49,7 +49,7 @@ mod windows;
 mod wrapped;
 
 pub(crate) use engine::{Held, QueryEngine};
-pub(crate) use file::{File, Files};
+pub(crate) use file::{File, FileScope, Files};
 pub(crate) use plans::{OwnPlan, Plans};
 pub(crate) use prepared::{Change, Execution, KeptPlan, Plan, shape_before_parsing, shape_of};
 pub(crate) use reader::{Answer, Reader, Reading, relations};

@@ -18,12 +18,12 @@ use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 use super::providers::Providers;
 use super::{Files, Held, Plan, Plans, QueryEngine, Running, series};
+use crate::authorizer::Rights;
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::sequencer::Sequencer;
 use crate::sequences::{BoundSequences, Taker};
-use crate::session::Rights;
 use crate::source::{Refusals, Registry};
 use crate::transaction::Transaction;
 use crate::view::KeyedRelations;

@@ -10,8 +10,8 @@ use datafusion::datasource::{MemTable, TableProvider};
 
 use super::Reader;
 use crate::catalog::{Definition, Entries, Entry, TABLES_SCHEMA};
+use crate::changes::late::written;
 use crate::error::Result;
-use crate::transaction::late::written;
 use crate::worker::Published;
 
 /// The tables of a catalog, and the views with lateness.

@@ -18,7 +18,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use futures::StreamExt;
 
 use super::wrapped::{Around, Rows, wrapped};
-use crate::transaction::bytes_of;
+use crate::changes::bytes_of;
 
 /// The bytes of a value whose type does not say how many it has.
 const VALUE: usize = 16;

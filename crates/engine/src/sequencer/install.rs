@@ -15,7 +15,7 @@ use crate::durable::checkpoint::{DataflowKey, DataflowName};
 use crate::durable::record::{Record, Recorded};
 use crate::durable::restore::RestoredDataflow;
 use crate::error::{Error, Result};
-use crate::worker::{Command, Dataflow, DataflowId, Resumed};
+use crate::worker::{Command, Dataflow, DataflowId, Resumed, Start};
 
 /// What a dataflow is for.
 pub(crate) enum Role {
@@ -44,15 +44,6 @@ impl Role {
             Some(before) => Self::Moved(key, Box::new(before)),
         }
     }
-}
-
-/// Where a dataflow starts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    /// The epoch that it is built as of.
-    pub(crate) as_of: Epoch,
-    /// Whether only changes behind that are of use.
-    pub(crate) later: bool,
 }
 
 impl Sequencer {

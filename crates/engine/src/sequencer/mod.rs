@@ -25,9 +25,24 @@ use alluvium_storage::Position;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
 use crossbeam_channel::{Receiver, unbounded};
+pub(crate) use defined::Defined;
+use facts::{Applied, Raised, Sifted};
+pub(crate) use facts::{
+    Comments, LateRows, Persisted, Said, SavePoint, Saving, TableWaterlines, with_columns,
+};
+pub(crate) use install::Role;
 use parking_lot::Mutex;
+use parts::OpenParts;
+pub(crate) use parts::RecordedChanges;
+pub(crate) use sequences::HeldSequences;
+use sequences::LiveSequences;
+pub(crate) use state::Kept;
+use state::State;
+pub(crate) use temporary::OwnedDataflow;
+pub(crate) use writes::{EpochWrites, WritesAfter};
 
 use crate::catalog::Entry;
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::durable::Durable;
 use crate::durable::checkpoint::Checkpoint;
@@ -40,23 +55,7 @@ use crate::fault::{Fault, armed};
 use crate::history::History;
 use crate::interrupt;
 use crate::poison::Poison;
-use crate::transaction::change::TableChange;
 use crate::worker::{Advance, Command, DataflowId, Failures, Pool, Progress, Shard};
-use facts::{Applied, Raised, Sifted};
-use parts::OpenParts;
-use sequences::LiveSequences;
-use state::State;
-
-pub(crate) use defined::Defined;
-pub(crate) use facts::{
-    Comments, LateRows, Persisted, Said, SavePoint, Saving, TableWaterlines, with_columns,
-};
-pub(crate) use install::{Role, Start};
-pub(crate) use parts::RecordedChanges;
-pub(crate) use sequences::HeldSequences;
-pub(crate) use state::Kept;
-pub(crate) use temporary::OwnedDataflow;
-pub(crate) use writes::{EpochWrites, WritesAfter};
 
 /// How many epochs may be in flight, as long as there is memory for them.
 const IN_FLIGHT: u64 = 64;

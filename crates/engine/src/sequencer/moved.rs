@@ -7,10 +7,10 @@ use crossbeam_channel::unbounded;
 
 use super::Sequencer;
 use super::partition::partition;
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::durable::restore::RestoredDataflow;
 use crate::error::{Error, Result};
-use crate::transaction::change::TableChange;
 use crate::worker::{Command, DataflowId};
 
 impl Sequencer {

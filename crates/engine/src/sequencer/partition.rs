@@ -1,6 +1,6 @@
 //! How the rows of a transaction are partitioned over the workers.
 
-use crate::transaction::change::TableChange;
+use crate::changes::TableChange;
 use crate::worker::DataflowId;
 
 /// The most rows that travel in one batch.

@@ -12,10 +12,10 @@ use alluvium_dataflow::state::key_ranges::KeyRanges;
 use alluvium_trace::Epoch;
 use parking_lot::Mutex;
 
+use crate::changes::TableChange;
 use crate::error::Result;
 use crate::fault::{Fault, armed};
 use crate::transaction::KeyColumns;
-use crate::transaction::change::TableChange;
 use crate::worker::DataflowId;
 
 /// How many bytes of rows are kept of a table. Beyond that only the last epoch that has written is known, not the keys.

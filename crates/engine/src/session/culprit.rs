@@ -8,12 +8,12 @@ use alluvium_sql::statement::{Statement, StatementKind, ViewDefinition};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
 
-use super::Rights;
 use super::paths::Paths;
-use crate::catalog::{Entries, FileScope};
+use crate::authorizer::Rights;
+use crate::catalog::Entries;
 use crate::error::Error;
 use crate::instance::Instance;
-use crate::query::{Files, Reading};
+use crate::query::{FileScope, Files, Reading};
 use crate::transaction::Transaction;
 use crate::worker::Durable;
 

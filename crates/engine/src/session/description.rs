@@ -13,9 +13,9 @@ use datafusion::logical_expr::LogicalPlan;
 use super::culprit::located_by;
 use super::statements::describe;
 use super::{Outcome, Session, depth};
-use crate::catalog::{Entries, FileScope, Scope};
+use crate::catalog::{Entries, Scope};
 use crate::error::{Error, Result};
-use crate::query::{Files, allow_nulls};
+use crate::query::{FileScope, Files, allow_nulls};
 
 /// The column of an EXPLAIN, as Postgres calls it.
 const PLAN: &str = "QUERY PLAN";

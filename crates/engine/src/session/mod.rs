@@ -27,16 +27,16 @@ use datafusion::sql::sqlparser::ast::Visit;
 pub use description::Description;
 pub use outcome::Outcome;
 pub use prepared::Prepared;
-pub(crate) use rights::Rights;
 
 use self::culprit::located;
 use self::paths::Paths;
+use self::rights::KnownUses;
 use self::settings::SessionSettings;
 use self::statements::block::Block;
 use self::statements::cursor::Cursors;
-pub(crate) use self::statements::describe::written;
 use self::statements::named_statements::NamedStatements;
 use self::statements::temporary::TemporaryTables;
+use crate::authorizer::Rights;
 use crate::catalog::{Catalog, Entries, Entry};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
@@ -78,6 +78,7 @@ pub struct Session {
     temporary: TemporaryTables,
     file_access: Arc<FileAccess>,
     rights: Option<Box<Rights>>,
+    known_uses: KnownUses,
 }
 
 impl Session {
@@ -101,6 +102,7 @@ impl Session {
             temporary: TemporaryTables::default(),
             file_access,
             rights: None,
+            known_uses: KnownUses::default(),
         }
     }
 

@@ -9,12 +9,12 @@ use datafusion::sql::sqlparser::ast;
 use super::culprit::located;
 use super::paths::Paths;
 use super::{Session, depth};
-use crate::catalog::{Entries, FileScope};
+use crate::catalog::Entries;
 use crate::definitions::Definitions;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt;
-use crate::query::{Execution, Files, KeptPlan, Reading, Rows, Running, relations};
+use crate::query::{Execution, FileScope, Files, KeptPlan, Reading, Rows, Running, relations};
 use crate::transaction::Isolation;
 
 impl Session {

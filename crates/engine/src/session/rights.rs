@@ -4,86 +4,35 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use alluvium_sql::catalog::Catalog as _;
-use alluvium_sql::name::is_temporary;
 use alluvium_sql::planner::{How, Use};
 use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Statement, StatementKind};
 
 use super::Session;
-use crate::authorizer::{Access, Action, Authorizer, Object};
-use crate::catalog::{Entries, FileScope, named_index};
-use crate::error::{Error, Result};
-use crate::query::Files;
+use crate::authorizer::{Action, Authorizer, Object, Rights};
+use crate::catalog::{Entries, named_index};
+use crate::error::Result;
+use crate::query::{FileScope, Files};
 
 /// How many statements are remembered with what they use.
 const STATEMENTS: usize = 256;
 
-/// Who a session is, and who decides what it may do.
-pub(crate) struct Rights {
-    role: String,
-    authorizer: Arc<dyn Authorizer>,
-    known: Known,
-}
-
 /// What statements use, as of one moment of the catalog, so that they are not planned for it again.
 #[derive(Default)]
-struct Known {
+pub(super) struct KnownUses {
     entries: Weak<Entries>,
     uses: HashMap<String, Arc<[Use]>>,
-}
-
-impl Rights {
-    /// Whether the session may read a relation, or some of it.
-    pub(crate) fn shows(&self, relation: &str) -> bool {
-        self.allow(Action::Select, Object::Relation(relation), &[])
-    }
-
-    /// The same, without what is known of statements.
-    pub(crate) fn of_same_role(&self) -> Self {
-        let (role, authorizer) = (self.role.clone(), self.authorizer.clone());
-        Self { role, authorizer, known: Known::default() }
-    }
-
-    fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {
-        // What a session has created for itself is its own.
-        if let Object::Relation(name) = object
-            && is_temporary(name)
-            && action != Action::Create
-        {
-            return true;
-        }
-        self.authorizer.allows(&Access { role: &self.role, action, object, columns })
-    }
-
-    pub(crate) fn check(
-        &self,
-        action: Action,
-        object: Object<'_>,
-        columns: &[String],
-    ) -> Result<()> {
-        if self.allow(action, object, columns) {
-            return Ok(());
-        }
-        let (kind, name) = match object {
-            Object::Relation(name) => ("", name),
-            Object::Schema(name) => ("the schema ", name),
-            Object::Function(name) => ("the function ", name),
-            Object::Sequence(name) => ("the sequence ", name),
-        };
-        let verb = action.verb();
-        Err(Error::denied(format!("the role \"{}\" may not {verb} {kind}\"{name}\"", self.role)))
-    }
 }
 
 impl Session {
     /// Makes the session that of a role, and asks `authorizer` from now on what its statements may do.
     pub fn set_authorizer(&mut self, role: impl Into<String>, authorizer: Arc<dyn Authorizer>) {
-        self.rights =
-            Some(Box::new(Rights { role: role.into(), authorizer, known: Known::default() }));
+        self.rights = Some(Box::new(Rights::new(role.into(), authorizer)));
+        self.known_uses = KnownUses::default();
     }
 
     /// The role that the session was given with its [authorizer](Session::set_authorizer).
     pub fn role(&self) -> Option<&str> {
-        self.rights.as_ref().map(|rights| rights.role.as_str())
+        self.rights.as_ref().map(|rights| rights.role())
     }
 
     /// Fails if a statement does what the session may not do. Only what exists is asked for, and what is created.
@@ -189,15 +138,13 @@ impl Session {
 
     /// What a statement does with rows of relations.
     fn uses(&mut self, statement: &Statement, entries: &Arc<Entries>) -> Arc<[Use]> {
-        if let Some(rights) = &mut self.rights {
-            let known = &mut rights.known;
-            // As long as it is referred to, nothing else has its address, and a definition changes a copy.
-            if !std::ptr::eq(known.entries.as_ptr(), Arc::as_ptr(entries)) {
-                *known = Known { entries: Arc::downgrade(entries), ..Known::default() };
-            }
-            if let Some(uses) = known.uses.get(&statement.text) {
-                return uses.clone();
-            }
+        let known = &mut self.known_uses;
+        // As long as it is referred to, nothing else has its address, and a definition changes a copy.
+        if !std::ptr::eq(known.entries.as_ptr(), Arc::as_ptr(entries)) {
+            *known = KnownUses { entries: Arc::downgrade(entries), ..KnownUses::default() };
+        }
+        if let Some(uses) = known.uses.get(&statement.text) {
+            return uses.clone();
         }
         let files = match &statement.kind {
             StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
@@ -219,10 +166,8 @@ impl Session {
         });
         let uses: Arc<[Use]> = uses.into();
         // What a file's columns are may change.
-        if files.is_empty()
-            && let Some(rights) = &mut self.rights
-        {
-            let known = &mut rights.known.uses;
+        if files.is_empty() {
+            let known = &mut self.known_uses.uses;
             if known.len() >= STATEMENTS {
                 known.clear();
             }

@@ -12,7 +12,7 @@ const EPOCH: &str = "epoch";
 const WEIGHT: &str = "weight";
 
 /// The columns of the changes of a view. Fails if the view has columns of these names itself.
-pub(super) fn schema(view: &str, columns: &SchemaRef) -> Result<SchemaRef> {
+pub(crate) fn schema(view: &str, columns: &SchemaRef) -> Result<SchemaRef> {
     for name in [EPOCH, WEIGHT] {
         if columns.index_of(name).is_ok() {
             return Err(Error::sql(format!(

@@ -4,7 +4,7 @@
 //! ([`crate::Builder::sink`]), and serves every statement that names a path it handles: `COPY … TO` writes the result of a
 //! query, and the [`outputs`] of a view, which its connectors define, write its final contents or each of its changes.
 
-mod changes;
+pub(crate) mod changes;
 mod outputs;
 mod running;
 
@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-
 pub use outputs::OutputMode;
-pub(crate) use outputs::{Output, Outputs};
-pub(crate) use running::Marks;
+pub(crate) use outputs::{OpenedChanges, OpenedOutput, Output, Outputs};
+pub(crate) use running::{Marks, Running, Writing};
 
 use crate::error::{Error, Result};
 

@@ -19,10 +19,10 @@ use crate::subscription::{Step, Subscription};
 use crate::worker::DataflowId;
 
 /// An output of changes that is being written.
-pub(super) struct Running {
-    pub(super) relation: String,
-    pub(super) path: PathBuf,
-    pub(super) subscription: DataflowId,
+pub(crate) struct Running {
+    pub(crate) relation: String,
+    pub(crate) path: PathBuf,
+    pub(crate) subscription: DataflowId,
     feed: Arc<Feed>,
     thread: JoinHandle<Result<()>>,
     /// What a checkpoint asks, if it can go on after a restart.
@@ -38,21 +38,21 @@ pub(crate) struct Marks {
 }
 
 /// What is written, and where.
-pub(super) struct Writing {
-    pub(super) path: PathBuf,
-    pub(super) subscription: Subscription,
-    pub(super) writer: OutputWriter,
+pub(crate) struct Writing {
+    pub(crate) path: PathBuf,
+    pub(crate) subscription: Subscription,
+    pub(crate) writer: OutputWriter,
     /// The columns of what is written.
-    pub(super) schema: SchemaRef,
+    pub(crate) schema: SchemaRef,
     /// The epoch whose changes, with those before it, are written already.
-    pub(super) written: Option<Epoch>,
+    pub(crate) written: Option<Epoch>,
     /// How it goes on after a restart: its name in checkpoints, and what stops if it cannot be written.
-    pub(super) lasting: Option<(OutputName, Arc<Poison>)>,
+    pub(crate) lasting: Option<(OutputName, Arc<Poison>)>,
 }
 
 impl Running {
     /// Writes the changes of a relation until there will be no more.
-    pub(super) fn start(relation: &str, writing: Writing) -> Result<Self> {
+    pub(crate) fn start(relation: &str, writing: Writing) -> Result<Self> {
         let (path, subscription) = (writing.path.clone(), writing.subscription.id());
         let feed = writing.subscription.feed().clone();
         let (reach, reached) = unbounded();
@@ -70,7 +70,7 @@ impl Running {
     }
 
     /// Waits until all that was delivered is written.
-    pub(super) fn join(self) -> Result<()> {
+    pub(crate) fn join(self) -> Result<()> {
         // A panic has poisoned the engine already.
         self.thread.join().unwrap_or(Ok(()))
     }

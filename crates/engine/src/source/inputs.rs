@@ -25,7 +25,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) options: Vec<(String, String)>,
-    pub(super) liveness: Liveness,
+    pub(crate) liveness: Liveness,
     counters: Counters,
     /// Whether its table is gone; changes while its table's writers wait.
     stopped: AtomicBool,
@@ -61,12 +61,12 @@ impl Input {
         InputName { table: self.table.clone(), number: self.number }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
     /// Counts the rows of a transaction.
-    pub(super) fn count(&self, rows: u64, bytes: u64, refused: Vec<Refusal>) {
+    pub(crate) fn count(&self, rows: u64, bytes: u64, refused: Vec<Refusal>) {
         self.counters.add(rows, refused.len() as u64, bytes);
         if !refused.is_empty() {
             let mut messages = self.messages.lock();
@@ -112,18 +112,18 @@ impl Inputs {
     }
 
     /// The inputs that have not started.
-    pub(super) fn waiting(&self) -> Vec<Arc<Input>> {
+    pub(crate) fn waiting(&self) -> Vec<Arc<Input>> {
         let state = self.state.lock();
         let waiting = state.iter().filter(|(_, state)| matches!(state, State::Waiting));
         waiting.map(|(input, _)| input.clone()).collect()
     }
 
-    pub(super) fn started(&self, input: &Arc<Input>) {
+    pub(crate) fn started(&self, input: &Arc<Input>) {
         self.set(input, State::Running);
     }
 
     /// An input has come to its end, or cannot go on.
-    pub(super) fn ended(&self, input: &Arc<Input>, result: Result<()>) {
+    pub(crate) fn ended(&self, input: &Arc<Input>, result: Result<()>) {
         let state = match result {
             Ok(()) => State::Finished,
             Err(_) if input.is_stopped() => State::Finished,
@@ -204,5 +204,17 @@ impl Waited for Inputs {
     fn wake(&self) {
         drop(self.state.lock());
         self.waits.wake_all();
+    }
+}
+
+/// The same error, with the table it is about.
+pub(crate) fn named(input: &Input, error: Error) -> Error {
+    match error {
+        Error::Source { message, position } => {
+            let message =
+                format!("the source \"{}\" of table \"{}\": {message}", input.name, input.table);
+            Error::Source { message, position }
+        }
+        error => error,
     }
 }

@@ -5,13 +5,12 @@
 //!
 //! - `COPY … FROM` and `CREATE TABLE … FROM` read on the thread of the client that asked for it, as one
 //!   transaction;
-//! - the *inputs* of a table, which its connectors define, are read by a thread of their own ([`feeder`]) once
+//! - the *inputs* of a table, which its connectors define, are read by a thread of their own once
 //!   they are started, as a transaction per portion. [`inputs`] knows them all and how far they have come;
 //! - `SELECT … FROM 'path'` reads while the query runs.
 //!
 //! Rows that cannot be read are [`refusals`]: counted, and kept to be queried.
 
-mod feeder;
 mod inputs;
 mod live;
 mod progress;
@@ -24,9 +23,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
-
-pub(crate) use feeder::named;
-pub(crate) use inputs::{Input, Inputs};
+pub(crate) use inputs::{Input, Inputs, named};
 pub use live::Live;
 pub(crate) use live::Liveness;
 pub use progress::{Progress, SourceProgress, SourceState};

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 
 use super::Refusal;
 use crate::catalog::ERRORS_SCHEMA;
+use crate::changes::bytes_of;
 use crate::error::{Error, Result};
-use crate::transaction::bytes_of;
 
 /// What a row takes beside its texts: the offsets of these, and the epoch.
 const ROW_BYTES: usize = 32;

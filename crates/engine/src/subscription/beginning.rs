@@ -9,8 +9,8 @@ use arrow::datatypes::SchemaRef;
 
 use super::feed::Feed;
 use super::{Change, PinnedRows};
+use crate::changes::TableChange;
 use crate::error::Result;
-use crate::transaction::change::TableChange;
 
 /// All rows of a relation.
 pub(super) fn snapshot((epoch, parts): &PinnedRows, schema: &SchemaRef) -> Result<Change> {

@@ -11,8 +11,8 @@ use arrow::row::{RowConverter, SortField};
 
 use super::Change;
 use super::queue::Delivery;
+use crate::changes::TableChange;
 use crate::error::{Error, Result};
-use crate::transaction::change::TableChange;
 
 impl Delivery {
     /// The change it makes; `None` if the workers' parts cancel each other out. Subscribers that take it later find it

@@ -14,11 +14,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::PinnedRows;
 use super::options::{Policy, SubscribeOptions};
 use super::queue::{Delivery, Lag, Place, Queue};
+use crate::changes::TableChange;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
 use crate::poison::{Poison, Waited};
-use crate::sequencer::Start;
-use crate::transaction::change::TableChange;
+use crate::worker::Start;
 use crate::worker::{DataflowId, Failed, Progress};
 
 /// Merges the changes of the workers into deliveries, one per epoch that all of them have passed, and keeps these until all

@@ -32,15 +32,13 @@ use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::SchemaRef;
 use futures::Stream;
 
+pub(crate) use self::beginning::resume;
 use self::feed::{Feed, SubscriberId, Taken};
+pub use self::options::{Policy, SubscribeOptions};
 use crate::error::{Error, Result};
-use crate::instance::Instance;
 use crate::interrupt;
 use crate::wait::{self, Look};
 use crate::worker::{DataflowId, Progress};
-
-pub(crate) use self::beginning::resume;
-pub use self::options::{Policy, SubscribeOptions};
 
 /// The changes of one epoch.
 #[derive(Clone, Debug)]
@@ -89,10 +87,16 @@ pub struct Subscription {
     relation: Option<DataflowId>,
     policy: Policy,
     progress: Arc<Progress>,
-    instance: Weak<Instance>,
+    owner: Weak<dyn Owner>,
     /// Whether a snapshot comes next, which has not been pinned.
     is_resyncing: bool,
     is_over: bool,
+}
+
+/// The engine that a subscription is one of.
+pub(crate) trait Owner: Send + Sync {
+    /// A subscriber leaves the feed that this dataflow fills. If the thread panics, it may have missed changes.
+    fn unsubscribe(&self, id: DataflowId, feed: &Feed, subscriber: SubscriberId);
 }
 
 /// A subscriber of a feed.
@@ -120,7 +124,7 @@ impl Subscription {
         Subscribed { name, schema, relation }: Subscribed,
         policy: Policy,
         progress: Arc<Progress>,
-        instance: Weak<Instance>,
+        owner: Weak<dyn Owner>,
     ) -> Self {
         Self {
             feed,
@@ -132,7 +136,7 @@ impl Subscription {
             relation,
             policy,
             progress,
-            instance,
+            owner,
             is_resyncing: false,
             is_over: false,
         }
@@ -353,13 +357,9 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let Some(instance) = self.instance.upgrade() else {
-            self.feed.leave(self.subscriber);
-            return;
-        };
-        if std::thread::panicking() {
-            instance.poison.spread("a subscriber panicked".to_owned());
+        match self.owner.upgrade() {
+            Some(owner) => owner.unsubscribe(self.id, &self.feed, self.subscriber),
+            None => drop(self.feed.leave(self.subscriber)),
         }
-        instance.definitions.unsubscribe(self.id, &self.feed, self.subscriber);
     }
 }

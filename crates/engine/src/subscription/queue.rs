@@ -9,9 +9,9 @@ use alluvium_trace::memory::{Charge, StateContext};
 use parking_lot::Mutex;
 
 use super::consolidate::Part;
+use crate::changes::TableChange;
+use crate::changes::rows::Rows;
 use crate::error::Result;
-use crate::transaction::change::TableChange;
-use crate::transaction::rows::Rows;
 
 /// The changes of one epoch, from all workers.
 pub(super) struct Delivery {

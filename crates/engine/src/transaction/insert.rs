@@ -2,10 +2,10 @@
 
 use arrow::array::{ArrayRef, RecordBatch};
 
-use super::change::TableChange;
 use super::check::check;
 use super::{Transaction, conditions};
 use crate::catalog::Entry;
+use crate::changes::TableChange;
 use crate::error::Result;
 use crate::source::Portion;
 use crate::writer::column_names;

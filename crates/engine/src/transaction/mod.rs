@@ -5,18 +5,14 @@
 //! [validated](validation): if another transaction has changed that meanwhile, it fails and leaves nothing. The [write
 //! lock](WriteGuard) is held only while it is validated and ordered.
 
-pub(crate) mod change;
 mod check;
 mod conditions;
-mod counted;
 mod insert;
 mod isolation;
 mod key;
-pub(crate) mod late;
 mod new_keys;
 mod overlay;
 mod reads;
-pub(crate) mod rows;
 mod savepoint;
 mod staged;
 mod unique;
@@ -33,22 +29,20 @@ use std::time::SystemTime;
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
 use arrow::array::RecordBatch;
-use parking_lot::Mutex;
-
-pub(crate) use counted::bytes_of;
 pub(crate) use isolation::Isolation;
 pub(crate) use key::KeyColumns;
 pub(crate) use overlay::Overlay;
+use parking_lot::Mutex;
 pub(crate) use reads::Noted;
 pub(crate) use savepoint::Mark;
 pub(crate) use staged::{Staged, Staging};
 pub(crate) use written::WrittenKeys;
 
-use self::change::TableChange;
 use self::reads::Reads;
 use self::validation::Validation;
 use self::version::{Parts as PinnedParts, ReadVersion, too_new};
 use crate::catalog::{Entries, Entry};
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::definitions::alter::Parts;
 use crate::definitions::{Exchange, StagedDefinitions};

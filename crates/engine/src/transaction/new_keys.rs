@@ -13,12 +13,12 @@ use alluvium_dataflow::state::snapshot::Snapshot;
 use alluvium_trace::{Epoch, RowBuffer};
 use arrow::array::RecordBatch;
 
-use super::change::TableChange;
 use super::key::KeyColumns;
 use super::version::{snapshots, too_new};
 use super::written::{Writes, WrittenKeys};
 use super::{Overlay, Staging, Transaction, validation};
 use crate::catalog::Entry;
+use crate::changes::TableChange;
 use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::{EpochWrites, WritesAfter};

@@ -10,10 +10,10 @@ use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::Schema;
 use arrow::row::Row;
 
-use super::change::TableChange;
 use super::key::KeyColumns;
-use super::late::Bounds;
 use crate::catalog::Entry;
+use crate::changes::TableChange;
+use crate::changes::late::Bounds;
 use crate::error::Result;
 
 /// Rows that the transaction adds are returned in batches of so many.

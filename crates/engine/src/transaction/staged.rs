@@ -6,13 +6,13 @@ use alluvium_sql::planner::Checks;
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use arrow::array::{ArrayRef, RecordBatch};
 
-use super::change::TableChange;
 use super::check::check;
 use super::conditions;
-use super::late::Bounds;
-use super::rows::Rows;
 use super::written::{Writes, WrittenKeys};
 use crate::catalog::Entry;
+use crate::changes::TableChange;
+use crate::changes::late::Bounds;
+use crate::changes::rows::Rows;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
 

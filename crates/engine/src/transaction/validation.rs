@@ -14,11 +14,11 @@ use alluvium_sql::planner::CLOCK;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
 
-use super::change::TableChange;
-use super::late::Bounds;
 use super::reads::{Read, Reads};
 use super::version::{ReadVersion, snapshots};
 use crate::catalog::{Entries, Entry};
+use crate::changes::TableChange;
+use crate::changes::late::Bounds;
 use crate::error::{Conflict, Error, Result};
 use crate::fault::{Fault, armed};
 use crate::interrupt;

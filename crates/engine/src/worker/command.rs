@@ -11,7 +11,7 @@ use alluvium_sql::plan::Fingerprint;
 use alluvium_trace::{Batch, Epoch};
 use crossbeam_channel::Sender;
 
-use crate::transaction::change::TableChange;
+use crate::changes::TableChange;
 
 /// Names a dataflow, the same on all workers; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

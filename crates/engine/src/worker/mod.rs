@@ -26,9 +26,11 @@ mod progress;
 mod readers;
 #[cfg(test)]
 mod stale;
+mod start;
 mod thread;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed, Shard};
 pub(crate) use failures::{Failed, Failures, Purpose, Watcher};
 pub(crate) use pool::Pool;
 pub(crate) use progress::{Condition, Durable, Held, Progress, Published, Reader};
+pub(crate) use start::Start;

@@ -25,9 +25,9 @@ use super::failures::Purpose;
 use super::installed::{Dataflows, Installed, Readable, Running};
 use super::progress::{Progress, Published, Reached};
 use super::readers::Readers;
+use crate::changes::TableChange;
 use crate::history::History;
 use crate::poison::Poison;
-use crate::transaction::change::TableChange;
 
 /// Runs a worker on this thread until it gets the command to shut down or the engine is poisoned.
 pub(super) fn run(

@@ -12,12 +12,12 @@ use std::time::SystemTime;
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
-
 pub(crate) use defaults::{Defaults, column_names, complete_with_nulls};
 pub(crate) use lock::{WriteGuard, WriteLock};
 pub(crate) use row_locks::{HeldLocks, Mode, Resource, RowLocks};
 
 use crate::catalog::{Catalog, Entry};
+use crate::changes::late::Bounds;
 use crate::clock::{Clock, Moment, moment};
 use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
@@ -25,7 +25,6 @@ use crate::poison::Poison;
 use crate::query::QueryEngine;
 use crate::sequencer::{Changed, Commit, Committed, Defined, LateRows, RecordedChanges, Sequencer};
 use crate::source::SourcePosition;
-use crate::transaction::late::Bounds;
 use crate::worker::DataflowId;
 
 /// The part of an engine that transactions write through.

@@ -7,10 +7,10 @@ use alluvium_sql::planner::{CLOCK, CLOCK_SCHEMA};
 use arrow::array::{RecordBatch, TimestampMicrosecondArray};
 
 use super::{Applied, Effects, Persisted, SavePoint, Saving};
+use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::durable::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::transaction::change::TableChange;
 use crate::worker::DataflowId;
 
 /// The clock, if it is a relation.

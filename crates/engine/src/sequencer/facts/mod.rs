@@ -32,15 +32,6 @@ mod waterlines;
 use std::collections::BTreeMap;
 
 use alluvium_trace::Epoch;
-
-use super::state::Kept;
-use crate::clock::Moment;
-use crate::durable::checkpoint::Checkpoint;
-use crate::durable::portion::ReadPortion;
-use crate::error::Result;
-use crate::transaction::change::TableChange;
-use crate::worker::DataflowId;
-
 pub(super) use changed::ChangedTables;
 pub(super) use clock::{Clock, RunningClock};
 pub(crate) use comments::{Comments, Said, with_columns};
@@ -52,6 +43,14 @@ pub(super) use sequences::RecordedSequences;
 pub(super) use time::LastTime;
 pub(crate) use waterlines::{LateRows, TableWaterlines};
 pub(super) use waterlines::{Raised, Sifted, Waterlines};
+
+use super::state::Kept;
+use crate::changes::TableChange;
+use crate::clock::Moment;
+use crate::durable::checkpoint::Checkpoint;
+use crate::durable::portion::ReadPortion;
+use crate::error::Result;
+use crate::worker::DataflowId;
 
 /// A fact about what was committed, which outlives the engine.
 pub(crate) trait Persisted {

@@ -17,12 +17,12 @@ use arrow::datatypes::SchemaRef;
 
 use super::{Applied, Effects, Persisted, SavePoint, Saving};
 use crate::catalog::{Entry, Table};
+use crate::changes::TableChange;
+use crate::changes::late::{Bounds, integers, row_text};
 use crate::clock::Moment;
 use crate::durable::checkpoint::{Checkpoint, SavedWaterlines};
 use crate::error::Result;
 use crate::source::{Refusal, Refusing};
-use crate::transaction::change::TableChange;
-use crate::transaction::late::{Bounds, integers, row_text};
 use crate::worker::DataflowId;
 
 /// The waterlines of all tables.

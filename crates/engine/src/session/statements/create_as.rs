@@ -11,11 +11,11 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
-use crate::catalog::{Entry, FileScope};
+use crate::catalog::Entry;
 use crate::definitions::{Taken, taken};
 use crate::error::Result;
 use crate::instance::Instance;
-use crate::query::relations;
+use crate::query::{FileScope, relations};
 use crate::session::{Outcome, Session};
 
 impl Session {

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::functions::sequence::calls_sequence;
 use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use datafusion::logical_expr::Expr;
-use datafusion::scalar::ScalarValue;
 
-use crate::catalog::{Definition, Entries, Entry};
+use crate::authorizer::Rights;
+use crate::catalog::{Definition, Entries, Entry, default_text};
 use crate::error::{Error, Result};
 use crate::query::Rows;
-use crate::session::{Outcome, Rights};
+use crate::session::Outcome;
 
 /// The names of tables and views, in order: those that may be read.
 pub(in crate::session) fn show_tables(
@@ -35,7 +33,7 @@ pub(in crate::session) fn describe(entry: &Entry) -> Result<Outcome> {
     };
     let yes_or_no = |yes: bool| Some(if yes { "YES" } else { "NO" }.to_owned());
     let key = |column: usize| keys.contains(&column).then(|| "PRI".to_owned());
-    let default = |column: usize| Some(written(defaults.get(column)?.as_ref()?));
+    let default = |column: usize| Some(default_text(defaults.get(column)?.as_ref()?));
     let extra = |column: usize| {
         let lateness = lateness.iter().find(|lateness| lateness.column == column)?;
         Some(format!("LATENESS {}", duration(lateness.by, fields[column].data_type())))
@@ -63,22 +61,6 @@ fn duration(by: i64, data_type: &DataType) -> String {
     match fraction {
         0 => format!("INTERVAL '{whole} seconds'"),
         _ => format!("INTERVAL '{whole}.{fraction:0digits$} seconds'"),
-    }
-}
-
-/// A default as SQL has it.
-pub(crate) fn written(default: &Expr) -> String {
-    match default {
-        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
-            format!("'{}'", text.replace('\'', "''"))
-        }
-        // A generated column casts the value to its type.
-        Expr::Cast(cast) if calls_sequence(&cast.expr) => written(&cast.expr),
-        Expr::ScalarFunction(call) => {
-            let arguments: Vec<String> = call.args.iter().map(written).collect();
-            format!("{}({})", call.name(), arguments.join(", "))
-        }
-        other => other.human_display().to_string(),
     }
 }
 

@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast;
 
 use super::describe::{describe, show_tables};
 use super::done;
-use crate::catalog::FileScope;
 use crate::error::Result;
+use crate::query::FileScope;
 use crate::session::{Outcome, Session};
 
 impl Session {

@@ -11,9 +11,9 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 
 use super::write::TRIES;
-use crate::catalog::{Entries, Entry, FileScope};
+use crate::catalog::{Entries, Entry};
 use crate::error::{Conflict, Error, Result, SqlState};
-use crate::query::{Answer, Execution, Files, Plan, Rows};
+use crate::query::{Answer, Execution, FileScope, Files, Plan, Rows};
 use crate::session::{Outcome, Session};
 use crate::transaction::{Transaction, WrittenKeys};
 use crate::writer::Mode;

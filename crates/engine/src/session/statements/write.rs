@@ -11,10 +11,12 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
 use super::conflicts::Conflicts;
-use crate::catalog::{Entries, Entry, FileScope, Scope};
+use crate::catalog::{Entries, Entry, Scope};
 use crate::error::{Conflict, Error, Result};
 use crate::interrupt;
-use crate::query::{Answer, Change, Execution, Files, Held, Plan, Reader, Reading, Rows};
+use crate::query::{
+    Answer, Change, Execution, FileScope, Files, Held, Plan, Reader, Reading, Rows,
+};
 use crate::session::{Outcome, Session};
 use crate::transaction::{Staging, Transaction};
 use crate::worker::Durable;

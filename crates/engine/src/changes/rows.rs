@@ -78,7 +78,7 @@ impl Rows {
     }
 
     /// Counts the memory of these rows until the last of them is dropped, wherever they go; returns how much it is.
-    pub(super) fn count(&mut self, budget: &MemoryBudget) -> usize {
+    pub(crate) fn count(&mut self, budget: &MemoryBudget) -> usize {
         let Place::Memory(rows) = &mut self.place else { return 0 };
         let bytes;
         (*rows, bytes) = counted::rows(rows, budget);
@@ -105,7 +105,7 @@ impl Rows {
     }
 
     /// The rows as an Arrow stream.
-    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         match &self.place {
             Place::Memory(rows) => encode(rows),
             Place::File { blob, range, checksum, .. } => Ok(read(blob, range, *checksum)
@@ -115,7 +115,7 @@ impl Rows {
     }
 
     /// The rows of an Arrow stream of one batch.
-    pub(super) fn decode(bytes: Vec<u8>) -> Result<Self> {
+    pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self> {
         let rows = decode(&mut Buffer::from_vec(bytes));
         rows.map(Self::from).map_err(|error| Error::data(format!("rows cannot be read: {error}")))
     }

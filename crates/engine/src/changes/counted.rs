@@ -21,13 +21,13 @@ impl AsRef<[u8]> for Counted {
 }
 
 /// The same bytes, which hold on to `charge`.
-pub(super) fn buffer(bytes: Buffer, charge: &Arc<Charge>) -> Buffer {
+pub(crate) fn buffer(bytes: Buffer, charge: &Arc<Charge>) -> Buffer {
     Buffer::from(Bytes::from_owner(Counted { bytes, _charge: Arc::clone(charge) }))
 }
 
 /// The same rows, with each column's memory counted, and how much that is. Other arrays that share the memory are not
 /// counted.
-pub(super) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, usize) {
+pub(crate) fn rows(rows: &RecordBatch, budget: &MemoryBudget) -> (RecordBatch, usize) {
     let mut all = 0;
     let columns = rows.columns().iter().map(|column| {
         let array = column.to_data();

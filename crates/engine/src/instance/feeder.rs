@@ -11,11 +11,10 @@ use std::thread;
 
 use alluvium_sql::stack;
 
-use super::inputs::Input;
-use super::{InputReader, Live, Portion, Refusing, SourceRequest};
+use super::Instance;
 use crate::durable::portion::ReadPortion;
 use crate::error::{Error, Result};
-use crate::instance::Instance;
+use crate::source::{Input, InputReader, Live, Portion, Refusing, SourceRequest, named};
 use crate::transaction::Transaction;
 
 /// How many epochs of one table's inputs may be in flight.
@@ -108,18 +107,6 @@ impl Transaction {
             self.set_read(end);
         }
         Ok(())
-    }
-}
-
-/// The same error, with the table it is about.
-pub(crate) fn named(input: &Input, error: Error) -> Error {
-    match error {
-        Error::Source { message, position } => {
-            let message =
-                format!("the source \"{}\" of table \"{}\": {message}", input.name, input.table);
-            Error::Source { message, position }
-        }
-        error => error,
     }
 }
 

@@ -86,12 +86,12 @@ impl TableChange {
     }
 
     /// The same insertions, which no other rows may be in the way of.
-    pub(super) fn of_new_keys(self) -> Self {
+    pub(crate) fn of_new_keys(self) -> Self {
         Self { has_new_keys: true, ..self }
     }
 
     /// Whether no other rows may have the keys of these.
-    pub(super) fn has_new_keys(&self) -> bool {
+    pub(crate) fn has_new_keys(&self) -> bool {
         self.has_new_keys
     }
 
@@ -101,7 +101,7 @@ impl TableChange {
     }
 
     /// Whether every row is inserted once.
-    pub(super) fn inserts(&self) -> bool {
+    pub(crate) fn inserts(&self) -> bool {
         self.weights == Weights::Insert
     }
 
@@ -134,7 +134,7 @@ impl TableChange {
     }
 
     /// As [`Rows::count`].
-    pub(super) fn count(&mut self, budget: &MemoryBudget) -> usize {
+    pub(crate) fn count(&mut self, budget: &MemoryBudget) -> usize {
         self.rows.count(budget)
     }
 
@@ -163,7 +163,7 @@ impl TableChange {
     }
 
     /// Fails if its rows are not of this table's columns.
-    pub(super) fn check(&self, table: &Entry) -> Result<()> {
+    pub(crate) fn check(&self, table: &Entry) -> Result<()> {
         let (rows, _) = self.load()?;
         let types = |schema: &Schema| -> Vec<DataType> {
             schema.fields().iter().map(|field| field.data_type().clone()).collect()

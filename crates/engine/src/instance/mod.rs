@@ -10,6 +10,8 @@
 //! The parts share the [`Sequencer`], which orders epochs and dataflows, the [`Progress`] of the workers, the
 //! [`Catalog`] and the [`QueryEngine`]; none of these knows a part. A part that needs another gets it as an argument.
 //!
+//! The [`feeder`] reads inputs into tables, and [`outputs`] opens the outputs of views and writes their contents.
+//!
 //! # Lock order
 //!
 //! 1. the write lock ([`Writer::lock`]), held by a transaction while it is validated and ordered; whoever has it waits for no lock on rows;
@@ -20,9 +22,12 @@
 //! 6. leaves, under which no other lock is taken: the catalog's entries, indexes, inputs, outputs, refusals, the journal,
 //!    progress, and the queues of subscriptions, which may take the progress's lock.
 
+mod feeder;
+mod outputs;
+
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
 use alluvium_sql::planner::{Planner, RegisteredFunctions};
@@ -45,9 +50,10 @@ use crate::sequencer::Sequencer;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
-use crate::subscription::{Client, Subscription};
+use crate::subscription::feed::{Feed, SubscriberId};
+use crate::subscription::{Client, Owner, Subscription};
 use crate::view::KeyedRelations;
-use crate::worker::{Pool, Progress};
+use crate::worker::{DataflowId, Pool, Progress};
 use crate::writer::Writer;
 
 /// A running engine. Dropping it shuts its workers down and joins their threads.
@@ -152,7 +158,8 @@ impl Instance {
         name: &str,
         client: Client<'_>,
     ) -> Result<Subscription> {
-        self.poison.guard(|| self.definitions.subscribe(name, client, self))
+        let owner: Weak<dyn Owner> = Arc::<Self>::downgrade(self);
+        self.poison.guard(|| self.definitions.subscribe(name, client, &owner))
     }
 
     /// Takes a checkpoint, if the engine has a state directory.
@@ -173,6 +180,15 @@ impl Instance {
 /// How many queries compute at once.
 fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+impl Owner for Instance {
+    fn unsubscribe(&self, id: DataflowId, feed: &Feed, subscriber: SubscriberId) {
+        if thread::panicking() {
+            self.poison.spread("a subscriber panicked".to_owned());
+        }
+        self.definitions.unsubscribe(id, feed, subscriber);
+    }
 }
 
 impl Drop for Instance {

@@ -1,0 +1,13 @@
+//! Changed rows of tables, from where they are staged to the dataflows of the tables.
+//!
+//! - [`table_change`]: changes of one table;
+//! - [`rows`]: their rows, in memory that is counted ([`counted`]) or in files;
+//! - [`late`]: the bounds that rows must keep, and what is too late.
+
+pub(crate) mod counted;
+pub(crate) mod late;
+pub(crate) mod rows;
+mod table_change;
+
+pub(crate) use self::counted::bytes_of;
+pub(crate) use self::table_change::TableChange;
