@@ -82,11 +82,12 @@ fn normalized(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     const NANOSECONDS: i64 = 86_400_000_000_000;
     let intervals = arguments[0].as_primitive::<IntervalMonthDayNanoType>();
     let normal: IntervalMonthDayNanoArray = intervals.try_unary(|interval| {
-        let days = i64::from(interval.days) + interval.nanoseconds / NANOSECONDS;
-        let months = i64::from(interval.months) + days / 30;
+        let days = i64::from(interval.days) + interval.nanoseconds.div_euclid(NANOSECONDS);
+        let months = i64::from(interval.months) + days.div_euclid(30);
         let months = i32::try_from(months).map_err(|_| too_long())?;
-        let rest = interval.nanoseconds % NANOSECONDS;
-        Ok::<_, DataFusionError>(IntervalMonthDayNano::new(months, (days % 30) as i32, rest))
+        let rest = interval.nanoseconds.rem_euclid(NANOSECONDS);
+        let days = days.rem_euclid(30) as i32;
+        Ok::<_, DataFusionError>(IntervalMonthDayNano::new(months, days, rest))
     })?;
     Ok(Arc::new(normal))
 }
