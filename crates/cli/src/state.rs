@@ -59,14 +59,14 @@ pub(crate) fn upgrade(directory: &Path) -> ExitCode {
         if before.are_newest() {
             return Ok(format!("nothing to upgrade: {before}"));
         }
-        let workers = state.checkpoints()?.last().map_or(1, |checkpoint| checkpoint.workers);
+        let checkpoints = state.checkpoints()?;
+        let workers = checkpoints.last().map_or(1, |checkpoint| checkpoint.workers);
         let url = format!("file:{}", directory.display());
         let engine = shell::engine(workers as usize, None).state(url).open()?;
-        // Each checkpoint takes the place of the oldest one that is kept.
-        for _ in state.checkpoints()? {
+        // Each checkpoint takes the place of the oldest one that is kept, and the first may be of records alone.
+        for _ in 0..=checkpoints.len() {
             engine.checkpoint()?;
         }
-        engine.checkpoint()?;
         drop(engine);
         Ok(format!("before: {before}\nnow: {}", state.formats()?))
     };

@@ -108,6 +108,25 @@ pub(super) fn list(directory: &StateDirectory) -> Result<Vec<CheckpointInfo>> {
 }
 
 fn list_once(directory: &StateDirectory) -> alluvium_storage::Result<Vec<CheckpointInfo>> {
+    let (current, retained) = retained(directory)?;
+    let info = |Retained { number, checkpoint, .. }| {
+        CheckpointInfo::new(number, number == current, checkpoint)
+    };
+    Ok(retained.into_iter().map(info).collect())
+}
+
+/// A checkpoint that is kept.
+pub(super) struct Retained {
+    number: u64,
+    /// The version of its format.
+    pub(super) version: u8,
+    pub(super) checkpoint: Checkpoint,
+}
+
+/// The number of the current checkpoint, and those that are kept, the oldest first.
+pub(super) fn retained(
+    directory: &StateDirectory,
+) -> alluvium_storage::Result<(u64, Vec<Retained>)> {
     let disk = directory.disk(MANIFESTS);
     let files = ManifestFiles::list(&disk)?;
     let current = files.current(&disk)?;
@@ -115,18 +134,19 @@ fn list_once(directory: &StateDirectory) -> alluvium_storage::Result<Vec<Checkpo
     numbers.retain(|number| *number <= current);
     let read = |number: u64| {
         let bytes = ManifestFiles::read(&disk, number)?;
-        Checkpoint::decode(&bytes).map_err(|what| {
+        let (version, checkpoint) = Checkpoint::read(&bytes).map_err(|what| {
             let place = ManifestFiles::place(&disk, number);
             alluvium_storage::Error::Corrupt { place, offset: 0, what }
-        })
+        })?;
+        Ok(Retained { number, version, checkpoint })
     };
     let retained = match numbers.last() {
-        Some(number) => read(*number)?.retained as usize,
+        Some(number) => read(*number)?.checkpoint.retained as usize,
         None => 0,
     };
     let retained = numbers.split_off(numbers.len().saturating_sub(retained));
-    let info = |number| Ok(CheckpointInfo::new(number, number == current, read(number)?));
-    retained.into_iter().map(info).collect()
+    let retained: alluvium_storage::Result<_> = retained.into_iter().map(read).collect();
+    Ok((current, retained?))
 }
 
 impl CheckpointInfo {

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 
-use alluvium_storage::{ManifestFiles, survey_journal};
+use alluvium_storage::survey_journal;
 
+use super::checkpoints::retained;
 use super::{StateDirectory, failed};
-use crate::durable::checkpoint::Checkpoint;
-use crate::durable::directory::{JOURNAL, MANIFESTS};
+use crate::durable::directory::JOURNAL;
 use crate::durable::record::Record;
 use crate::durable::{checkpoint, damage, known_end, record};
 use crate::error::Result;
@@ -46,23 +46,11 @@ impl Display for Formats {
 
 /// Reads the versions in a directory.
 pub(super) fn read(directory: &StateDirectory) -> Result<Formats> {
-    let mut formats = Formats::default();
-    let mut replay = u64::MAX;
-    let manifests = directory.disk(MANIFESTS);
     let storage = |error: alluvium_storage::Error| failed(damage::of_storage(&error));
-    let files = ManifestFiles::list(&manifests).map_err(storage)?;
-    let current = files.current(&manifests).map_err(storage)?;
-    for number in files.numbers.into_iter().filter(|number| *number <= current) {
-        let bytes = ManifestFiles::read(&manifests, number).map_err(storage)?;
-        let place = ManifestFiles::place(&manifests, number);
-        let read = Checkpoint::read(&bytes);
-        let (version, checkpoint) = read.map_err(|what| failed(format!("{place}: {what}")))?;
-        formats.checkpoints.insert(version);
-        replay = replay.min(checkpoint.replay);
-    }
-    if formats.checkpoints.is_empty() {
-        replay = 0;
-    }
+    let (_, retained) = retained(directory).map_err(storage)?;
+    let mut formats = Formats::default();
+    formats.checkpoints.extend(retained.iter().map(|retained| retained.version));
+    let replay = retained.iter().map(|retained| retained.checkpoint.replay).min().unwrap_or(0);
     let known = known_end::of(&directory.path);
     let survey = survey_journal(&directory.disk(JOURNAL), &known, |record| {
         if record.position.0 >= replay {
