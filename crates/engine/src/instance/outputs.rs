@@ -76,13 +76,8 @@ impl Instance {
         if output.mode_for(relation, kind)? == OutputMode::Contents {
             return Ok(None);
         }
-        let request = SinkRequest {
-            path: output.path.clone(),
-            options: output.options.clone(),
-            schema: changes::schema(relation, columns)?,
-            visibility: Visibility::WhenFlushed,
-            start: None,
-        };
+        let schema = changes::schema(relation, columns)?;
+        let request = output.request(schema, Visibility::WhenFlushed);
         let name = match self.definitions.is_durable() {
             true => Some(output_name(relation, &*output.sink, &request)?),
             false => None,
@@ -172,13 +167,7 @@ impl Instance {
 
     fn write_contents(&self, relation: &str, output: &Output) -> Result<()> {
         let mut contents = self.reader.contents(relation)?;
-        let request = SinkRequest {
-            path: output.path.clone(),
-            options: output.options.clone(),
-            schema: contents.schema().clone(),
-            visibility: Visibility::WhenFinished,
-            start: None,
-        };
+        let request = output.request(contents.schema().clone(), Visibility::WhenFinished);
         let mut writer = self.connectors.formats.create(&*output.sink, &request)?;
         while let Some(rows) = contents.pull_combined()? {
             interrupt::check()?;

@@ -67,19 +67,9 @@ impl File {
     ) -> Self {
         let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let has_default = vec![false; schema.fields().len()];
-        let options = inferred.options;
-        let Settings { batch_rows, batch_bytes, .. } = *settings;
-        let request = SourceRequest {
-            path,
-            options,
-            schema,
-            has_default,
-            batch_rows,
-            batch_bytes,
-            live: None,
-            start: None,
-        };
+        let mut request = SourceRequest::new(path, schema);
+        request.options = inferred.options;
+        (request.batch_rows, request.batch_bytes) = (settings.batch_rows, settings.batch_bytes);
         Self { source, request }
     }
 }

@@ -17,8 +17,8 @@ use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use parking_lot::Mutex;
 
-use super::Sink;
 use super::running::{Marks, Running};
+use super::{Sink, SinkRequest, Visibility};
 use crate::catalog::RelationKind;
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
@@ -44,6 +44,13 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// What is asked of its sink: to write rows of these columns from the start.
+    pub(crate) fn request(&self, schema: SchemaRef, visibility: Visibility) -> SinkRequest {
+        let mut request = SinkRequest::new(&self.path, schema, visibility);
+        request.options.clone_from(&self.options);
+        request
+    }
+
     /// What it writes of a relation of this kind.
     pub(crate) fn mode_for(&self, name: &str, kind: RelationKind) -> Result<OutputMode> {
         match (self.mode, kind) {
