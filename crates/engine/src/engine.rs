@@ -319,6 +319,11 @@ impl Engine {
         self.instance.definitions.catalog.entries().function_infos()
     }
 
+    /// The table or view of a name.
+    pub fn relation(&self, name: &str) -> Result<RelationInfo> {
+        self.instance.reader.relation(name::short(name))
+    }
+
     /// All tables and views, by name.
     pub fn relations(&self) -> Result<Vec<RelationInfo>> {
         self.instance.reader.relations()

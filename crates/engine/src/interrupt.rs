@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::wait::WaitList;
@@ -31,9 +33,53 @@ struct Shared {
     is_requested: AtomicBool,
     /// Those who wait for something else, and look at this first.
     waits: WaitList<()>,
+    condition: Option<Condition>,
+}
+
+/// A condition that has to be looked at, because nobody requests the end of calls when it comes true.
+struct Condition {
+    interval: Duration,
+    /// When it is looked at next.
+    due: Mutex<Instant>,
+    is_true: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Condition {
+    fn new(interval: Duration, is_true: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { interval, due: Mutex::new(Instant::now() + interval), is_true: Box::new(is_true) }
+    }
+
+    /// Whether the condition is due and true. Of several threads that ask at once, one looks.
+    fn is_true(&self) -> bool {
+        let Some(mut due) = self.due.try_lock() else { return false };
+        let now = Instant::now();
+        if now < *due {
+            return false;
+        }
+        *due = now + self.interval;
+        (self.is_true)()
+    }
 }
 
 impl Interrupt {
+    /// A request that is also made once `is_true`, which the calls that watch this ask about every `interval`, on their threads. For
+    /// conditions that nobody can wait for, as the signals of an interpreter whose handlers run on one thread.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let db = alluvium::Engine::builder().workers(1).open_in_memory()?;
+    /// let end = Instant::now() + Duration::from_millis(20);
+    /// let over = alluvium::Interrupt::polling(Duration::from_millis(5), move || Instant::now() >= end);
+    /// // Nobody makes this epoch.
+    /// assert_eq!(over.watch(|| db.wait(1)), Err(alluvium::Error::Interrupted));
+    /// # Ok::<(), alluvium::Error>(())
+    /// ```
+    pub fn polling(interval: Duration, is_true: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        let condition = Some(Condition::new(interval, is_true));
+        Self { shared: Arc::new(Shared { condition, ..Shared::default() }) }
+    }
+
     /// Ends calls that watch this, now and until it is cleared.
     pub fn request(&self) {
         self.shared.is_requested.store(true, Ordering::SeqCst);
@@ -50,8 +96,21 @@ impl Interrupt {
         Limits { interrupt: Some(self.clone()), ..Limits::current() }.scope(act)
     }
 
-    fn is_requested(&self) -> bool {
-        self.shared.is_requested.load(Ordering::SeqCst)
+    /// Whether it is requested, and not cleared since.
+    pub fn is_requested(&self) -> bool {
+        if self.shared.is_requested.load(Ordering::SeqCst) {
+            return true;
+        }
+        let is_requested = self.shared.condition.as_ref().is_some_and(Condition::is_true);
+        if is_requested {
+            self.request();
+        }
+        is_requested
+    }
+
+    /// How long a call may wait before it looks at this again; `None` if it is woken.
+    fn interval(&self) -> Option<Duration> {
+        self.shared.condition.as_ref().map(|condition| condition.interval)
     }
 }
 
@@ -116,11 +175,12 @@ impl Limits {
             self.interrupt.as_ref().map(|interrupt| interrupt.shared.waits.enter((), waker));
         // A request that came before would not wake it.
         self.check()?;
-        match self.deadline {
+        let until_deadline =
+            self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let until_look = self.interrupt.as_ref().and_then(Interrupt::interval);
+        match [until_deadline, until_look].into_iter().flatten().min() {
             None => thread::park(),
-            Some(deadline) => {
-                thread::park_timeout(deadline.saturating_duration_since(Instant::now()));
-            }
+            Some(timeout) => thread::park_timeout(timeout),
         }
         self.check()
     }

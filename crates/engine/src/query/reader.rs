@@ -159,6 +159,12 @@ impl Reader {
         self.sequencer.last()
     }
 
+    /// The table or view of a name.
+    pub(crate) fn relation(&self, name: &str) -> Result<RelationInfo> {
+        let entry = self.catalog.get(name)?;
+        self.relation_info(&entry)
+    }
+
     /// All tables and views, by name.
     pub(crate) fn relations(&self) -> Result<Vec<RelationInfo>> {
         let entries = self.catalog.entries();

@@ -30,9 +30,9 @@ pub(super) fn located(
     }
     let files = match &statement.kind {
         StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
-            paths.files(instance, query)
+            paths.files(instance, &entries, query)
         }
-        StatementKind::Insert(insert) => paths.files(instance, insert),
+        StatementKind::Insert(insert) => paths.files(instance, &entries, insert),
         _ => Ok(Files::new()),
     };
     let Ok(files) = files else { return error };

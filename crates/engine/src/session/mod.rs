@@ -29,7 +29,7 @@ pub use outcome::Outcome;
 pub use prepared::Prepared;
 
 use self::culprit::located;
-use self::paths::Paths;
+use self::paths::{Paths, Replacement};
 use self::rights::KnownUses;
 use self::settings::SessionSettings;
 use self::statements::block::Block;
@@ -77,6 +77,7 @@ pub struct Session {
     taken_values: TakenValues,
     temporary: TemporaryTables,
     file_access: Arc<FileAccess>,
+    replacement: Option<Replacement>,
     rights: Option<Box<Rights>>,
     known_uses: KnownUses,
 }
@@ -101,6 +102,7 @@ impl Session {
             taken_values: TakenValues::default(),
             temporary: TemporaryTables::default(),
             file_access,
+            replacement: None,
             rights: None,
             known_uses: KnownUses::default(),
         }
@@ -130,6 +132,18 @@ impl Session {
     /// [engine](crate::Builder::file_access) lets sessions use.
     pub fn set_file_access(&mut self, access: FileAccess) {
         self.file_access = Arc::new(access);
+    }
+
+    /// Lets queries name what is no relation: for a name of which there is no relation, `find` says which path is read in its place, as
+    /// `SELECT … FROM 'path'` reads it, by a [`Source`](crate::Source) that the engine has. DuckDB calls that a replacement scan. The
+    /// path need not be a file, and [file access](Session::set_file_access) does not limit it.
+    ///
+    /// Relations, and names that the statement itself defines, come first. Views cannot be defined over it.
+    pub fn set_replacement_scan(
+        &mut self,
+        find: impl Fn(&str) -> Option<PathBuf> + Send + Sync + 'static,
+    ) {
+        self.replacement = Some(Arc::new(find));
     }
 
     /// Gives the next transaction that the session begins a [key](Transaction::set_key).
@@ -392,7 +406,7 @@ impl Session {
 
     /// The files that a part of a statement reads, with their columns.
     fn files(&self, statement: &impl Visit) -> Result<Files> {
-        self.paths().files(self.instance(), statement)
+        self.paths().files(self.instance(), &self.catalog_entries(), statement)
     }
 
     /// The path of a file that a statement names, if the session may use it.
@@ -401,7 +415,8 @@ impl Session {
     }
 
     fn paths(&self) -> Paths<'_> {
-        Paths { base: &self.base, access: &self.file_access }
+        let (base, access) = (&self.base, &self.file_access);
+        Paths { base, access, replacement: self.replacement.as_ref() }
     }
 
     /// Fails if the session may not use the file of a connector. What was done before is done again wherever that is.

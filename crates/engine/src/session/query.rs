@@ -83,12 +83,13 @@ impl Session {
         let rows = rows.aborting(self.aborter());
         Ok(rows.located(|| {
             let (engine, base) = (self.engine.clone(), self.base.clone());
-            let access = self.file_access.clone();
+            let (access, replacement) = (self.file_access.clone(), self.replacement.clone());
             let (statement, parameters) = (statement(), parameters.to_vec());
             let own = (!self.temporary.are_none()).then(|| self.catalog_entries());
             move |error| {
                 let Some(statement) = &statement else { return access.worded(error, &base) };
-                let paths = Paths { base: &base, access: &access };
+                let replacement = replacement.as_ref();
+                let paths = Paths { base: &base, access: &access, replacement };
                 let ran = (statement, &parameters[..]);
                 let entries = own.clone();
                 let entries =

@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use alluvium::{Conflict, Engine, Error, Result};
+use alluvium::{Conflict, Engine, Error, Interrupt, Result};
 
 use crate::support::{engine_with, query, settled, without_hanging};
 
@@ -185,4 +185,24 @@ fn a_statement_waits_for_other_writers_no_longer_than_lock_timeout() {
     assert!(error.to_string().contains("lock_timeout"), "{error}");
     other.execute("COMMIT").expect("it holds the lock");
     session.execute("DELETE FROM t WHERE id = 7").expect("nobody else writes");
+}
+
+#[test]
+fn a_condition_is_looked_at_while_calls_wait_and_work() {
+    let engine = engine();
+    let calls: [fn(&Engine) -> Result<()>; 2] =
+        [|engine| engine.wait(1_000), |engine| engine.query(LOOPS).map(drop)];
+    for call in calls {
+        let begun = Instant::now();
+        let is_over = move || begun.elapsed() > Duration::from_millis(100);
+        let interrupt = Interrupt::polling(Duration::from_millis(10), is_over);
+        let (engine, watched) = (engine.clone(), interrupt.clone());
+        assert_interrupted(without_hanging(move || watched.watch(|| call(&engine))));
+        assert!(interrupt.is_requested());
+        interrupt.clear();
+    }
+    // One that never comes true ends nothing.
+    let never = Interrupt::polling(Duration::from_millis(1), || false);
+    assert_eq!(never.watch(|| query(&engine, "SELECT COUNT(*) FROM t")), ["5000"]);
+    assert!(!never.is_requested());
 }

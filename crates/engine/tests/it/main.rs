@@ -44,6 +44,7 @@ mod poison;
 mod reach;
 mod recursion;
 mod relations;
+mod replacement_scans;
 mod resumed_subscriptions;
 mod row_locking;
 mod rows;
