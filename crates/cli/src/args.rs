@@ -1,12 +1,16 @@
 //! The command line.
 
+use std::ffi::OsString;
+use std::iter;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use alluvium::{Builder, Durability};
-use clap::error::ErrorKind;
+use clap::builder::NonEmptyStringValueParser;
+use clap::error::{Error, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap_mangen::Man;
 
 use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
@@ -34,6 +38,10 @@ enum Command {
     Run(RunArgs),
     /// Runs SQL statements as they are read (the default command)
     Shell(Shell),
+    /// Runs the tutorial: real flights, views over them, and corrections of the data
+    Demo(DemoArgs),
+    /// Makes a small project: a program, its data, and how to run it
+    Init(InitArgs),
     /// Reads everything in a state directory and lists what is damaged, missing or left over
     Check {
         /// The state directory
@@ -64,6 +72,12 @@ enum Command {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+    },
+    /// Prints a man page
+    Man {
+        /// The command that the page is about, such as run [default: all of them]
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
     },
 }
 
@@ -100,6 +114,43 @@ pub(crate) struct RunArgs {
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) open: OpenArgs,
+}
+
+impl RunArgs {
+    /// Runs a program as `alluvium run` does without options.
+    pub(crate) fn of(program: PathBuf) -> Self {
+        Self {
+            program,
+            workers: NonZeroUsize::MIN,
+            output: None,
+            format: None,
+            set: Vec::new(),
+            stats: None,
+            memory: None,
+            merge_threads: 0,
+            strict: false,
+            open: OpenArgs::default(),
+        }
+    }
+}
+
+/// The arguments of `alluvium demo`.
+#[derive(Debug, PartialEq, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Leaves the program and its data in this directory, which does not exist, or is empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+/// The arguments of `alluvium init`.
+#[derive(Debug, PartialEq, clap::Args)]
+pub(crate) struct InitArgs {
+    /// The project's directory, which is created if it does not exist
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The project's name [default: that of the directory]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) name: Option<String>,
 }
 
 /// Where an engine keeps its state.
@@ -251,6 +302,10 @@ pub(crate) enum Args {
     Upgrade(PathBuf),
     Nexmark(NexmarkArgs),
     Completions(clap_complete::Shell),
+    /// The page.
+    Man(Vec<u8>),
+    Demo(DemoArgs),
+    Init(InitArgs),
 }
 
 /// What the shell runs, and its settings.
@@ -277,9 +332,10 @@ pub(crate) enum Origin {
     Command(String),
 }
 
-/// Parses the command line; exits if it is invalid or asks for help.
-pub(crate) fn parse() -> Args {
-    args(Line::command().get_matches())
+/// Parses the arguments after the name of the program. The error is usage if they are wrong, or help if they ask for it.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Args, Error> {
+    let line = iter::once(OsString::from("alluvium")).chain(arguments);
+    args(Line::command().try_get_matches_from(line)?)
 }
 
 /// Completions of the command line.
@@ -287,6 +343,23 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> Vec<u8> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Line::command(), "alluvium", &mut text);
     text
+}
+
+/// The man page of one command, or of the whole command line.
+fn man(command: Option<&str>) -> Result<Vec<u8>, Error> {
+    let mut line = Line::command().disable_help_subcommand(true);
+    line.build();
+    let version = line.render_version();
+    let about = match command {
+        None => line,
+        Some(name) => line.find_subcommand(name).cloned().ok_or_else(|| {
+            let message = format!("there is no command \"{name}\"");
+            Line::command().error(ErrorKind::InvalidValue, message)
+        })?,
+    };
+    let mut page = Vec::new();
+    Man::new(about).source(version.trim_end()).render(&mut page)?;
+    Ok(page)
 }
 
 /// `NAME=VALUE`
@@ -297,22 +370,25 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn args(matches: ArgMatches) -> Args {
-    let line = Line::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+fn args(matches: ArgMatches) -> Result<Args, Error> {
+    let line = Line::from_arg_matches(&matches)?;
     let (shell, matches) = match line.command {
         Some(Command::Run(run)) => {
             if run.format == Some(FileFormat::Parquet) && run.output.is_none() {
                 let message = "--format parquet writes files only: add --output DIR";
-                Line::command().error(ErrorKind::MissingRequiredArgument, message).exit();
+                return Err(Line::command().error(ErrorKind::MissingRequiredArgument, message));
             }
-            return Args::Run(run);
+            return Ok(Args::Run(run));
         }
-        Some(Command::Check { directory }) => return Args::Check(directory),
-        Some(Command::Manifest { directory, json }) => return Args::Manifest(directory, json),
-        Some(Command::Backup(backup)) => return Args::Backup(backup),
-        Some(Command::Upgrade { directory }) => return Args::Upgrade(directory),
-        Some(Command::Completions { shell }) => return Args::Completions(shell),
-        Some(Command::Nexmark(nexmark)) => return Args::Nexmark(nexmark),
+        Some(Command::Demo(demo)) => return Ok(Args::Demo(demo)),
+        Some(Command::Init(init)) => return Ok(Args::Init(init)),
+        Some(Command::Check { directory }) => return Ok(Args::Check(directory)),
+        Some(Command::Manifest { directory, json }) => return Ok(Args::Manifest(directory, json)),
+        Some(Command::Backup(backup)) => return Ok(Args::Backup(backup)),
+        Some(Command::Upgrade { directory }) => return Ok(Args::Upgrade(directory)),
+        Some(Command::Completions { shell }) => return Ok(Args::Completions(shell)),
+        Some(Command::Man { command }) => return man(command.as_deref()).map(Args::Man),
+        Some(Command::Nexmark(nexmark)) => return Ok(Args::Nexmark(nexmark)),
         Some(Command::Shell(shell)) => {
             (shell, matches.subcommand_matches("shell").cloned().unwrap_or_default())
         }
@@ -324,7 +400,7 @@ fn args(matches: ArgMatches) -> Args {
     let mut origins: Vec<_> = files.chain(commands).collect();
     origins.sort_by_key(|&(_, index)| index);
     let origins = origins.into_iter().map(|(origin, _)| origin).collect();
-    Args::Shell(ShellArgs {
+    Ok(Args::Shell(ShellArgs {
         origins,
         workers: shell.workers,
         memory: shell.memory,
@@ -332,7 +408,7 @@ fn args(matches: ArgMatches) -> Args {
         open: shell.open,
         format: shell.format,
         null: shell.null,
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -343,8 +419,8 @@ mod tests {
     fn files_and_commands_keep_their_order() {
         for shell in [&[][..], &["shell"][..]] {
             let line = ["-c", "a", "-f", "b.sql", "-c", "d", "--workers", "2"];
-            let line = ["alluvium"].iter().chain(shell).chain(&line);
-            let Args::Shell(args) = args(Line::command().get_matches_from(line)) else {
+            let line = shell.iter().chain(&line);
+            let Ok(Args::Shell(args)) = parse(line.map(OsString::from)) else {
                 panic!("expected the shell's arguments")
             };
             let command = |text: &str| Origin::Command(text.into());
@@ -356,6 +432,6 @@ mod tests {
 
     #[test]
     fn zero_workers_are_refused() {
-        assert!(Line::command().try_get_matches_from(["alluvium", "--workers", "0"]).is_err());
+        assert!(parse(["--workers", "0"].map(OsString::from)).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use alluvium::Durability;
@@ -17,7 +17,10 @@ use alluvium_nexmark::tables::{Keeping, Tables};
 use clap::ValueEnum;
 
 use crate::args::StateArgs;
-use crate::{allocator, console, size};
+use crate::process::allocator;
+use crate::process::status::Status;
+use crate::process::temporary::Temporary;
+use crate::{console, size};
 
 /// The arguments of `alluvium nexmark`.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
@@ -118,26 +121,30 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time such as 4s or 500ms".to_owned())
 }
 
-/// Runs the benchmark. The status is 0 if all queries could be measured, else 1.
-pub(crate) fn run(arguments: NexmarkArgs) -> ExitCode {
-    match measure(arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+/// Runs the benchmark. The status is 0 if all queries could be measured, else 1. Several queries are measured in separate processes of
+/// `executable`, or else in this process.
+pub(crate) fn run(arguments: NexmarkArgs, executable: Option<&Path>) -> Status {
+    match measure(arguments, executable) {
+        Ok(true) => Status::SUCCESS,
+        Ok(false) => Status::FAILURE,
         Err(message) => {
             console::report(format_args!("error: {message}"));
-            ExitCode::FAILURE
+            Status::FAILURE
         }
     }
 }
 
 /// Measures the queries; returns whether all could be measured.
-fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
+fn measure(mut arguments: NexmarkArgs, executable: Option<&Path>) -> Result<bool, String> {
     let temporary = match (arguments.source, &arguments.directory) {
-        (SourceKind::Parquet, None) => Some(Temporary::new()?),
+        (SourceKind::Parquet, None) => {
+            let folder = Temporary::new("alluvium-nexmark-");
+            Some(folder.map_err(|error| at(&std::env::temp_dir(), error))?)
+        }
         _ => None,
     };
-    if let Some(Temporary(folder)) = &temporary {
-        arguments.directory = Some(folder.clone());
+    if let Some(folder) = &temporary {
+        arguments.directory = Some(folder.path().to_owned());
     }
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     if !to_stdout {
@@ -146,12 +153,14 @@ fn measure(mut arguments: NexmarkArgs) -> Result<bool, String> {
     let Queries(queries) = &arguments.queries;
     let mut measured = Vec::with_capacity(queries.len());
     for query in queries {
-        let result = match queries.len() {
-            1 => arguments.options().and_then(|options| {
+        let result = match executable {
+            // So that the peak of memory belongs to this query.
+            Some(executable) if queries.len() > 1 => {
+                arguments.measure_separately(query, executable)
+            }
+            _ => arguments.options().and_then(|options| {
                 harness::measure(query, &options).map_err(|error| Failure::Here(error.to_string()))
             }),
-            // In a separate process, so that the peak of memory belongs to this query.
-            _ => arguments.measure_separately(query),
         };
         match result {
             Ok(measurement) => {
@@ -219,11 +228,10 @@ impl NexmarkArgs {
     }
 
     /// Measures a query in a separate process.
-    fn measure_separately(&self, query: &Query) -> Result<Measurement, Failure> {
+    fn measure_separately(&self, query: &Query, executable: &Path) -> Result<Measurement, Failure> {
         let here = |error: &dyn Display| Failure::Here(error.to_string());
-        let program = std::env::current_exe().map_err(|error| here(&error))?;
         let source = self.source.to_possible_value();
-        let mut command = Command::new(program);
+        let mut command = Command::new(executable);
         command
             .args(["nexmark", "--json", "-", "--queries", query.name])
             .args(["--events", &self.events.to_string()])
@@ -276,24 +284,6 @@ enum Failure {
     Here(String),
     /// The separate process failed, and has printed the reason.
     Separate,
-}
-
-/// A folder that is removed when dropped.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self, String> {
-        let folder = std::env::temp_dir().join(format!("alluvium-nexmark-{}", std::process::id()));
-        fs::create_dir(&folder).map_err(|error| at(&folder, error))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // A folder that cannot be removed is left to the system's cleaning of temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn at(path: &Path, error: impl Display) -> String {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use alluvium::Engine;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::memory::Memory;
+use crate::process::memory::Memory;
 use crate::ticker::Ticker;
 
 /// The interval between updates.

@@ -1,7 +1,6 @@
 //! Checking, listing, copying and upgrading state directories.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use alluvium::StateDirectory;
 use alluvium::state_directory::{CheckpointInfo, DataflowInfo, InputInfo, OutputInfo};
@@ -9,13 +8,14 @@ use serde_json::{Value, json};
 
 use crate::args::BackupArgs;
 use crate::console::{LINES, escaped};
+use crate::process::status::Status;
 use crate::shell;
 
 /// Reads everything in a state directory, and says what is wrong with it. The status is 1 if anything is damaged.
-pub(crate) fn check(directory: PathBuf) -> ExitCode {
+pub(crate) fn check(directory: PathBuf) -> Status {
     match StateDirectory::open(directory).and_then(|directory| directory.check()) {
         Ok(check) => match print(&check.to_string()) {
-            ExitCode::SUCCESS if !check.is_sound() => ExitCode::FAILURE,
+            Status::SUCCESS if !check.is_sound() => Status::FAILURE,
             status => status,
         },
         Err(error) => failed(error),
@@ -23,7 +23,7 @@ pub(crate) fn check(directory: PathBuf) -> ExitCode {
 }
 
 /// Lists the checkpoints of a state directory.
-pub(crate) fn manifest(directory: PathBuf, json: bool) -> ExitCode {
+pub(crate) fn manifest(directory: PathBuf, json: bool) -> Status {
     let listed = StateDirectory::open(directory).and_then(|directory| directory.checkpoints());
     match listed {
         Err(error) => failed(error),
@@ -40,7 +40,7 @@ pub(crate) fn manifest(directory: PathBuf, json: bool) -> ExitCode {
 }
 
 /// Copies a state directory.
-pub(crate) fn backup(BackupArgs { directory, to, checkpoint }: BackupArgs) -> ExitCode {
+pub(crate) fn backup(BackupArgs { directory, to, checkpoint }: BackupArgs) -> Status {
     let copied = StateDirectory::open(directory).and_then(|directory| match checkpoint {
         None => directory.backup(to),
         Some(number) => directory.backup_from(number, to),
@@ -52,7 +52,7 @@ pub(crate) fn backup(BackupArgs { directory, to, checkpoint }: BackupArgs) -> Ex
 }
 
 /// Writes a state directory in the newest formats.
-pub(crate) fn upgrade(directory: &Path) -> ExitCode {
+pub(crate) fn upgrade(directory: &Path) -> Status {
     let upgraded = || {
         let state = StateDirectory::open(directory)?;
         let before = state.formats()?;
@@ -77,11 +77,11 @@ pub(crate) fn upgrade(directory: &Path) -> ExitCode {
 }
 
 /// Writes lines to standard output, with escapes for control characters in names.
-fn print(lines: &str) -> ExitCode {
+fn print(lines: &str) -> Status {
     shell::write(format!("{}\n", escaped(lines, LINES)).as_bytes())
 }
 
-fn failed(error: alluvium::Error) -> ExitCode {
+fn failed(error: alluvium::Error) -> Status {
     shell::status(Err(shell::failed(None, error)))
 }
 

@@ -13,7 +13,6 @@ mod statistics;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use alluvium::unstable::{StatementKind, tree};
@@ -25,17 +24,19 @@ use statistics::Statistics;
 use crate::args::RunArgs;
 use crate::console;
 use crate::output::{Format, Output};
+use crate::process::status::Status;
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
 use crate::shell::{self, Around, Shell, Stop, failed};
 use crate::waits;
 
 /// Runs a program. The exit status is that of the shell.
-pub(crate) fn run(args: RunArgs) -> ExitCode {
+pub(crate) fn run(args: RunArgs) -> Status {
     shell::status(to_the_end(&args))
 }
 
-fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
+/// Runs a program until its sources are exhausted, and writes its views.
+pub(crate) fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     let start = Instant::now();
     let mut program = Program::from_file(&args.program)
         .map_err(|error| failed(Some(&args.program.display()), error))?;

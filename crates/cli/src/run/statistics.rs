@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::contents;
 use crate::args::RunArgs;
-use crate::memory::Memory;
+use crate::process::memory::Memory;
 use crate::shell::{Shell, Stop};
 
 /// Statistics of a program that has ended.

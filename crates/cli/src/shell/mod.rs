@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use alluvium::arrow::array::RecordBatch;
@@ -23,12 +22,13 @@ pub(crate) use command::COMMANDS;
 use errors::ErrorRows;
 use subscription::Followed;
 
-use crate::allocator;
 use crate::args::{Origin, ShellArgs};
 use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
-use crate::interrupt::Interrupt;
 use crate::output::{Output, Unwritten};
+use crate::process::allocator;
+use crate::process::interrupt::Interrupt;
+use crate::process::status::Status;
 use crate::program::{Filled, Piece, PieceKind, Position, Program, Variables, offset};
 use crate::progress::ProgressLine;
 use crate::prompt::Prompt;
@@ -65,7 +65,7 @@ impl Around for () {}
 
 /// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, and after a
 /// signal 128 and its number.
-pub(crate) fn run(args: ShellArgs) -> ExitCode {
+pub(crate) fn run(args: ShellArgs) -> Status {
     status(run_origins(args))
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn interruptible<R>(
 }
 
 /// Writes text to standard output.
-pub(crate) fn write(text: &[u8]) -> ExitCode {
+pub(crate) fn write(text: &[u8]) -> Status {
     let mut to = io::stdout();
     status(to.write_all(text).and_then(|()| to.flush()).map_err(unwritten))
 }
@@ -136,12 +136,12 @@ pub(crate) fn engine(workers: usize, memory: Option<usize>) -> Builder {
 }
 
 /// The exit status.
-pub(crate) fn status(stop: Result<(), Stop>) -> ExitCode {
+pub(crate) fn status(stop: Result<(), Stop>) -> Status {
     match stop {
-        Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
-        Err(Stop::Failed) => ExitCode::FAILURE,
+        Ok(()) | Err(Stop::Closed) => Status::SUCCESS,
+        Err(Stop::Failed) => Status::FAILURE,
         Err(Stop::Interrupted) => {
-            Interrupt::listen().map_or(ExitCode::FAILURE, |interrupt| interrupt.status().into())
+            Interrupt::listen().map_or(Status::FAILURE, |interrupt| interrupt.status())
         }
     }
 }

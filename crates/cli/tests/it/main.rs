@@ -2,11 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod binary;
+mod demo;
 mod durable;
 mod endings;
 mod failures;
 mod flights;
 mod forgetting;
+mod init;
+mod library;
+mod man;
 mod nexmark_killed;
 mod resumed;
 mod run;

@@ -175,3 +175,25 @@ fn a_signal_ends_a_run_that_waits_for_its_sources() {
         assert!(is_empty(temporary.path()) && is_empty(&out));
     }
 }
+
+/// The second signal ends the process at once.
+#[test]
+fn signals_end_the_demo_and_remove_its_files() {
+    for count in [1, 2] {
+        for (signal, status) in SIGNALS {
+            let temporary = TempDir::new().unwrap();
+            let mut command = Command::new("env");
+            command.arg("--default-signal=HUP").arg(binary()).arg("demo");
+            command.env("TMPDIR", temporary.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut errors = BufReader::new(child.stderr.take().unwrap());
+            errors.read_line(&mut String::new()).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            for _ in 0..count {
+                send(signal, &child);
+            }
+            assert_eq!(ended(child).status, Some(status), "{count} {signal}");
+            assert!(is_empty(temporary.path()), "{count} {signal}");
+        }
+    }
+}

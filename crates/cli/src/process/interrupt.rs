@@ -2,7 +2,8 @@
 //!
 //! A thread waits for SIGINT, SIGTERM and SIGHUP. The first one ends the statement that runs, as soon as nothing of it is
 //! half done, and then the program, or at a prompt only the statement. A program that has not ended [soon](GRACE), one that
-//! only waits for input, or that receives a second signal, ends at once. In any case temporary files are removed.
+//! only waits for input, or that receives a second signal, ends at once. In any case temporary files
+//! are removed.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
@@ -15,7 +16,9 @@ use alluvium::Engine;
 use libc::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use crate::terminal::Terminal;
+use super::status::Status;
+use super::temporary;
+use super::terminal::Terminal;
 
 /// How long a program may take to end by itself.
 const GRACE: Duration = Duration::from_millis(600);
@@ -102,8 +105,8 @@ impl Interrupt {
     }
 
     /// The exit status after a signal.
-    pub(crate) fn status(&self) -> u8 {
-        self.0.status() as u8
+    pub(crate) fn status(&self) -> Status {
+        Status(self.0.status() as u8)
     }
 
     /// Waits for input; meanwhile a signal ends the process at once.
@@ -166,6 +169,7 @@ impl State {
     fn end(&self) -> ! {
         Engine::remove_temporary_files();
         alluvium_connect::remove_unfinished();
+        temporary::remove_all();
         self.terminal.restore();
         low_level::exit(self.status())
     }

@@ -1,0 +1,94 @@
+//! The command line of Alluvium: what the executable `alluvium` runs, and others can run in their process.
+//!
+//! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
+//! and [`run`] runs a whole program with its sources. [`program`] splits text into statements, [`output`] writes
+//! results, and [`console`] and [`diagnostic`] show messages. [`demo`] runs a program that is part of the executable, and [`init`] writes
+//! one to begin with; [`unpack`] writes their files. [`state`] checks, lists, copies and upgrades state directories. [`nexmark`]
+//! runs the benchmark. [`process`] is about the process.
+
+#![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
+
+mod args;
+mod console;
+mod demo;
+mod diagnostic;
+mod init;
+mod nexmark;
+mod output;
+mod process;
+mod program;
+mod progress;
+mod prompt;
+mod run;
+mod shell;
+mod size;
+mod state;
+mod ticker;
+mod unpack;
+mod waits;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use args::Args;
+use process::interrupt::Interrupt;
+use process::status::Status;
+use process::{allocator, descriptors, panics};
+
+/// Runs a command line and returns its exit status. The arguments are those after the name of the program.
+///
+/// The process should then end with this status: limits of the process change, panics of any thread print nothing until this function
+/// returns, and SIGINT, SIGTERM and SIGHUP end the process from the first call on.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    main_of(None, arguments)
+}
+
+/// As [`main`], in a process of `executable`, which runs its arguments as this function does.
+///
+/// With it, `alluvium nexmark` measures each of several queries in a separate process; without it, in this process.
+pub fn main_of(executable: Option<&Path>, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    allocator::loosen();
+    descriptors::raise();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let ran = panics::silenced(|| match args::parse(arguments) {
+        Ok(arguments) => dispatch(arguments, executable),
+        Err(usage) => {
+            // If it cannot be written, the status still tells.
+            let _ = usage.print();
+            Status(usage.exit_code() as u8)
+        }
+    });
+    let status = ran.unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<String>().map(String::as_str);
+        let what = what.or(panic.downcast_ref::<&str>().copied());
+        console::report(format_args!("error: {}", what.unwrap_or("the program failed")));
+        Status::FAILURE
+    });
+    if status == Status::FAILURE {
+        panics::report_place();
+    }
+    // Rust flushes it at the end of its own programs only.
+    let _ = io::stdout().flush();
+    status.0
+}
+
+/// Runs a parsed command line.
+fn dispatch(arguments: Args, executable: Option<&Path>) -> Status {
+    if let Err(error) = Interrupt::listen() {
+        return shell::status(Err(shell::failed(Some(&"signals"), error)));
+    }
+    match arguments {
+        Args::Shell(args) => shell::run(args),
+        Args::Run(args) => run::run(args),
+        Args::Demo(args) => demo::run(args),
+        Args::Init(args) => init::run(args),
+        Args::Check(directory) => state::check(directory),
+        Args::Manifest(directory, json) => state::manifest(directory, json),
+        Args::Backup(args) => state::backup(args),
+        Args::Upgrade(directory) => state::upgrade(&directory),
+        Args::Nexmark(args) => nexmark::run(args, executable),
+        Args::Completions(shell) => shell::write(&args::completions(shell)),
+        Args::Man(page) => shell::write(&page),
+    }
+}
