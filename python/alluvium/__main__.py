@@ -1,0 +1,7 @@
+"""The command line: ``python -m alluvium``."""
+
+import sys
+
+from ._command import main
+
+sys.exit(main())

@@ -1,0 +1,334 @@
+//! An engine, as a program in Python holds it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium::{Builder, Durability, Engine, FileAccess, Policy, SubscribeOptions};
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+
+use crate::call;
+use crate::error;
+use crate::frames::{FrameSource, Frames};
+use crate::function::Function;
+use crate::info::{Progress, RelationInfo, State};
+use crate::open::Open;
+use crate::result::Result;
+use crate::rows::Target;
+use crate::session::Session;
+use crate::slot::Slot;
+use crate::subscription::Subscription;
+use crate::transaction::{Transaction, Write};
+use crate::view::View;
+
+/// An engine. Threads may share it.
+#[pyclass(module = "alluvium", frozen, subclass, weakref)]
+pub(crate) struct Database {
+    engine: Arc<Slot<Engine>>,
+    /// The session of [`Database::sql`].
+    session: Session,
+}
+
+/// Which files statements may use.
+#[derive(FromPyObject)]
+enum Files {
+    All(bool),
+    Below(Vec<PathBuf>),
+}
+
+impl Database {
+    fn open(&self) -> &Arc<Open> {
+        self.engine.open()
+    }
+
+    /// Calls `act` with the engine, without the GIL.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&Engine) -> alluvium::Result<R> + Send,
+    ) -> PyResult<R> {
+        let engine = self.engine.get(py)?;
+        call::blocking(py, self.open(), None, |_| act(&engine))
+    }
+
+    fn write(
+        &self,
+        py: Python<'_>,
+        write: Write,
+        table: &str,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<u64> {
+        if self.session.in_transaction(py)? {
+            return Err(error::interface(
+                py,
+                "a transaction of SQL is open, which this would not be part of: COMMIT or ROLLBACK first, or write with INSERT … SELECT * FROM the variable",
+            ));
+        }
+        let transaction = Transaction::begin(py, &self.engine, None)?;
+        let count = transaction.write(py, write, table, rows)?;
+        transaction.end(py)?;
+        Ok(count)
+    }
+}
+
+/// The table that rows are written to.
+pub(crate) fn target(
+    py: Python<'_>,
+    engine: &Arc<Slot<Engine>>,
+    table: &str,
+    write: Write,
+) -> PyResult<Target> {
+    let handle = engine.get(py)?;
+    let info = call::blocking(py, engine.open(), None, |_| handle.relation(table))?;
+    let key = (write == Write::Delete).then_some(info.primary_key);
+    Ok(Target { name: info.name, schema: info.schema, key })
+}
+
+/// `always`, `never`, or `interval(MS)`.
+fn durability(py: Python<'_>, text: &str) -> PyResult<Durability> {
+    let interval = text.strip_prefix("interval(").and_then(|rest| rest.strip_suffix(')'));
+    let milliseconds = interval.and_then(|text| text.trim().parse().ok());
+    match (text, milliseconds) {
+        ("always", _) => Ok(Durability::Always),
+        ("never", _) => Ok(Durability::Never),
+        (_, Some(milliseconds)) if milliseconds > 0 => {
+            Ok(Durability::Interval(Duration::from_millis(milliseconds)))
+        }
+        _ => Err(error::interface(
+            py,
+            "durability is \"always\", \"never\", or \"interval(MS)\" with a number of milliseconds",
+        )),
+    }
+}
+
+#[pymethods]
+impl Database {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[pyo3(signature = (path, *, workers, memory, durability, files, strict, history, functions))]
+    fn new(
+        py: Python<'_>,
+        path: Option<String>,
+        workers: usize,
+        memory: Option<usize>,
+        durability: &str,
+        files: Files,
+        strict: bool,
+        history: Option<u64>,
+        functions: Vec<Py<Function>>,
+    ) -> PyResult<Self> {
+        if workers == 0 {
+            return Err(error::interface(py, "an engine has at least one worker"));
+        }
+        let access = match files {
+            Files::All(true) => FileAccess::Everything,
+            Files::All(false) => FileAccess::Nothing,
+            Files::Below(directories) => FileAccess::Below(directories),
+        };
+        let frames: Arc<Frames> = Arc::default();
+        let mut builder: Builder = alluvium_connect::formats(Engine::builder())
+            .source(FrameSource(frames.clone()))
+            .workers(workers)
+            .memory(memory)
+            .durability(self::durability(py, durability)?)
+            .file_access(access)
+            .strict(strict)
+            .history(history.unwrap_or(0));
+        for function in &functions {
+            builder = builder.function(function.get().registered());
+        }
+        if let Some(path) = &path {
+            builder = builder.state(format!("file:{path}"));
+        }
+        let engine = py.detach(|| builder.open());
+        let engine = engine.map_err(|error| error::raised(py, &error, None))?;
+        let engine = Open::new(engine, path, frames);
+        let session = Session::new(engine.open(), &engine.get(py)?);
+        Ok(Self { engine, session })
+    }
+
+    /// The state directory; ``None`` of an engine in memory.
+    #[getter]
+    fn path(&self) -> Option<&str> {
+        self.open().path()
+    }
+
+    /// Whether it is closed.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.open().is_closed()
+    }
+
+    /// Runs statements, with values for ``$1`` and so on, and returns what the last of them does.
+    ///
+    /// A name that is no relation is that of a variable: one of the caller whose object has Arrow data.
+    #[pyo3(signature = (query, *parameters))]
+    fn sql(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: &Bound<'_, PyTuple>,
+    ) -> PyResult<Result> {
+        self.session.run(py, query, parameters)
+    }
+
+    /// The same as ``sql``.
+    #[pyo3(signature = (query, *parameters))]
+    fn execute(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: &Bound<'_, PyTuple>,
+    ) -> PyResult<Result> {
+        self.session.run(py, query, parameters)
+    }
+
+    /// Begins a session of its own: statements of two sessions run beside each other, and each has its transaction.
+    fn session(&self, py: Python<'_>) -> PyResult<Session> {
+        Ok(Session::new(self.open(), &self.engine.get(py)?))
+    }
+
+    /// Whether ``sql`` has begun a transaction that is open.
+    #[getter]
+    fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
+        self.session.in_transaction(py)
+    }
+
+    /// Inserts rows into a table, as one transaction; returns how many.
+    fn insert(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.write(py, Write::Insert, table, rows)
+    }
+
+    /// Inserts rows into a table with a primary key, each in place of the row that has its key, as one transaction; returns how many.
+    fn upsert(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.write(py, Write::Upsert, table, rows)
+    }
+
+    /// Deletes rows from a table, by key if it has a primary key, as one transaction; returns how many were given.
+    fn delete(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.write(py, Write::Delete, table, rows)
+    }
+
+    /// Begins a transaction of batches. A transaction whose key was committed before has no effect.
+    #[pyo3(signature = (key = None))]
+    fn transaction(&self, py: Python<'_>, key: Option<&str>) -> PyResult<Transaction> {
+        Transaction::begin(py, &self.engine, key)
+    }
+
+    /// The epoch of the transaction that was committed with a key; ``None`` if none was.
+    fn committed(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
+        self.with(py, |engine| engine.committed(key))
+    }
+
+    /// Subscribes to the changes of a view or a table: those after an epoch, or else a snapshot and all changes since.
+    ///
+    /// A subscriber who takes no changes holds up commits once more than ``epochs`` are waiting, which is 1,024 unless said otherwise; with the
+    /// policy ``disconnect`` it fails instead, with ``resync`` it is given a snapshot.
+    #[pyo3(signature = (relation, *, after = None, policy = "block", epochs = None))]
+    fn subscribe(
+        &self,
+        py: Python<'_>,
+        relation: &str,
+        after: Option<u64>,
+        policy: &str,
+        epochs: Option<u64>,
+    ) -> PyResult<Subscription> {
+        let policy = match policy {
+            "block" => Policy::Block,
+            "disconnect" => Policy::Disconnect,
+            "resync" => Policy::Resync,
+            _ => {
+                return Err(error::interface(
+                    py,
+                    "a policy is \"block\", \"disconnect\" or \"resync\"",
+                ));
+            }
+        };
+        let mut options = SubscribeOptions::new().policy(policy);
+        if let Some(after) = after {
+            options = options.after(after);
+        }
+        if let Some(epochs) = epochs {
+            options = options.epochs(epochs);
+        }
+        let subscribed = self.with(py, |engine| engine.subscribe_with(relation, options))?;
+        Ok(Subscription::new(self.open(), subscribed))
+    }
+
+    /// A table or a materialized view, to be read by key.
+    fn view(&self, py: Python<'_>, name: &str) -> PyResult<View> {
+        Ok(View::new(self.open(), self.with(py, |engine| engine.view(name))?))
+    }
+
+    /// All tables and views, by name.
+    fn relations(&self, py: Python<'_>) -> PyResult<Vec<RelationInfo>> {
+        let relations = self.with(py, Engine::relations)?;
+        Ok(relations.into_iter().map(RelationInfo::from).collect())
+    }
+
+    /// Waits until all changes up to an epoch are in all views.
+    fn wait(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
+        self.with(py, |engine| engine.wait(epoch))
+    }
+
+    /// Waits until the connectors of all tables have come to their ends.
+    fn wait_for_sources(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |engine| {
+            engine.start()?;
+            engine.wait_for_sources()
+        })
+    }
+
+    /// Waits as ``wait_for_sources`` does, and writes the outputs of views.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Engine::finish)
+    }
+
+    /// Takes a checkpoint, so that the next start is quick.
+    fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Engine::checkpoint)
+    }
+
+    /// How far the engine has come.
+    fn progress(&self, py: Python<'_>) -> PyResult<Progress> {
+        self.with(py, |engine| Ok(engine.progress())).map(Progress::from)
+    }
+
+    /// How much state the engine has.
+    fn state(&self, py: Python<'_>) -> PyResult<State> {
+        self.with(py, |engine| Ok(engine.state())).map(State::from)
+    }
+
+    /// Ends all calls that are running, in whatever thread: they raise ``InterruptedError``.
+    fn interrupt(&self) {
+        self.open().interrupt();
+    }
+
+    /// Ends all calls that are running, and closes the engine with all that belongs to it.
+    fn close(&self, py: Python<'_>) {
+        self.open().close(py);
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: Option<&Bound<'_, PyType>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        let place = self.path().unwrap_or("in memory");
+        match self.is_closed() {
+            true => format!("<alluvium.Database {place}, closed>"),
+            false => format!("<alluvium.Database {place}>"),
+        }
+    }
+}

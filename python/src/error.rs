@@ -1,0 +1,82 @@
+//! Exceptions.
+
+use alluvium::Error;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyModule};
+
+/// The exception of an error of the engine. `sql` is the text that its position is in.
+pub(crate) fn raised(py: Python<'_>, error: &Error, sql: Option<&str>) -> PyErr {
+    let sqlstate = error.sqlstate().to_string();
+    let class = match error {
+        Error::Sql { .. } if sqlstate.starts_with("0A") => "NotSupportedError",
+        Error::Sql { .. } => "ProgrammingError",
+        Error::Data { .. } if sqlstate.starts_with("23") => "IntegrityError",
+        Error::Data { .. } => "DataError",
+        Error::Source { .. } => "SourceError",
+        Error::Denied { .. } => "DeniedError",
+        Error::Failed { .. } => "ViewFailedError",
+        Error::Conflict { .. } => "ConflictError",
+        Error::Poisoned { .. } => "InternalError",
+        Error::Behind { .. } => "BehindError",
+        Error::Gone { .. } => "GoneError",
+        Error::Interrupted => "InterruptedError",
+        Error::TimedOut => "TimedOutError",
+        Error::State { .. } | Error::Start { .. } => "StateError",
+        _ => "OperationalError",
+    };
+    let details = PyDict::new(py);
+    let described = || {
+        details.set_item("sqlstate", sqlstate)?;
+        if let Some((line, column)) = error.position() {
+            details.set_item("line", line)?;
+            details.set_item("column", column)?;
+            details.set_item("sql", sql)?;
+        }
+        PyResult::Ok(())
+    };
+    match described() {
+        Ok(()) => new(py, class, &error.to_string(), Some(&details)),
+        Err(error) => error,
+    }
+}
+
+/// The error of a caller.
+pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "InterfaceError", message, None)
+}
+
+/// The error of values that do not fit.
+pub(crate) fn data(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "DataError", message, None)
+}
+
+/// The error of what is not supported.
+pub(crate) fn not_supported(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "NotSupportedError", message, None)
+}
+
+/// A fault of this package.
+pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "InternalError", message, None)
+}
+
+/// An error of Arrow.
+pub(crate) fn arrow(py: Python<'_>, error: &alluvium::arrow::error::ArrowError) -> PyErr {
+    data(py, &error.to_string())
+}
+
+fn new(py: Python<'_>, class: &str, message: &str, details: Option<&Bound<'_, PyDict>>) -> PyErr {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let made = || {
+        let errors =
+            ERRORS.get_or_try_init(py, || py.import("alluvium._errors").map(Bound::unbind))?;
+        errors.bind(py).getattr(class)?.call((message,), details)
+    };
+    match made() {
+        Ok(error) => PyErr::from_value(error),
+        // The interpreter is ending.
+        Err(_) => PyRuntimeError::new_err(message.to_owned()),
+    }
+}

@@ -1,0 +1,233 @@
+//! Functions of SQL that are written in Python.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use alluvium::Engine;
+use alluvium::arrow::array::ArrayRef;
+use alluvium::arrow::datatypes::{DataType, Field, FieldRef};
+use alluvium::functions::{
+    ColumnarValue, DataFusionError, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use pyo3_arrow::PyArray;
+
+use crate::call;
+use crate::column::Column;
+use crate::convert;
+use crate::error;
+
+/// A function of SQL that is written in Python.
+///
+/// One that is not vectorized is called for each row, with Python's values, and has NULL where an argument is NULL. A vectorized one is called
+/// for many rows at once, with an array of Arrow for each argument, and returns one.
+#[pyclass(module = "alluvium", frozen, weakref)]
+pub(crate) struct Function {
+    call: Arc<Call>,
+}
+
+/// What is called.
+struct Call {
+    name: String,
+    callable: Py<PyAny>,
+    signature: Signature,
+    arguments: Vec<DataType>,
+    returns: DataType,
+    is_vectorized: bool,
+}
+
+#[pymethods]
+impl Function {
+    #[new]
+    #[pyo3(signature = (call, *, name, arguments, returns, vectorized, volatile))]
+    fn new(
+        py: Python<'_>,
+        call: Py<PyAny>,
+        name: String,
+        arguments: Vec<String>,
+        returns: &str,
+        vectorized: bool,
+        volatile: bool,
+    ) -> PyResult<Self> {
+        let mut names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        names.push(returns);
+        let mut types = types(py, &names)?;
+        let returns = types.pop().unwrap_or(DataType::Null);
+        let volatility = if volatile { Volatility::Volatile } else { Volatility::Immutable };
+        let signature = match types.is_empty() {
+            true => Signature::nullary(volatility),
+            false => Signature::exact(types.clone(), volatility),
+        };
+        let call = Call {
+            name,
+            callable: call,
+            signature,
+            arguments: types,
+            returns,
+            is_vectorized: vectorized,
+        };
+        Ok(Self { call: Arc::new(call) })
+    }
+
+    /// Its name in SQL.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.call.name
+    }
+
+    /// Calls it from Python.
+    #[pyo3(signature = (*arguments))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.call.callable.bind(py).call1(arguments)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<alluvium.Function {}>", self.call.name)
+    }
+}
+
+impl Function {
+    /// The function for an engine.
+    pub(crate) fn registered(&self) -> ScalarUDF {
+        ScalarUDF::new_from_impl(Registered(self.call.clone()))
+    }
+}
+
+/// The types of these names in SQL.
+fn types(py: Python<'_>, names: &[&str]) -> PyResult<Vec<DataType>> {
+    let casts: Vec<String> = names.iter().map(|name| format!("CAST(NULL AS {name})")).collect();
+    let sql = format!("SELECT {}", casts.join(", "));
+    let described = py.detach(|| {
+        let engine = Engine::builder().workers(1).open_in_memory()?;
+        engine.session().describe(&sql)
+    });
+    let described = described.map_err(|error| error::raised(py, &error, Some(&sql)))?;
+    let types: Vec<DataType> = described.columns.map_or_else(Vec::new, |columns| {
+        columns.fields().iter().map(|field| field.data_type().clone()).collect()
+    });
+    match types.len() == names.len() {
+        true => Ok(types),
+        false => {
+            Err(error::interface(py, "the type of an argument is the name of one type of SQL"))
+        }
+    }
+}
+
+/// A function as the engine calls it.
+struct Registered(Arc<Call>);
+
+impl std::fmt::Debug for Registered {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "Registered({})", self.0.name)
+    }
+}
+
+impl PartialEq for Registered {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Registered {}
+
+impl Hash for Registered {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Registered {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> alluvium::functions::Result<DataType> {
+        Ok(self.0.returns.clone())
+    }
+
+    fn invoke_with_args(
+        &self,
+        arguments: ScalarFunctionArgs,
+    ) -> alluvium::functions::Result<ColumnarValue> {
+        let count = arguments.number_rows;
+        let columns = arguments.args.iter().map(|column| column.to_array(count));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let called = Python::try_attach(|py| {
+            self.0.call(py, &columns, count).map_err(|raised| {
+                let message = format!("function {}: {raised}", self.0.name);
+                call::caused(raised);
+                DataFusionError::Execution(message)
+            })
+        });
+        let ended = || {
+            let name = &self.0.name;
+            DataFusionError::Execution(format!("function {name}: the interpreter has ended"))
+        };
+        Ok(ColumnarValue::Array(called.ok_or_else(ended)??))
+    }
+}
+
+impl Call {
+    fn call(&self, py: Python<'_>, columns: &[ArrayRef], count: usize) -> PyResult<ArrayRef> {
+        let returned = match self.is_vectorized {
+            true => self.call_once(py, columns, count)?,
+            false => self.call_each(py, columns, count)?,
+        };
+        if returned.len() != count {
+            let message = format!("it returned {} values for {count} rows", returned.len());
+            return Err(error::data(py, &message));
+        }
+        Ok(returned)
+    }
+
+    /// Calls it for each row.
+    fn call_each(&self, py: Python<'_>, columns: &[ArrayRef], count: usize) -> PyResult<ArrayRef> {
+        let callable = self.callable.bind(py);
+        let columns = columns.iter().map(|column| convert::column(py, column));
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let mut results = Vec::with_capacity(count);
+        for row in 0..count {
+            let values: Vec<_> = columns.iter().map(|column| &column[row]).collect();
+            results.push(match values.iter().any(|value| value.is_none()) {
+                true => py.None().into_bound(py),
+                false => callable.call1(PyTuple::new(py, values)?)?,
+            });
+        }
+        convert::array(&results, &Field::new(&self.name, self.returns.clone(), true))
+    }
+
+    /// Calls it for all rows.
+    fn call_once(&self, py: Python<'_>, columns: &[ArrayRef], count: usize) -> PyResult<ArrayRef> {
+        let mut arguments = Vec::with_capacity(columns.len());
+        for (column, data_type) in columns.iter().zip(&self.arguments) {
+            let field: FieldRef = Arc::new(Field::new("", data_type.clone(), true));
+            arguments.push(Bound::new(py, Column::new(field, column.clone()))?);
+        }
+        let callable = self.callable.bind(py);
+        let returned = match arguments.is_empty() {
+            true => callable.call1((count,))?,
+            false => callable.call1(PyTuple::new(py, arguments)?)?,
+        };
+        let returned = match returned.extract::<PyArray>() {
+            Ok(returned) => returned.into_inner().0,
+            Err(_) => {
+                let kind = returned.get_type().name()?;
+                let message =
+                    format!("a vectorized function returns an array of Arrow, and not a {kind}");
+                return Err(error::data(py, &message));
+            }
+        };
+        alluvium::arrow::compute::cast(&returned, &self.returns)
+            .map_err(|error| error::arrow(py, &error))
+    }
+}

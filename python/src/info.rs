@@ -1,0 +1,86 @@
+//! What an engine tells of itself.
+
+use pyo3::prelude::*;
+
+use crate::table;
+
+/// A table or a view.
+#[pyclass(module = "alluvium", frozen, get_all)]
+pub(crate) struct RelationInfo {
+    /// Its name, as SQL has it.
+    name: String,
+    /// ``table``, ``view``, ``materialized view``, ``local view`` or ``declared view``.
+    kind: String,
+    /// The names of its columns.
+    columns: Vec<String>,
+    /// The types of its columns, as SQL has them.
+    types: Vec<String>,
+    /// The columns of its primary key; none of a view.
+    primary_key: Vec<String>,
+    /// The statement that makes it.
+    sql: String,
+    /// Why it has failed; ``None`` of one that is kept up to date.
+    failed: Option<String>,
+}
+
+impl From<alluvium::RelationInfo> for RelationInfo {
+    fn from(info: alluvium::RelationInfo) -> Self {
+        let columns = table::names(&info.schema);
+        Self {
+            kind: info.kind.noun().to_owned(),
+            types: table::types(&info.schema),
+            primary_key: info.primary_key.iter().map(|column| columns[*column].clone()).collect(),
+            columns,
+            name: info.name,
+            sql: info.sql,
+            failed: info.failed,
+        }
+    }
+}
+
+#[pymethods]
+impl RelationInfo {
+    fn __repr__(&self) -> String {
+        format!(
+            "<alluvium.RelationInfo: {} {} ({})>",
+            self.kind,
+            self.name,
+            self.columns.join(", ")
+        )
+    }
+}
+
+/// How far an engine has come.
+#[pyclass(module = "alluvium", frozen, get_all)]
+pub(crate) struct Progress {
+    /// The last epoch that was committed.
+    committed: u64,
+    /// The last epoch whose changes are in all views.
+    complete: u64,
+}
+
+impl From<alluvium::Progress> for Progress {
+    fn from(progress: alluvium::Progress) -> Self {
+        Self { committed: progress.committed, complete: progress.complete }
+    }
+}
+
+/// How much state an engine has.
+#[pyclass(module = "alluvium", frozen, get_all)]
+pub(crate) struct State {
+    /// How many rows.
+    rows: u64,
+    /// How many bytes these take, in memory and in files.
+    bytes: u64,
+    /// How much of the memory budget is used, in bytes.
+    memory_bytes: u64,
+    /// How much room files take, in bytes.
+    disk_bytes: u64,
+}
+
+impl From<alluvium::State> for State {
+    fn from(state: alluvium::State) -> Self {
+        let alluvium::State { rows, bytes, memory_bytes, disk_bytes, .. } = state;
+        Self { rows, bytes, memory_bytes, disk_bytes }
+    }
+}

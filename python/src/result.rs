@@ -1,0 +1,332 @@
+//! The result of a statement.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::arrow::error::ArrowError;
+use alluvium::{Outcome, Rows};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::convert;
+use crate::error;
+use crate::export;
+use crate::frames::Scope;
+use crate::open::Open;
+use crate::slot::Slot;
+use crate::table::{self, Table};
+
+/// How many rows an iteration converts at once.
+const ROWS: usize = 1_024;
+
+/// The result of a statement. The rows of a query are computed as they are taken, each once.
+#[pyclass(module = "alluvium", frozen, weakref)]
+pub(crate) struct Result {
+    /// `None` if the statement returns no rows.
+    answer: Option<Answer>,
+    rows_changed: Option<u64>,
+    epoch: Option<u64>,
+    text: Option<String>,
+}
+
+/// The rows of a query.
+struct Answer {
+    schema: SchemaRef,
+    rows: Arc<Slot<Pull>>,
+    sql: Arc<str>,
+}
+
+/// Rows that are left to be taken.
+struct Pull {
+    rows: Rows,
+    /// Those that are computed already.
+    ready: VecDeque<RecordBatch>,
+    /// What the statement reads besides relations.
+    _frames: Scope,
+}
+
+impl Pull {
+    /// The next rows, at most so many; `None` after the last ones.
+    fn next(&mut self, most: usize) -> alluvium::Result<Option<RecordBatch>> {
+        loop {
+            let Some(batch) = self
+                .ready
+                .pop_front()
+                .map_or_else(|| self.rows.next().transpose(), |batch| Ok(Some(batch)))?
+            else {
+                return Ok(None);
+            };
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            if batch.num_rows() <= most {
+                return Ok(Some(batch));
+            }
+            self.ready.push_front(batch.slice(most, batch.num_rows() - most));
+            return Ok(Some(batch.slice(0, most)));
+        }
+    }
+
+    /// Computes rows until so many are ready. Returns whether there may be more.
+    fn prepare(&mut self, count: usize) -> alluvium::Result<bool> {
+        let mut ready: usize = self.ready.iter().map(RecordBatch::num_rows).sum();
+        while ready < count {
+            let Some(batch) = self.rows.next().transpose()? else { return Ok(false) };
+            ready += batch.num_rows();
+            self.ready.push_back(batch);
+        }
+        Ok(true)
+    }
+}
+
+impl Answer {
+    fn next(&self, py: Python<'_>, most: usize) -> PyResult<Option<RecordBatch>> {
+        self.rows.call(py, Some(&self.sql), |rows| rows.next(most))
+    }
+
+    /// Up to so many rows, as tuples.
+    fn tuples<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let mut tuples = Vec::new();
+        while tuples.len() < most {
+            let Some(batch) = self.next(py, most - tuples.len())? else { break };
+            tuples.extend(convert::rows(py, &batch, 0, batch.num_rows())?);
+        }
+        Ok(tuples)
+    }
+
+    /// All rows that are left.
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        let batches = self.rows.call(py, Some(&self.sql), |rows| {
+            let mut batches = Vec::new();
+            while let Some(batch) = rows.next(usize::MAX)? {
+                batches.push(batch);
+            }
+            Ok(batches)
+        })?;
+        Ok(Table::new(self.schema.clone(), batches))
+    }
+}
+
+impl Result {
+    /// The result of a statement of this text.
+    pub(crate) fn new(open: &Arc<Open>, outcome: Outcome, frames: Scope, sql: &str) -> Self {
+        let mut this = Self { answer: None, rows_changed: None, epoch: None, text: None };
+        match outcome {
+            Outcome::Rows(rows) => {
+                let schema = rows.schema().clone();
+                let pull = Pull { rows, ready: VecDeque::new(), _frames: frames };
+                let rows = Slot::new(open, pull);
+                this.answer = Some(Answer { schema, rows, sql: sql.into() });
+            }
+            Outcome::Changed { rows, epoch, .. } | Outcome::Copied { rows, epoch, .. } => {
+                (this.rows_changed, this.epoch) = (Some(rows), epoch);
+            }
+            Outcome::Moved { rows, .. } => this.rows_changed = Some(rows),
+            Outcome::Text(text) => this.text = Some(text),
+            _ => {}
+        }
+        this
+    }
+
+    /// Rows that are read without SQL.
+    pub(crate) fn of_rows(open: &Arc<Open>, rows: Rows) -> Self {
+        let frames = Scope::begin(open.frames()).end();
+        Self::new(open, Outcome::Rows(rows), frames, "")
+    }
+
+    fn answer(&self, py: Python<'_>) -> PyResult<&Answer> {
+        let no_rows = || error::interface(py, "the statement returns no rows");
+        self.answer.as_ref().ok_or_else(no_rows)
+    }
+}
+
+#[pymethods]
+impl Result {
+    /// The names of the columns; none of a statement that returns no rows.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.answer.as_ref().map_or_else(Vec::new, |answer| table::names(&answer.schema))
+    }
+
+    /// The types of the columns, as SQL has them.
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.answer.as_ref().map_or_else(Vec::new, |answer| table::types(&answer.schema))
+    }
+
+    /// Whether the statement returns rows.
+    #[getter]
+    fn has_rows(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// How many rows the statement has inserted, updated or deleted; ``None`` of one that changes no rows.
+    #[getter]
+    fn rows_changed(&self) -> Option<u64> {
+        self.rows_changed
+    }
+
+    /// The epoch that the statement has made; ``None`` inside of a transaction.
+    #[getter]
+    fn epoch(&self) -> Option<u64> {
+        self.epoch
+    }
+
+    /// The text that an EXPLAIN answers.
+    #[getter]
+    fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// The next row; ``None`` after the last one.
+    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        Ok(self.answer(py)?.tuples(py, 1)?.pop())
+    }
+
+    /// The next rows, at most so many.
+    #[pyo3(signature = (size = 1))]
+    fn fetchmany<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.answer(py)?.tuples(py, size)
+    }
+
+    /// All rows that are left.
+    fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.answer(py)?.tuples(py, usize::MAX)
+    }
+
+    fn __iter__(this: Py<Self>, py: Python<'_>) -> PyResult<RowIterator> {
+        this.get().answer(py)?;
+        Ok(RowIterator { result: this, ready: VecDeque::new() })
+    }
+
+    /// The rows that are left, some at a time.
+    fn batches(this: Py<Self>, py: Python<'_>) -> PyResult<Batches> {
+        this.get().answer(py)?;
+        Ok(Batches { result: this })
+    }
+
+    /// The rows that are left, in memory.
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        self.answer(py)?.table(py)
+    }
+
+    /// The rows that are left, as a table of pyarrow.
+    fn arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        export::pyarrow(Bound::new(py, self.table(py)?)?.as_any())
+    }
+
+    /// The rows that are left, as a reader of pyarrow that computes them as they are read.
+    fn reader<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        export::reader(this.as_any())
+    }
+
+    /// The rows that are left, as a frame of polars.
+    fn pl<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        export::polars(Bound::new(py, self.table(py)?)?.as_any())
+    }
+
+    /// The rows that are left, as a frame of pandas; it needs pyarrow.
+    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        export::pandas(Bound::new(py, self.table(py)?)?.as_any())
+    }
+
+    /// The first of the rows that are left, which stay, and the number of those that are left; ``None`` if it is not known yet.
+    fn peek(&self, py: Python<'_>, rows: usize) -> PyResult<(Table, Option<usize>)> {
+        let answer = self.answer(py)?;
+        let looked_at = rows.saturating_add(1).max(ROWS);
+        let (batches, count) = answer.rows.call(py, Some(&answer.sql), |pull| {
+            let has_more = pull.prepare(looked_at)?;
+            let count: usize = pull.ready.iter().map(RecordBatch::num_rows).sum();
+            let mut left = rows;
+            let mut batches = Vec::new();
+            for batch in &pull.ready {
+                let taken = left.min(batch.num_rows());
+                batches.push(batch.slice(0, taken));
+                left -= taken;
+                if left == 0 {
+                    break;
+                }
+            }
+            Ok((batches, (!has_more).then_some(count)))
+        })?;
+        Ok((Table::new(answer.schema.clone(), batches), count))
+    }
+
+    /// Drops the rows that are left, and the version of the data that they are read from.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.answer.as_ref().map_or(Ok(()), |answer| answer.rows.shut(py))
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let answer = self.answer(py)?;
+        let (rows, sql) = (answer.rows.clone(), answer.sql.clone());
+        let batches = std::iter::from_fn(move || {
+            let next = Python::try_attach(|py| {
+                rows.call(py, Some(&sql), |rows| rows.next(usize::MAX))
+                    .map_err(|error| ArrowError::ExternalError(error.to_string().into()))
+            });
+            next.unwrap_or(Ok(None)).transpose()
+        });
+        export::stream(py, &answer.schema, batches, requested_schema)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export::schema(py, &self.answer(py)?.schema)
+    }
+
+    fn __repr__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("alluvium._display")?.call_method1("text", (this,))
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("alluvium._display")?.call_method1("html", (this,))
+    }
+}
+
+/// Iterates over the rows of a result.
+#[pyclass(module = "alluvium")]
+pub(crate) struct RowIterator {
+    result: Py<Result>,
+    ready: VecDeque<Py<PyTuple>>,
+}
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
+        if self.ready.is_empty() {
+            let rows = self.result.get().answer(py)?.tuples(py, ROWS)?;
+            self.ready = rows.into_iter().map(Bound::unbind).collect();
+        }
+        Ok(self.ready.pop_front())
+    }
+}
+
+/// Iterates over the rows of a result, some at a time.
+#[pyclass(module = "alluvium", frozen)]
+pub(crate) struct Batches {
+    result: Py<Result>,
+}
+
+#[pymethods]
+impl Batches {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        let answer = self.result.get().answer(py)?;
+        let batch = answer.next(py, usize::MAX)?;
+        Ok(batch.map(|batch| Table::new(answer.schema.clone(), vec![batch])))
+    }
+}

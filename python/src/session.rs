@@ -1,0 +1,114 @@
+//! Sessions: SQL, statement by statement.
+
+use std::sync::Arc;
+
+use alluvium::{Engine, Outcome, Value};
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+
+use crate::convert;
+use crate::error;
+use crate::frames::Scope;
+use crate::open::Open;
+use crate::result::Result;
+use crate::slot::Slot;
+
+/// One client: its settings, its temporary tables, and at most one open transaction.
+#[pyclass(module = "alluvium", frozen, weakref)]
+pub(crate) struct Session {
+    session: Arc<Slot<alluvium::Session>>,
+}
+
+impl Session {
+    /// A session of an engine.
+    pub(crate) fn new(open: &Arc<Open>, engine: &Engine) -> Self {
+        let mut session = engine.session();
+        let frames = open.frames().clone();
+        session.set_replacement_scan(move |name| frames.find(name));
+        Self { session: Slot::new(open, session) }
+    }
+
+    /// Runs statements, and returns what the last of them does.
+    pub(crate) fn run(
+        &self,
+        py: Python<'_>,
+        sql: &str,
+        parameters: &Bound<'_, PyTuple>,
+    ) -> PyResult<Result> {
+        let values = parameters.iter().map(|value| convert::parameter(&value));
+        let values: Vec<Value> = values.collect::<PyResult<_>>()?;
+        let scope = Scope::begin(self.session.open().frames());
+        let outcome = self.session.call(py, Some(sql), |session| run(session, sql, &values))?;
+        let frames = scope.end();
+        match outcome {
+            Outcome::Subscribed(_) => Err(error::not_supported(
+                py,
+                "sql() runs no SUBSCRIBE: call Database.subscribe(), which iterates over changes",
+            )),
+            outcome => Ok(Result::new(self.session.open(), outcome, frames, sql)),
+        }
+    }
+}
+
+/// Runs statements one after the other.
+fn run(session: &mut alluvium::Session, sql: &str, values: &[Value]) -> alluvium::Result<Outcome> {
+    // A text of one statement may have a plan already, and is not parsed then.
+    let is_one = !sql.trim_end().trim_end_matches(';').contains(';') && !sql.trim().is_empty();
+    if is_one || !values.is_empty() {
+        return session.execute_with(sql, values);
+    }
+    let mut last = Outcome::Done;
+    for statement in alluvium::parse(sql) {
+        if let Outcome::Rows(rows) = last {
+            rows.into_batches()?;
+        }
+        last = session.run(&statement?)?;
+    }
+    Ok(last)
+}
+
+#[pymethods]
+impl Session {
+    /// Runs statements, with values for ``$1`` and so on, and returns what the last of them does.
+    #[pyo3(signature = (query, *parameters))]
+    fn sql(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        parameters: &Bound<'_, PyTuple>,
+    ) -> PyResult<Result> {
+        self.run(py, query, parameters)
+    }
+
+    /// Whether a transaction is open.
+    #[getter]
+    pub(crate) fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
+        self.session.call(py, None, |session| Ok(session.in_transaction()))
+    }
+
+    /// Ends the session, and rolls back its transaction.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.session.shut(py)
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: Option<&Bound<'_, PyType>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.session.is_closed() {
+            true => "<alluvium.Session, closed>",
+            false => "<alluvium.Session>",
+        }
+    }
+}

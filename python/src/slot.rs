@@ -1,0 +1,154 @@
+//! Parts of an engine that Python's objects hold.
+
+use std::sync::{Arc, Weak};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+
+use crate::call;
+use crate::error;
+use crate::open::{self, Open};
+
+/// How long a thread waits for a part before it looks whether it is to end.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// A part of an engine: one thread at a time uses it, until it or the engine is closed.
+pub(crate) struct Slot<T: Send + 'static> {
+    open: Arc<Open>,
+    /// `None` once it is closed.
+    part: Mutex<Option<T>>,
+    /// Who uses it.
+    user: Mutex<Option<ThreadId>>,
+}
+
+/// What is closed with its engine.
+pub(crate) trait Closes: Send + Sync {
+    /// Drops the part, once no call uses it. Interrupts calls of `open` until then.
+    fn close(&self, open: &Open);
+}
+
+impl<T: Send + 'static> Slot<T> {
+    /// A part of an engine.
+    pub(crate) fn new(open: &Arc<Open>, part: T) -> Arc<Self> {
+        let this =
+            Self { open: open.clone(), part: Mutex::new(Some(part)), user: Mutex::default() };
+        let this = Arc::new(this);
+        let weak: Weak<dyn Closes> = Arc::downgrade(&(this.clone() as Arc<dyn Closes>));
+        open.add(weak);
+        this
+    }
+
+    /// The engine it is a part of.
+    pub(crate) fn open(&self) -> &Arc<Open> {
+        &self.open
+    }
+
+    /// Calls `act`, which may block, with the part.
+    pub(crate) fn call<R: Send>(
+        &self,
+        py: Python<'_>,
+        sql: Option<&str>,
+        act: impl FnOnce(&mut T) -> alluvium::Result<R> + Send,
+    ) -> PyResult<R> {
+        self.check_user(py)?;
+        let called = call::blocking(py, &self.open, sql, |interrupt| {
+            let mut part = loop {
+                match self.part.try_lock_for(WAIT) {
+                    Some(part) => break part,
+                    None if interrupt.is_requested() => return Err(alluvium::Error::Interrupted),
+                    None => {}
+                }
+            };
+            let Some(part) = part.as_mut() else { return Ok(None) };
+            *self.user.lock() = Some(thread::current().id());
+            let result = act(part);
+            *self.user.lock() = None;
+            result.map(Some)
+        });
+        match called {
+            Err(_) if self.open.is_closed() => Err(open::closed(py)),
+            called => called?.ok_or_else(|| self.is_gone(py)),
+        }
+    }
+
+    /// A clone of the part.
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<T>
+    where
+        T: Clone,
+    {
+        self.open.check(py)?;
+        self.part.lock().clone().ok_or_else(|| self.is_gone(py))
+    }
+
+    /// Takes the part out; whatever uses it comes first.
+    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<T> {
+        self.open.check(py)?;
+        self.check_user(py)?;
+        py.detach(|| self.part.lock().take()).ok_or_else(|| self.is_gone(py))
+    }
+
+    /// Drops the part.
+    pub(crate) fn shut(&self, py: Python<'_>) -> PyResult<()> {
+        if self.open.is_forked() || self.open.is_closed() {
+            return Ok(());
+        }
+        self.check_user(py)?;
+        py.detach(|| drop(self.part.lock().take()));
+        Ok(())
+    }
+
+    /// Whether it, or its engine, is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.open.is_closed() || self.part.try_lock().is_some_and(|part| part.is_none())
+    }
+
+    /// Fails if a function in Python that a call of this part runs calls it again: it would wait for itself.
+    fn check_user(&self, py: Python<'_>) -> PyResult<()> {
+        self.open.check(py)?;
+        match *self.user.lock() == Some(thread::current().id()) {
+            false => Ok(()),
+            true => Err(error::interface(
+                py,
+                "a statement is running here: Python code that it calls cannot use the same handle; take another one with Database.session()",
+            )),
+        }
+    }
+
+    fn is_gone(&self, py: Python<'_>) -> PyErr {
+        match self.open.is_closed() {
+            true => open::closed(py),
+            false => error::interface(py, "it is closed"),
+        }
+    }
+}
+
+impl<T: Send + 'static> Closes for Slot<T> {
+    fn close(&self, open: &Open) {
+        loop {
+            if let Some(mut part) = self.part.try_lock_for(WAIT) {
+                return drop(part.take());
+            }
+            open.interrupt();
+        }
+    }
+}
+
+/// Dropping a part may wait for threads that wait for the GIL.
+impl<T: Send + 'static> Drop for Slot<T> {
+    fn drop(&mut self) {
+        let Some(part) = self.part.get_mut().take() else { return };
+        if self.open.is_forked() {
+            // Its threads are in another process, and so is who owns its files.
+            return std::mem::forget(part);
+        }
+        let mut part = Some(part);
+        Python::try_attach(|py| {
+            let part = part.take();
+            py.detach(|| drop(part));
+        });
+        // The interpreter has ended.
+        std::mem::forget(part);
+    }
+}
