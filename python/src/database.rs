@@ -306,8 +306,8 @@ impl Database {
     }
 
     /// Ends all calls that are running, and closes the engine with all that belongs to it.
-    fn close(&self, py: Python<'_>) {
-        self.open().close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.open().close(py)
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -320,8 +320,8 @@ impl Database {
         _kind: Option<&Bound<'_, PyType>>,
         _error: Option<&Bound<'_, PyAny>>,
         _traceback: Option<&Bound<'_, PyAny>>,
-    ) {
-        self.close(py);
+    ) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __repr__(&self) -> String {

@@ -203,7 +203,7 @@ impl Call {
                 false => callable.call1(PyTuple::new(py, values)?)?,
             });
         }
-        convert::array(&results, &Field::new(&self.name, self.returns.clone(), true))
+        convert::array(&results, &Field::new(&self.name, self.returns.clone(), true), 0)
     }
 
     /// Calls it for all rows.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::error;
 use crate::frames::Frames;
-use crate::slot::{Closes, Slot};
+use crate::slot::{self, Closes, Slot};
 
 /// An open engine: its handle, what belongs to it, and the calls that are running.
 pub(crate) struct Open {
@@ -97,18 +97,24 @@ impl Open {
         self.running.lock().values().for_each(Interrupt::request);
     }
 
-    /// Ends the calls that are running, and drops all parts, the engine among them.
-    pub(crate) fn close(&self, py: Python<'_>) {
-        if self.is_forked() || self.is_closed.swap(true, Ordering::SeqCst) {
-            return;
+    /// Ends the calls that are running, and drops all parts, the engine among them. Fails inside of such a call.
+    pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_forked() || self.is_closed() {
+            return Ok(());
         }
-        let parts: Vec<Weak<dyn Closes>> = std::mem::take(&mut *self.parts.lock());
+        let parts: Vec<Arc<dyn Closes>> =
+            self.parts.lock().iter().filter_map(Weak::upgrade).collect();
+        if parts.iter().any(|part| part.is_used_here()) {
+            return Err(slot::used(py));
+        }
+        self.is_closed.store(true, Ordering::SeqCst);
         py.detach(|| {
-            // A call that begins just now is ended with the next round.
             self.interrupt();
-            // The engine was the first of them.
-            parts.iter().rev().filter_map(Weak::upgrade).for_each(|part| part.close(self));
+            // The engine was the first of them. Each interrupts the calls that have begun since.
+            parts.iter().rev().for_each(|part| part.close(self));
+            drop(parts);
         });
+        Ok(())
     }
 }
 

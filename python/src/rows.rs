@@ -4,10 +4,11 @@
 //! copied: a frame may be changed as soon as a call has returned, and the engine encodes rows later.
 
 use alluvium::arrow::array::{
-    Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchReader, make_array, new_null_array,
+    Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, RecordBatchReader,
+    make_array, new_null_array,
 };
 use alluvium::arrow::compute::{CastOptions, can_cast_types, cast_with_options};
-use alluvium::arrow::datatypes::{FieldRef, SchemaRef};
+use alluvium::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use alluvium::arrow::error::ArrowError;
 use alluvium::arrow::util::display::FormatOptions;
 use pyo3::prelude::*;
@@ -62,17 +63,18 @@ impl Target {
         take: &mut dyn FnMut(Columns) -> PyResult<()>,
     ) -> PyResult<()> {
         let mut rows = Vec::new();
+        let mut first = 0;
         for item in items {
             let item = item?;
-            if self.is_row(&item) {
-                rows.push(item);
-                if rows.len() == ROWS {
-                    take(self.of_rows(&std::mem::take(&mut rows))?)?;
-                }
-                continue;
+            let is_row = self.is_row(&item);
+            if !rows.is_empty() && (!is_row || rows.len() == ROWS) {
+                take(self.of_rows(&rows, first)?)?;
+                first += rows.len();
+                rows.clear();
             }
-            if !rows.is_empty() {
-                take(self.of_rows(&std::mem::take(&mut rows))?)?;
+            if is_row {
+                rows.push(item);
+                continue;
             }
             let is_rows = item.is_instance_of::<PyList>() || item.is_instance_of::<PyDict>();
             match is_rows || arrow_reader_is(&item)? {
@@ -80,10 +82,10 @@ impl Target {
                 false => return Err(self.unknown(&item)),
             }
         }
-        if !rows.is_empty() {
-            take(self.of_rows(&rows)?)?;
+        match rows.is_empty() {
+            true => Ok(()),
+            false => take(self.of_rows(&rows, first)?),
         }
-        Ok(())
     }
 
     fn each_batch(
@@ -186,7 +188,7 @@ impl Target {
             let end = count.min(start + ROWS);
             let part = places.iter().zip(&lists);
             let part = part.map(|(place, list)| {
-                convert::array(&list[start..end], &self.schema.fields()[*place])
+                convert::array(&list[start..end], &self.schema.fields()[*place], start)
             });
             let part = part.collect::<PyResult<_>>()?;
             take(self.complete(py, &places, part, end - start)?)?;
@@ -194,21 +196,26 @@ impl Target {
         Ok(())
     }
 
-    /// Rows that are dicts or sequences.
-    fn of_rows(&self, rows: &[Bound<'_, PyAny>]) -> PyResult<Columns> {
+    /// Rows that are dicts or sequences; the number of the first is `first`.
+    fn of_rows(&self, rows: &[Bound<'_, PyAny>], first: usize) -> PyResult<Columns> {
         let py = rows[0].py();
         match rows[0].cast::<PyDict>() {
-            Ok(_) => self.of_dicts(py, rows),
-            Err(_) => self.of_sequences(py, rows),
+            Ok(_) => self.of_dicts(py, rows, first),
+            Err(_) => self.of_sequences(py, rows, first),
         }
     }
 
-    fn of_dicts(&self, py: Python<'_>, rows: &[Bound<'_, PyAny>]) -> PyResult<Columns> {
+    fn of_dicts(
+        &self,
+        py: Python<'_>,
+        rows: &[Bound<'_, PyAny>],
+        first: usize,
+    ) -> PyResult<Columns> {
         let mut names: Vec<String> = Vec::new();
         let mut columns: Vec<Vec<Bound<'_, PyAny>>> = Vec::new();
         let none = py.None().into_bound(py);
         for (number, row) in rows.iter().enumerate() {
-            let Ok(row) = row.cast::<PyDict>() else { return Err(self.mixed(py, number)) };
+            let Ok(row) = row.cast::<PyDict>() else { return Err(self.mixed(py, first + number)) };
             for (name, value) in row {
                 let Ok(name) = name.extract::<String>() else {
                     return Err(error::interface(py, "the keys of a row are names of columns"));
@@ -226,13 +233,18 @@ impl Target {
         columns.iter_mut().for_each(|column| column.resize(rows.len(), none.clone()));
         let places = self.places(py, names.iter())?;
         let arrays = places.iter().zip(&columns);
-        let arrays =
-            arrays.map(|(place, column)| convert::array(column, &self.schema.fields()[*place]));
+        let arrays = arrays
+            .map(|(place, column)| convert::array(column, &self.schema.fields()[*place], first));
         let arrays = arrays.collect::<PyResult<_>>()?;
         self.complete(py, &places, arrays, rows.len())
     }
 
-    fn of_sequences(&self, py: Python<'_>, rows: &[Bound<'_, PyAny>]) -> PyResult<Columns> {
+    fn of_sequences(
+        &self,
+        py: Python<'_>,
+        rows: &[Bound<'_, PyAny>],
+        first: usize,
+    ) -> PyResult<Columns> {
         let fields = self.schema.fields();
         let mut columns: Vec<Vec<Bound<'_, PyAny>>> =
             fields.iter().map(|_| Vec::with_capacity(rows.len())).collect();
@@ -249,9 +261,10 @@ impl Target {
             } else if let Ok(row) = row.cast::<PyList>() {
                 row.iter().for_each(&mut add);
             } else {
-                return Err(self.mixed(py, number));
+                return Err(self.mixed(py, first + number));
             }
             if count != fields.len() {
+                let number = first + number;
                 let message = format!(
                     "row {number} has {count} values, and table \"{}\" has {} columns; give dicts to leave some out",
                     self.name,
@@ -261,7 +274,7 @@ impl Target {
             }
         }
         let arrays = fields.iter().zip(&columns);
-        let arrays = arrays.map(|(field, column)| convert::array(column, field));
+        let arrays = arrays.map(|(field, column)| convert::array(column, field, first));
         let places: Vec<usize> = (0..fields.len()).collect();
         self.complete(py, &places, arrays.collect::<PyResult<_>>()?, rows.len())
     }
@@ -292,16 +305,19 @@ impl Target {
             }
             let all = fields.iter().enumerate().map(|(number, field)| {
                 let place = places.iter().position(|place| *place == number);
-                // Values of other columns do not matter.
-                let blank = || new_null_array(field.data_type(), count);
-                (field.clone(), place.map_or_else(blank, |place| given[place].1.clone()))
+                let given = place.map(|place| given[place].1.clone());
+                let column = given.map_or_else(|| blank(field, count), Ok);
+                Ok((field.clone(), column.map_err(|error| error::arrow(py, &error))?))
             });
-            given = all.collect();
+            given = all.collect::<PyResult<_>>()?;
         }
         let names = given.iter().map(|(field, _)| field.name().clone()).collect();
-        let nullable =
-            given.into_iter().map(|(field, column)| (field.name().clone(), column, true));
-        let rows = RecordBatch::try_from_iter_with_nullable(nullable);
+        // The engine, and not Arrow, says that a column takes no NULL.
+        let nullable = given.iter().map(|(field, _)| field.as_ref().clone().with_nullable(true));
+        let schema = Schema::new(nullable.collect::<Vec<_>>());
+        let columns = given.into_iter().map(|(_, column)| column).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let rows = RecordBatch::try_new_with_options(schema.into(), columns, &options);
         Ok(Columns { names, rows: rows.map_err(|error| error::arrow(py, &error))? })
     }
 
@@ -389,4 +405,14 @@ fn copied(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let mut copy = MutableArrayData::new(vec![&data], false, data.len());
     copy.try_extend(0, 0, data.len())?;
     Ok(make_array(copy.freeze()))
+}
+
+/// Values that do not matter: those of columns that are no part of the key of rows to delete. They are NULL only where that is allowed.
+fn blank(field: &FieldRef, count: usize) -> Result<ArrayRef, ArrowError> {
+    let nulls = new_null_array(field.data_type(), count);
+    match field.is_nullable() {
+        true => Ok(nulls),
+        // What stands there is zero, or empty.
+        false => Ok(make_array(nulls.to_data().into_builder().nulls(None).build()?)),
+    }
 }

@@ -52,8 +52,9 @@ impl Session {
 
 /// Runs statements one after the other.
 fn run(session: &mut alluvium::Session, sql: &str, values: &[Value]) -> alluvium::Result<Outcome> {
-    // A text of one statement may have a plan already, and is not parsed then.
-    let is_one = !sql.trim_end().trim_end_matches(';').contains(';') && !sql.trim().is_empty();
+    // A text of one statement may have a plan already, and is not parsed then. What is only a comment is no statement.
+    let text = sql.trim().trim_end_matches(';');
+    let is_one = !text.is_empty() && !text.contains(';') && !text.starts_with(['-', '/']);
     if is_one || !values.is_empty() {
         return session.execute_with(sql, values);
     }

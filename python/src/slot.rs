@@ -27,6 +27,25 @@ pub(crate) struct Slot<T: Send + 'static> {
 pub(crate) trait Closes: Send + Sync {
     /// Drops the part, once no call uses it. Interrupts calls of `open` until then.
     fn close(&self, open: &Open);
+
+    /// Whether a call of this thread uses the part.
+    fn is_used_here(&self) -> bool;
+}
+
+/// The use of a part by this thread, until this is dropped.
+struct Using<'a>(&'a Mutex<Option<ThreadId>>);
+
+impl<'a> Using<'a> {
+    fn begin(user: &'a Mutex<Option<ThreadId>>) -> Self {
+        *user.lock() = Some(thread::current().id());
+        Self(user)
+    }
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
 }
 
 impl<T: Send + 'static> Slot<T> {
@@ -37,6 +56,10 @@ impl<T: Send + 'static> Slot<T> {
         let this = Arc::new(this);
         let weak: Weak<dyn Closes> = Arc::downgrade(&(this.clone() as Arc<dyn Closes>));
         open.add(weak);
+        if open.is_closed() {
+            // Another thread has closed the engine since this part was made.
+            Python::attach(|py| py.detach(|| this.drop_part()));
+        }
         this
     }
 
@@ -62,10 +85,8 @@ impl<T: Send + 'static> Slot<T> {
                 }
             };
             let Some(part) = part.as_mut() else { return Ok(None) };
-            *self.user.lock() = Some(thread::current().id());
-            let result = act(part);
-            *self.user.lock() = None;
-            result.map(Some)
+            let _using = Using::begin(&self.user);
+            act(part).map(Some)
         });
         match called {
             Err(_) if self.open.is_closed() => Err(open::closed(py)),
@@ -95,8 +116,14 @@ impl<T: Send + 'static> Slot<T> {
             return Ok(());
         }
         self.check_user(py)?;
-        py.detach(|| drop(self.part.lock().take()));
+        py.detach(|| self.drop_part());
         Ok(())
+    }
+
+    /// Drops the part without the lock: that may wait for threads that wait for the GIL, which a thread that waits for the lock has.
+    fn drop_part(&self) {
+        let part = self.part.lock().take();
+        drop(part);
     }
 
     /// Whether it, or its engine, is closed.
@@ -107,12 +134,9 @@ impl<T: Send + 'static> Slot<T> {
     /// Fails if a function in Python that a call of this part runs calls it again: it would wait for itself.
     fn check_user(&self, py: Python<'_>) -> PyResult<()> {
         self.open.check(py)?;
-        match *self.user.lock() == Some(thread::current().id()) {
+        match self.is_used_here() {
             false => Ok(()),
-            true => Err(error::interface(
-                py,
-                "a statement is running here: Python code that it calls cannot use the same handle; take another one with Database.session()",
-            )),
+            true => Err(used(py)),
         }
     }
 
@@ -127,12 +151,25 @@ impl<T: Send + 'static> Slot<T> {
 impl<T: Send + 'static> Closes for Slot<T> {
     fn close(&self, open: &Open) {
         loop {
-            if let Some(mut part) = self.part.try_lock_for(WAIT) {
-                return drop(part.take());
+            let part = self.part.try_lock_for(WAIT).map(|mut part| part.take());
+            match part {
+                Some(part) => return drop(part),
+                None => open.interrupt(),
             }
-            open.interrupt();
         }
     }
+
+    fn is_used_here(&self) -> bool {
+        *self.user.lock() == Some(thread::current().id())
+    }
+}
+
+/// The error of Python code that uses a handle while a statement of the same handle runs it.
+pub(crate) fn used(py: Python<'_>) -> PyErr {
+    error::interface(
+        py,
+        "a statement is running here: Python code that it calls cannot use the same handle; take another one with Database.session()",
+    )
 }
 
 /// Dropping a part may wait for threads that wait for the GIL.

@@ -104,9 +104,10 @@ impl Fault {
     }
 
     /// The exception, about a column of this name.
-    pub(super) fn of_column(self, py: Python<'_>, column: &str) -> PyErr {
+    pub(super) fn of_column(self, py: Python<'_>, column: &str, first: usize) -> PyErr {
         match self {
             Self::Value { row, path, message } => {
+                let row = first + row;
                 error::data(py, &format!("column \"{column}{path}\", row {row}: {message}"))
             }
             Self::Column(message) => error::data(py, &format!("column \"{column}\": {message}")),

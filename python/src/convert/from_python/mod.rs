@@ -37,16 +37,21 @@ use super::sql_type;
 
 pub(crate) use parameter::parameter;
 
-/// The column of these values, of the type of the field.
+/// The column of these values, of the type of the field. Errors count rows from `first`, which is the number of the first value.
 ///
 /// NULLs are not held against a field that allows none: its table does that. They are against fields within a nested type.
 ///
 /// # Errors
 ///
 /// Raises `DataError` if a value does not fit, and what code of a value's class raises.
-pub(crate) fn array(values: &[Bound<'_, PyAny>], field: &Field) -> PyResult<ArrayRef> {
-    let Some(first) = values.first() else { return Ok(new_empty_array(field.data_type())) };
-    build(values, field.data_type()).map_err(|fault| fault.of_column(first.py(), field.name()))
+pub(crate) fn array(
+    values: &[Bound<'_, PyAny>],
+    field: &Field,
+    first: usize,
+) -> PyResult<ArrayRef> {
+    let Some(value) = values.first() else { return Ok(new_empty_array(field.data_type())) };
+    build(values, field.data_type())
+        .map_err(|fault| fault.of_column(value.py(), field.name(), first))
 }
 
 /// The column of these values, of this type.
