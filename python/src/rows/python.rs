@@ -1,0 +1,207 @@
+//! Rows that are objects of Python: dicts of columns, and dicts, tuples and lists, one for each row.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
+
+use super::arrow::arrow_reader_is;
+use super::{Columns, ROWS, Target};
+use crate::convert;
+use crate::error;
+
+impl Target {
+    /// Items are rows, or more rows each.
+    pub(super) fn each_item(
+        &self,
+        items: &Bound<'_, PyIterator>,
+        take: &mut dyn FnMut(Columns) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let mut rows = Vec::new();
+        let mut first = 0;
+        for item in items {
+            let item = item?;
+            let is_row = self.is_row(&item);
+            if !rows.is_empty() && (!is_row || rows.len() == ROWS) {
+                take(self.of_rows(&rows, first)?)?;
+                first += rows.len();
+                rows.clear();
+            }
+            if is_row {
+                rows.push(item);
+                continue;
+            }
+            let is_rows = item.is_instance_of::<PyList>() || item.is_instance_of::<PyDict>();
+            match is_rows || arrow_reader_is(&item)? {
+                true => self.each(&item, take)?,
+                false => return Err(self.unknown(&item)),
+            }
+        }
+        match rows.is_empty() {
+            true => Ok(()),
+            false => take(self.of_rows(&rows, first)?),
+        }
+    }
+
+    /// A dict of columns.
+    pub(super) fn columns_of(
+        &self,
+        columns: &Bound<'_, PyDict>,
+        take: &mut dyn FnMut(Columns) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let py = columns.py();
+        let mut names: Vec<String> = Vec::with_capacity(columns.len());
+        let mut lists: Vec<Vec<Bound<'_, PyAny>>> = Vec::with_capacity(columns.len());
+        for (name, values) in columns {
+            let Ok(name) = name.extract::<String>() else {
+                return Err(error::interface(py, "the keys of a dict of columns are their names"));
+            };
+            let values = match values.is_instance_of::<PyString>() {
+                true => None,
+                false => values.try_iter().ok(),
+            };
+            let Some(values) = values else {
+                let message = format!(
+                    "column \"{name}\" is no sequence of values: give a dict of columns, or a list of dicts, one for each row"
+                );
+                return Err(error::interface(py, &message));
+            };
+            names.push(name);
+            lists.push(values.collect::<PyResult<_>>()?);
+        }
+        let places = self.places(py, names.iter())?;
+        let count = lists.first().map_or(0, Vec::len);
+        if let Some(other) = lists.iter().position(|list| list.len() != count) {
+            let message = format!(
+                "column \"{}\" has {count} values, and column \"{}\" has {}",
+                names[0],
+                names[other],
+                lists[other].len()
+            );
+            return Err(error::data(py, &message));
+        }
+        for start in (0..count).step_by(ROWS) {
+            let end = count.min(start + ROWS);
+            let part = places.iter().zip(&lists);
+            let part = part.map(|(place, list)| {
+                convert::array(&list[start..end], &self.schema.fields()[*place], start)
+            });
+            let part = part.collect::<PyResult<_>>()?;
+            take(self.complete(py, &places, part, end - start)?)?;
+        }
+        Ok(())
+    }
+
+    /// Rows that are dicts or sequences; the number of the first is `first`.
+    fn of_rows(&self, rows: &[Bound<'_, PyAny>], first: usize) -> PyResult<Columns> {
+        let py = rows[0].py();
+        match rows[0].cast::<PyDict>() {
+            Ok(_) => self.of_dicts(py, rows, first),
+            Err(_) => self.of_sequences(py, rows, first),
+        }
+    }
+
+    fn of_dicts(
+        &self,
+        py: Python<'_>,
+        rows: &[Bound<'_, PyAny>],
+        first: usize,
+    ) -> PyResult<Columns> {
+        let mut names: Vec<String> = Vec::new();
+        let mut columns: Vec<Vec<Bound<'_, PyAny>>> = Vec::new();
+        let none = py.None().into_bound(py);
+        for (number, row) in rows.iter().enumerate() {
+            let Ok(row) = row.cast::<PyDict>() else { return Err(self.mixed(py, first + number)) };
+            for (name, value) in row {
+                let Ok(name) = name.extract::<String>() else {
+                    return Err(error::interface(py, "the keys of a row are names of columns"));
+                };
+                let column = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                    names.push(name);
+                    columns.push(Vec::with_capacity(rows.len()));
+                    columns.len() - 1
+                });
+                // A row that has no value here is NULL.
+                columns[column].resize(number, none.clone());
+                columns[column].push(value);
+            }
+        }
+        columns.iter_mut().for_each(|column| column.resize(rows.len(), none.clone()));
+        let places = self.places(py, names.iter())?;
+        let arrays = places.iter().zip(&columns);
+        let arrays = arrays
+            .map(|(place, column)| convert::array(column, &self.schema.fields()[*place], first));
+        let arrays = arrays.collect::<PyResult<_>>()?;
+        self.complete(py, &places, arrays, rows.len())
+    }
+
+    fn of_sequences(
+        &self,
+        py: Python<'_>,
+        rows: &[Bound<'_, PyAny>],
+        first: usize,
+    ) -> PyResult<Columns> {
+        let fields = self.schema.fields();
+        let mut columns: Vec<Vec<Bound<'_, PyAny>>> =
+            fields.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+        for (number, row) in rows.iter().enumerate() {
+            let mut count = 0;
+            let mut add = |value| {
+                if let Some(column) = columns.get_mut(count) {
+                    column.push(value);
+                }
+                count += 1;
+            };
+            if let Ok(row) = row.cast::<PyTuple>() {
+                row.iter().for_each(&mut add);
+            } else if let Ok(row) = row.cast::<PyList>() {
+                row.iter().for_each(&mut add);
+            } else {
+                return Err(self.mixed(py, first + number));
+            }
+            if count != fields.len() {
+                let number = first + number;
+                let message = format!(
+                    "row {number} has {count} values, and table \"{}\" has {} columns; give dicts to leave some out",
+                    self.name,
+                    fields.len()
+                );
+                return Err(error::data(py, &message));
+            }
+        }
+        let arrays = fields.iter().zip(&columns);
+        let arrays = arrays.map(|(field, column)| convert::array(column, field, first));
+        let places: Vec<usize> = (0..fields.len()).collect();
+        self.complete(py, &places, arrays.collect::<PyResult<_>>()?, rows.len())
+    }
+
+    /// Whether an item of an iterator is one row, and not several.
+    fn is_row(&self, item: &Bound<'_, PyAny>) -> bool {
+        if item.is_instance_of::<PyTuple>() {
+            return true;
+        }
+        if let Ok(list) = item.cast::<PyList>() {
+            let is_of_rows = list.get_item(0).is_ok_and(|first| {
+                first.is_instance_of::<PyTuple>() || first.is_instance_of::<PyDict>()
+            });
+            return !is_of_rows && !list.is_empty();
+        }
+        let Ok(row) = item.cast::<PyDict>() else { return false };
+        let is_value = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            !value.is_instance_of::<PyList>()
+                || name.extract::<String>().is_ok_and(|name| self.takes_lists(&name))
+        };
+        // A dict of columns has lists, also for columns of numbers.
+        row.is_empty() || row.iter().any(is_value)
+    }
+
+    fn takes_lists(&self, column: &str) -> bool {
+        let field = self.schema.fields().iter().find(|field| field.name() == column);
+        field.is_some_and(|field| field.data_type().is_list())
+    }
+
+    fn mixed(&self, py: Python<'_>, number: usize) -> PyErr {
+        error::interface(
+            py,
+            &format!("row {number} is no row of the kind that the rows before it are"),
+        )
+    }
+}
