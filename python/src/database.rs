@@ -143,7 +143,7 @@ impl Database {
         }
         let engine = py.detach(|| builder.open());
         let engine = engine.map_err(|error| error::raised(py, &error, None))?;
-        let engine = Open::new(engine, path, frames);
+        let engine = Open::engine(engine, path, frames);
         let session = Session::new(engine.open(), &engine.get(py)?);
         Ok(Self { engine, session })
     }

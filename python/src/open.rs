@@ -27,7 +27,7 @@ pub(crate) struct Open {
 
 impl Open {
     /// An engine that was opened by this process.
-    pub(crate) fn new(
+    pub(crate) fn engine(
         engine: Engine,
         path: Option<String>,
         frames: Arc<Frames>,

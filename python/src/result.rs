@@ -7,6 +7,7 @@ use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::arrow::error::ArrowError;
 use alluvium::{Outcome, Rows};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -43,13 +44,61 @@ struct Pull {
     rows: Rows,
     /// Those that are computed already.
     ready: VecDeque<RecordBatch>,
+    /// Those that an iterator has, and that come before them.
+    lent: Option<Arc<Lent>>,
     /// What the statement reads besides relations.
     _frames: Scope,
 }
 
+/// Rows that an iterator takes one by one, until somebody else takes rows.
+struct Lent {
+    batch: RecordBatch,
+    /// How many of them are taken; `None` once those that are left have been given back.
+    taken: Mutex<Option<usize>>,
+}
+
+impl Lent {
+    /// The number of the next row; `None` if it is not to be had here.
+    fn take(&self) -> Option<usize> {
+        let mut taken = self.taken.lock();
+        let row = taken.filter(|row| *row < self.batch.num_rows())?;
+        *taken = Some(row + 1);
+        Some(row)
+    }
+
+    /// Gives back what is left.
+    fn end(&self) -> Option<RecordBatch> {
+        let taken = self.taken.lock().take()?;
+        let left = self.batch.num_rows() - taken;
+        (left > 0).then(|| self.batch.slice(taken, left))
+    }
+}
+
+impl Drop for Pull {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
 impl Pull {
+    /// The next rows, at most so many, for an iterator.
+    fn lend(&mut self, most: usize) -> alluvium::Result<Option<Arc<Lent>>> {
+        let Some(batch) = self.next(most)? else { return Ok(None) };
+        let lent = Arc::new(Lent { batch, taken: Mutex::new(Some(0)) });
+        self.lent = Some(lent.clone());
+        Ok(Some(lent))
+    }
+
+    /// Takes back what an iterator has not taken.
+    fn take_back(&mut self) {
+        if let Some(left) = self.lent.take().and_then(|lent| lent.end()) {
+            self.ready.push_front(left);
+        }
+    }
+
     /// The next rows, at most so many; `None` after the last ones.
     fn next(&mut self, most: usize) -> alluvium::Result<Option<RecordBatch>> {
+        self.take_back();
         loop {
             let Some(batch) = self
                 .ready
@@ -71,6 +120,7 @@ impl Pull {
 
     /// Computes rows until so many are ready. Returns whether there may be more.
     fn prepare(&mut self, count: usize) -> alluvium::Result<bool> {
+        self.take_back();
         let mut ready: usize = self.ready.iter().map(RecordBatch::num_rows).sum();
         while ready < count {
             let Some(batch) = self.rows.next().transpose()? else { return Ok(false) };
@@ -116,7 +166,7 @@ impl Result {
         match outcome {
             Outcome::Rows(rows) => {
                 let schema = rows.schema().clone();
-                let pull = Pull { rows, ready: VecDeque::new(), _frames: frames };
+                let pull = Pull { rows, ready: VecDeque::new(), lent: None, _frames: frames };
                 let rows = Slot::new(open, pull);
                 this.answer = Some(Answer { schema, rows, sql: sql.into() });
             }
@@ -198,7 +248,7 @@ impl Result {
 
     fn __iter__(this: Py<Self>, py: Python<'_>) -> PyResult<RowIterator> {
         this.get().answer(py)?;
-        Ok(RowIterator { result: this, ready: VecDeque::new() })
+        Ok(RowIterator { result: this, lent: None, tuples: Vec::new() })
     }
 
     /// The rows that are left, some at a time.
@@ -294,7 +344,9 @@ impl Result {
 #[pyclass(module = "alluvium")]
 pub(crate) struct RowIterator {
     result: Py<Result>,
-    ready: VecDeque<Py<PyTuple>>,
+    lent: Option<Arc<Lent>>,
+    /// The rows that are lent.
+    tuples: Vec<Py<PyTuple>>,
 }
 
 #[pymethods]
@@ -304,11 +356,21 @@ impl RowIterator {
     }
 
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
-        if self.ready.is_empty() {
-            let rows = self.result.get().answer(py)?.tuples(py, ROWS)?;
-            self.ready = rows.into_iter().map(Bound::unbind).collect();
+        loop {
+            if let Some(row) = self.lent.as_ref().and_then(|lent| lent.take()) {
+                return Ok(Some(self.tuples[row].clone_ref(py)));
+            }
+            // A loop takes more and more at once; one of many that take turns few.
+            let is_through = self.lent.take().is_some_and(|lent| lent.taken.lock().is_some());
+            let most = if is_through { ROWS.min(self.tuples.len() * 2) } else { 1 };
+            let answer = self.result.get().answer(py)?;
+            let Some(lent) = answer.rows.call(py, Some(&answer.sql), |rows| rows.lend(most))? else {
+                return Ok(None);
+            };
+            let tuples = convert::rows(py, &lent.batch, 0, lent.batch.num_rows())?;
+            self.tuples = tuples.into_iter().map(Bound::unbind).collect();
+            self.lent = Some(lent);
         }
-        Ok(self.ready.pop_front())
     }
 }
 

@@ -121,7 +121,8 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = self.batches.to_vec().into_iter().map(Ok);
+        let batches = (*self.batches).to_vec();
+        let batches = batches.into_iter().map(Ok);
         export::stream(py, &self.schema, batches, requested_schema)
     }
 

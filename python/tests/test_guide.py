@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = [ROOT / "docs/guide/python.md", ROOT / "python/README.md"]
+PAGES = [ROOT / "docs/guide/python.md", ROOT / "python/README.md", ROOT / "README.md"]
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What an expression returns, in a comment after it.
@@ -44,19 +44,19 @@ def check(value: object, expected: str) -> None:
 
 
 def run(page: pathlib.Path) -> int:
-    """Runs all blocks of a page in one namespace; returns the number of results."""
+    """Runs all blocks of a page in one namespace; returns their number."""
     namespace: dict[str, Any] = {"__name__": "__main__", "_check": check}
-    results = 0
+    count = 0
     for line, code in blocks(page):
         checks = Checks(code)
         tree = ast.increment_lineno(ast.fix_missing_locations(checks.visit(ast.parse(code))), line)
         exec(compile(tree, str(page), "exec"), namespace)
         assert checks.count == code.count("# →"), f"{page}:{line}: a result is not that of an expression"
-        results += checks.count
-    return results
+        count += 1
+    return count
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_all_blocks_run(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("pandas", "polars", "pyarrow"):
         pytest.importorskip(library)

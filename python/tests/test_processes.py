@@ -54,9 +54,9 @@ def ran(code: str, *arguments: str) -> list[str]:
 @pytest.mark.parametrize(
     "act",
     [
-        "db.sql('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.value % 7 = b.value % 11').fetchall()",
-        "db.sql('INSERT INTO t SELECT a.value FROM range(1000000) a, range(1000000) b WHERE a.value = b.value + 2000000')",
-        "db.sql('SELECT a.value + b.value AS s FROM range(1000000) a, range(1000000) b').arrow()",
+        "db.sql('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 11').fetchall()",
+        "db.sql('INSERT INTO t SELECT a.range FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 11')",
+        "db.sql('SELECT a.range + b.range AS s FROM range(1000000) a, range(1000000) b').arrow()",
         "next(quiet)",
         "quiet.next(timeout=1000)",
         "list(quiet)",
@@ -65,7 +65,7 @@ def ran(code: str, *arguments: str) -> list[str]:
         "db.sql('INSERT INTO t SELECT slow_function(a) FROM t')",
         "db.source('t', slow()).wait()",
         "db.sink('t', lambda change: None).wait_for(1_000_000)",
-        "[row for row in db.sql('SELECT a.value FROM range(1000000) a, range(1000000) b')]",
+        "[row for row in db.sql('SELECT a.range FROM range(1000000) a, range(1000000) b')]",
     ],
     ids=lambda act: act.split("(")[0] + "/" + act.split("(")[1][:20],
 )
@@ -108,7 +108,7 @@ def test_a_handler_of_another_signal_runs_while_a_query_runs() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         db = alluvium.memory()
         try:
-            db.sql("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.value % 7 = b.value % 11").fetchall()
+            db.sql("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 11").fetchall()
         except TimeoutError as error:
             print(error)
         print(db.sql("SELECT 1").fetchall())
@@ -134,7 +134,7 @@ def test_interrupt_ends_the_calls_of_all_threads() -> None:
 
         acts = [
             lambda: next(changes),
-            lambda: db.session().sql("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.value % 7 = b.value").fetchall(),
+            lambda: db.session().sql("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range").fetchall(),
         ]
         threads = [threading.Thread(target=run, args=(act,)) for act in acts]
         [thread.start() for thread in threads]
@@ -386,7 +386,7 @@ def test_closing_ends_the_calls_of_other_threads(until: Callable[[Callable[[], o
 
         acts = [
             lambda: list(changes),
-            lambda: db.sql("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.value % 7 = b.value").fetchall(),
+            lambda: db.sql("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range").fetchall(),
         ]
         threads = [threading.Thread(target=run, args=(act,)) for act in acts]
         [thread.start() for thread in threads]
