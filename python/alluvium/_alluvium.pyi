@@ -31,6 +31,9 @@ __version__: str
 def main(arguments: Sequence[str]) -> int:
     """Runs the command line with these arguments, without the program's name; returns the exit status."""
 
+def _end() -> None:
+    """Tells that the interpreter ends: calls of other threads end with it, without an error."""
+
 class Function:
     """A function of SQL that is written in Python."""
 

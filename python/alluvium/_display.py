@@ -201,7 +201,8 @@ def _fitted(widths: list[int], room: int) -> tuple[list[int], tuple[int, int] | 
     def needed(widths: Sequence[int]) -> int:
         return sum(widths) + 3 * len(widths) + 1
 
-    for widest in range(max(widths, default=0), _NARROW - 1, -1):
+    widest_of_all = max(widths, default=0)
+    for widest in range(widest_of_all, min(widest_of_all, _NARROW) - 1, -1):
         fitted = [min(width, widest) for width in widths]
         if needed(fitted) <= room:
             return fitted, None

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from . import _alluvium
+
 if TYPE_CHECKING:
     from ._database import Database
     from ._task import Task
@@ -48,13 +50,14 @@ def stop_tasks_of(database: Database) -> None:
 def _stop(tasks: Iterable[Task]) -> None:
     tasks = list(tasks)
     for task in tasks:
-        task.ask_to_stop(closes=True)
+        task._ask_to_stop(closes=True)
     until = time.monotonic() + _PATIENCE
     for task in tasks:
-        task.settle(max(0.0, until - time.monotonic()))
+        task._settle(max(0.0, until - time.monotonic()))
 
 
 def _end() -> None:
+    _alluvium._end()
     _stop(list(_tasks))
     for database in list(_databases):
         with contextlib.suppress(Exception):

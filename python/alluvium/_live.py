@@ -161,12 +161,6 @@ class Live(Follower):
         if self._version != self._shown and time.monotonic() >= self._shown_at + _INTERVAL:
             self._show()
 
-    def _pause(self) -> float:
-        pause = super()._pause()
-        if self._version == self._shown or not self._handles:
-            return pause
-        return min(pause, max(0.0, self._shown_at + _INTERVAL - time.monotonic()))
-
     def _show(self) -> None:
         """Updates notebooks."""
         with self._condition:

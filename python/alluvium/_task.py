@@ -51,11 +51,11 @@ class Task:
 
         After ``timeout`` seconds it raises ``TimeoutError``, and the task stops later.
         """
-        self.ask_to_stop()
+        self._ask_to_stop()
         self._join(timeout)
         self._raise()
 
-    def ask_to_stop(self, *, closes: bool = False) -> None:
+    def _ask_to_stop(self, *, closes: bool = False) -> None:
         """Lets it stop once it has ended what it is doing. Does not wait.
 
         If its database ``closes``, it begins nothing more that needs the database.
@@ -65,7 +65,7 @@ class Task:
             self._is_closing = self._is_closing or closes
             self._condition.notify_all()
 
-    def settle(self, timeout: float) -> None:
+    def _settle(self, timeout: float) -> None:
         """Waits until it does not use its database any more, for at most ``timeout`` seconds. It knows that this closes."""
         if threading.current_thread() is self._thread:
             return

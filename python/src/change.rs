@@ -5,7 +5,7 @@ use pyo3::types::{PyIterator, PyList};
 
 use crate::table::Table;
 
-/// The changes of one epoch.
+/// The changes of one epoch. Iterating gives pairs of a row and its weight; they have no order.
 #[pyclass(module = "alluvium", frozen)]
 pub(crate) struct Change {
     change: alluvium::Change,
@@ -19,7 +19,7 @@ impl From<alluvium::Change> for Change {
 
 #[pymethods]
 impl Change {
-    /// The epoch.
+    /// The epoch, which numbers transactions.
     #[getter]
     fn epoch(&self) -> u64 {
         self.change.epoch

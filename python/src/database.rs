@@ -160,9 +160,13 @@ impl Database {
         self.open().is_closed()
     }
 
-    /// Runs statements, with values for ``$1`` and so on, and returns what the last of them does.
+    /// Runs SQL and returns the result of its last statement.
     ///
-    /// A name that is no relation is that of a variable: one of the caller whose object has Arrow data.
+    /// ``parameters`` are the values of ``$1``, ``$2`` and so on; a text with parameters has one statement. ``BEGIN`` opens a transaction, which
+    /// lasts until ``COMMIT`` or ``ROLLBACK`` of this handle. SUBSCRIBE is refused: :meth:`subscribe` returns changes.
+    ///
+    /// A name of which there is no relation is looked up among the variables of the caller: if the object there has Arrow data, as frames have,
+    /// the query reads it.
     #[pyo3(signature = (query, *parameters))]
     fn sql(
         &self,
@@ -173,7 +177,7 @@ impl Database {
         self.session.run(py, query, parameters)
     }
 
-    /// The same as ``sql``.
+    /// The same as :meth:`sql`, as other packages call it.
     #[pyo3(signature = (query, *parameters))]
     fn execute(
         &self,
@@ -184,7 +188,8 @@ impl Database {
         self.session.run(py, query, parameters)
     }
 
-    /// Begins a session of its own: statements of two sessions run beside each other, and each has its transaction.
+    /// Begins a session: a client with settings, temporary tables and a transaction of its own. Statements of one session run one after the
+    /// other, those of several at the same time.
     fn session(&self, py: Python<'_>) -> PyResult<Session> {
         Ok(Session::new(self.open(), &self.engine.get(py)?))
     }
@@ -195,36 +200,50 @@ impl Database {
         self.session.in_transaction(py)
     }
 
-    /// Inserts rows into a table, as one transaction; returns how many.
+    /// Inserts rows into a table, as one transaction. Returns how many.
+    ///
+    /// Rows are a frame of polars or pandas, other Arrow data, a dict of columns, or an iterable of dicts or tuples, one for each row, or of
+    /// several such. Columns are found by name, values of tuples by place. Columns that are left out get their DEFAULT, or NULL. Rows are
+    /// copied: a frame may be changed afterwards. While ``BEGIN`` of this handle is open, this is refused.
     fn insert(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.write(py, Write::Insert, table, rows)
     }
 
-    /// Inserts rows into a table with a primary key, each in place of the row that has its key, as one transaction; returns how many.
+    /// Inserts rows into a table with a primary key, as one transaction. A row takes the place of the row with its key. Returns how many were given.
+    ///
+    /// Rows are as for :meth:`insert`.
     fn upsert(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.write(py, Write::Upsert, table, rows)
     }
 
-    /// Deletes rows from a table, by key if it has a primary key, as one transaction; returns how many were given.
+    /// Deletes rows from a table, as one transaction. Returns how many were given.
+    ///
+    /// Rows are as for :meth:`insert`. If the table has a primary key, the columns of the key are enough.
     fn delete(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.write(py, Write::Delete, table, rows)
     }
 
-    /// Begins a transaction of batches. A transaction whose key was committed before has no effect.
+    /// Begins a transaction of batches: ``with db.transaction() as tx`` commits it at the end of the block, or rolls it back if that raises.
+    ///
+    /// A transaction whose ``key`` was committed before has no effect, so a program that does not know whether a commit succeeded can repeat
+    /// it. The engine remembers the last 100,000 keys.
     #[pyo3(signature = (key = None))]
     fn transaction(&self, py: Python<'_>, key: Option<&str>) -> PyResult<Transaction> {
         Transaction::begin(py, &self.engine, key)
     }
 
-    /// The epoch of the transaction that was committed with a key; ``None`` if none was.
+    /// The epoch of the transaction that was committed with a key; ``None`` if none was, or if 100,000 others came after it.
     fn committed(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
         self.with(py, |engine| engine.committed(key))
     }
 
-    /// Subscribes to the changes of a view or a table: those after an epoch, or else a snapshot and all changes since.
+    /// Subscribes to the changes of a view or a table: a snapshot, then a change for each epoch that changes it.
     ///
-    /// A subscriber who takes no changes holds up commits once more than ``epochs`` are waiting, which is 1,024 unless said otherwise; with the
-    /// policy ``disconnect`` it fails instead, with ``resync`` it is given a snapshot.
+    /// With ``after`` there is no snapshot, and changes begin with the first one after that epoch. It raises ``GoneError`` if they are not kept
+    /// any more: ``history`` of :func:`alluvium.open` says for how many epochs they are.
+    ///
+    /// Changes that are not taken wait, for at most ``epochs`` epochs, by default 1,024. Beyond that the policy ``block`` holds up commits,
+    /// ``disconnect`` ends the subscription with ``BehindError``, and ``resync`` sends a snapshot in place of the changes.
     #[pyo3(signature = (relation, *, after = None, policy = "block", epochs = None))]
     fn subscribe(
         &self,
@@ -253,26 +272,28 @@ impl Database {
             options = options.epochs(epochs);
         }
         let subscribed = self.with(py, |engine| engine.subscribe_with(relation, options))?;
-        Ok(Subscription::new(self.open(), subscribed))
+        Ok(Subscription::new(self.open(), relation, subscribed))
     }
 
-    /// A table or a materialized view, to be read by key.
+    /// Looks up a table or a materialized view, to be read by key.
+    ///
+    /// The key is the primary key of a table, or the columns on which no two rows of a view agree, such as those of its GROUP BY.
     fn view(&self, py: Python<'_>, name: &str) -> PyResult<View> {
         Ok(View::new(self.open(), self.with(py, |engine| engine.view(name))?))
     }
 
-    /// All tables and views, by name.
+    /// Describes all tables and views, in the order of their names.
     fn relations(&self, py: Python<'_>) -> PyResult<Vec<RelationInfo>> {
         let relations = self.with(py, Engine::relations)?;
         Ok(relations.into_iter().map(RelationInfo::from).collect())
     }
 
-    /// Waits until all changes up to an epoch are in all views.
+    /// Waits until all changes up to an epoch are in all views. Reads by SQL and by key wait by themselves; subscribers and outputs do not.
     fn wait(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
         self.with(py, |engine| engine.wait(epoch))
     }
 
-    /// Waits until the connectors of all tables have come to their ends.
+    /// Starts the connectors of all tables, and waits until they have read everything.
     fn wait_for_sources(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |engine| {
             engine.start()?;
@@ -280,27 +301,27 @@ impl Database {
         })
     }
 
-    /// Waits as ``wait_for_sources`` does, and writes the outputs of views.
+    /// Waits as :meth:`wait_for_sources` does, and writes the outputs of views: the end of a program that reads and writes files.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Engine::finish)
     }
 
-    /// Takes a checkpoint, so that the next start is quick.
+    /// Takes a checkpoint of a state directory, so that the next start is quick. The engine takes them by itself, too.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Engine::checkpoint)
     }
 
-    /// How far the engine has come.
+    /// The last epoch that was committed, and the last that is complete in all views. Does not wait.
     fn progress(&self, py: Python<'_>) -> PyResult<Progress> {
         self.with(py, |engine| Ok(engine.progress())).map(Progress::from)
     }
 
-    /// How much state the engine has.
+    /// The size of the state, in memory and on disk. Does not wait.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
         self.with(py, |engine| Ok(engine.state())).map(State::from)
     }
 
-    /// Ends all calls that are running, in whatever thread: they raise ``InterruptedError``.
+    /// Ends all calls that are running on this engine, in whatever thread: they raise ``InterruptedError`` and leave nothing.
     fn interrupt(&self) {
         self.open().interrupt();
     }

@@ -42,6 +42,28 @@ pub(crate) fn raised(py: Python<'_>, error: &Error, sql: Option<&str>) -> PyErr 
     }
 }
 
+/// The same exception with a hint, if it is about a relation that does not exist.
+pub(crate) fn hinted(py: Python<'_>, error: PyErr, sql: &str, hint: &str) -> PyErr {
+    let value = error.value(py);
+    let text = |name: &str| value.getattr(name).ok()?.extract::<String>().ok();
+    if text("sqlstate").as_deref() != Some("42P01") {
+        return error;
+    }
+    let described = || {
+        let details = PyDict::new(py);
+        for name in ["sqlstate", "line", "column"] {
+            details.set_item(name, value.getattr(name)?)?;
+        }
+        details.set_item("sql", sql)?;
+        PyResult::Ok(details)
+    };
+    let message = format!("{}; {hint}", text("message").unwrap_or_default());
+    match described() {
+        Ok(details) => new(py, "ProgrammingError", &message, Some(&details)),
+        Err(error) => error,
+    }
+}
+
 /// The error of a caller.
 pub(crate) fn interface(py: Python<'_>, message: &str) -> PyErr {
     new(py, "InterfaceError", message, None)

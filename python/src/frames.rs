@@ -30,7 +30,15 @@ pub(crate) struct Frames {
     known: Mutex<HashMap<u64, Arc<Frame>>>,
     next: AtomicU64,
     /// Those that the statement reads which this thread runs.
-    used: Mutex<HashMap<ThreadId, Vec<u64>>>,
+    used: Mutex<HashMap<ThreadId, Used>>,
+}
+
+/// The variables that a statement names.
+#[derive(Default)]
+struct Used {
+    frames: Vec<u64>,
+    /// One that has no Arrow data, and its type.
+    unreadable: Option<(String, String)>,
 }
 
 /// An object that has Arrow data.
@@ -46,16 +54,16 @@ struct Frame {
 pub(crate) struct Scope {
     frames: Arc<Frames>,
     /// Those of the statement around it, while it runs: a function in Python may run statements.
-    outer: Option<Vec<u64>>,
+    outer: Option<Used>,
     is_running: bool,
-    numbers: Vec<u64>,
+    used: Used,
 }
 
 impl Scope {
     /// A statement begins on this thread.
     pub(crate) fn begin(frames: &Arc<Frames>) -> Self {
-        let outer = frames.used.lock().insert(thread::current().id(), Vec::new());
-        Self { frames: frames.clone(), outer, is_running: true, numbers: Vec::new() }
+        let outer = frames.used.lock().insert(thread::current().id(), Used::default());
+        Self { frames: frames.clone(), outer, is_running: true, used: Used::default() }
     }
 
     /// The statement has run; its rows are taken as long as this is there.
@@ -64,11 +72,19 @@ impl Scope {
         self
     }
 
+    /// Why a variable that the statement names is not read, if there is one.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let (name, kind) = self.used.unreadable.as_ref()?;
+        Some(format!(
+            "the variable \"{name}\" is of type {kind}, which has no Arrow data to read: make a frame of it"
+        ))
+    }
+
     fn stop(&mut self) {
         if std::mem::take(&mut self.is_running) {
             let mut used = self.frames.used.lock();
             let own = used.remove(&thread::current().id());
-            self.numbers = own.unwrap_or_default();
+            self.used = own.unwrap_or_default();
             if let Some(outer) = self.outer.take() {
                 used.insert(thread::current().id(), outer);
             }
@@ -81,7 +97,7 @@ impl Drop for Scope {
         self.stop();
         let mut known = self.frames.known.lock();
         let forgotten: Vec<_> =
-            self.numbers.iter().filter_map(|number| known.remove(number)).collect();
+            self.used.frames.iter().filter_map(|number| known.remove(number)).collect();
         drop(known);
         // They refer to objects of Python, whose ends may run code.
         drop(forgotten);
@@ -97,20 +113,26 @@ impl Frames {
         let frame = frame.ok()??;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.known.lock().insert(number, Arc::new(frame));
-        let mut used = self.used.lock();
-        used.entry(thread::current().id()).or_default().push(number);
+        self.note(|used| used.frames.push(number));
         Some(PathBuf::from(format!("{FOLDER}{number}")))
     }
 
     fn look_up(&self, py: Python<'_>, name: &str) -> PyResult<Option<Frame>> {
         let Some(object) = variable(py, name)? else { return Ok(None) };
         if !arrow_reader_is(&object)? {
+            let kind = object.get_type().name()?.to_string();
+            self.note(|used| used.unreadable = Some((name.to_owned(), kind)));
             return Ok(None);
         }
         let Some(reader) = arrow_reader(&object)? else { return Ok(None) };
         let schema = reader.schema();
         let first = Mutex::new(Some(reader));
         Ok(Some(Frame { name: name.to_owned(), object: object.unbind(), schema, first }))
+    }
+
+    /// Notes a variable of the statement that this thread runs.
+    fn note(&self, note: impl FnOnce(&mut Used)) {
+        note(self.used.lock().entry(thread::current().id()).or_default());
     }
 
     fn frame(&self, path: &Path) -> alluvium::Result<Arc<Frame>> {

@@ -4,7 +4,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use alluvium::Engine;
-use alluvium::arrow::array::ArrayRef;
+use alluvium::arrow::array::{Array, ArrayRef, new_empty_array};
+use alluvium::arrow::compute::{cast, concat};
 use alluvium::arrow::datatypes::{DataType, Field, FieldRef};
 use alluvium::functions::{
     ColumnarValue, DataFusionError, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -12,7 +13,7 @@ use alluvium::functions::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use pyo3_arrow::PyArray;
+use pyo3_arrow::input::AnyArray;
 
 use crate::call;
 use crate::column::Column;
@@ -21,8 +22,8 @@ use crate::error;
 
 /// A function of SQL that is written in Python.
 ///
-/// One that is not vectorized is called for each row, with Python's values, and has NULL where an argument is NULL. A vectorized one is called
-/// for many rows at once, with an array of Arrow for each argument, and returns one.
+/// One that is not vectorized is called for each row, with Python's values. Where an argument is NULL, it is not called, and the result is NULL.
+/// A vectorized one is called for many rows at once, with an array of Arrow for each argument, and returns Arrow data.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct Function {
     call: Arc<Call>,
@@ -77,7 +78,7 @@ impl Function {
         &self.call.name
     }
 
-    /// Calls it from Python.
+    /// Calls it as Python's functions are called.
     #[pyo3(signature = (*arguments))]
     fn __call__<'py>(
         &self,
@@ -218,16 +219,17 @@ impl Call {
             true => callable.call1((count,))?,
             false => callable.call1(PyTuple::new(py, arguments)?)?,
         };
-        let returned = match returned.extract::<PyArray>() {
-            Ok(returned) => returned.into_inner().0,
-            Err(_) => {
-                let kind = returned.get_type().name()?;
-                let message =
-                    format!("a vectorized function returns an array of Arrow, and not a {kind}");
-                return Err(error::data(py, &message));
-            }
+        let Ok(returned) = returned.extract::<AnyArray>() else {
+            let kind = returned.get_type().name()?;
+            let message = format!("a vectorized function returns Arrow data, and this is a {kind}");
+            return Err(error::data(py, &message));
         };
-        alluvium::arrow::compute::cast(&returned, &self.returns)
-            .map_err(|error| error::arrow(py, &error))
+        let chunks = returned.into_chunked_array()?;
+        let chunks: Vec<&dyn Array> = chunks.chunks().iter().map(AsRef::as_ref).collect();
+        let returned = match &chunks[..] {
+            [] => new_empty_array(&self.returns),
+            chunks => concat(chunks).map_err(|error| error::arrow(py, &error))?,
+        };
+        cast(&returned, &self.returns).map_err(|error| error::arrow(py, &error))
     }
 }

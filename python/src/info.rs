@@ -7,7 +7,7 @@ use crate::table;
 /// A table or a view.
 #[pyclass(module = "alluvium", frozen, get_all)]
 pub(crate) struct RelationInfo {
-    /// Its name, as SQL has it.
+    /// Its name: ``t``, or ``s.t`` in a schema.
     name: String,
     /// ``table``, ``view``, ``materialized view``, ``local view`` or ``declared view``.
     kind: String,
@@ -59,6 +59,13 @@ pub(crate) struct Progress {
     complete: u64,
 }
 
+#[pymethods]
+impl Progress {
+    fn __repr__(&self) -> String {
+        format!("<alluvium.Progress: committed {}, complete {}>", self.committed, self.complete)
+    }
+}
+
 impl From<alluvium::Progress> for Progress {
     fn from(progress: alluvium::Progress) -> Self {
         Self { committed: progress.committed, complete: progress.complete }
@@ -76,6 +83,16 @@ pub(crate) struct State {
     memory_bytes: u64,
     /// How much room files take, in bytes.
     disk_bytes: u64,
+}
+
+#[pymethods]
+impl State {
+    fn __repr__(&self) -> String {
+        let Self { rows, bytes, memory_bytes, disk_bytes } = self;
+        format!(
+            "<alluvium.State: {rows} rows in {bytes} bytes; {memory_bytes} bytes of memory, {disk_bytes} of disk>"
+        )
+    }
 }
 
 impl From<alluvium::State> for State {

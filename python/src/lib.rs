@@ -69,4 +69,10 @@ mod _alluvium {
     fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
         py.detach(|| alluvium_cli::main(arguments))
     }
+
+    /// Tells that the interpreter ends: calls of other threads end with it, without an error.
+    #[pyfunction]
+    fn _end() {
+        crate::open::end();
+    }
 }

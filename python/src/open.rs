@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, ThreadId};
 
 use alluvium::{Engine, Interrupt};
 use parking_lot::Mutex;
@@ -130,7 +131,24 @@ impl Drop for Running<'_> {
     }
 }
 
+/// The thread that ends the interpreter.
+static ENDING: OnceLock<ThreadId> = OnceLock::new();
+
+/// From now on the interpreter ends, on this thread.
+pub(crate) fn end() {
+    let _ = ENDING.set(thread::current().id());
+}
+
 /// The error of what belongs to a closed engine.
+///
+/// While the interpreter ends, daemon threads get none: they wait until they are gone, as Python makes them do a moment later.
 pub(crate) fn closed(py: Python<'_>) -> PyErr {
+    if ENDING.get().is_some_and(|ending| *ending != thread::current().id()) {
+        py.detach(|| {
+            loop {
+                thread::park();
+            }
+        });
+    }
     error::interface(py, "the database is closed")
 }

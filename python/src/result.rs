@@ -8,6 +8,7 @@ use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::arrow::error::ArrowError;
 use alluvium::{Outcome, Rows};
 use parking_lot::Mutex;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -23,6 +24,9 @@ use crate::table::{self, Table};
 const ROWS: usize = 1_024;
 
 /// The result of a statement. The rows of a query are computed as they are taken, each once.
+///
+/// All rows are of the version of the data that the query began with, which takes memory or disk until the last row is taken or the result is
+/// closed. The text of a result shows the first rows, which can still be taken.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct Result {
     /// `None` if the statement returns no rows.
@@ -218,7 +222,7 @@ impl Result {
         self.rows_changed
     }
 
-    /// The epoch that the statement has made; ``None`` inside of a transaction.
+    /// The epoch that the statement has made; ``None`` of a query, of a definition, and inside of a transaction.
     #[getter]
     fn epoch(&self) -> Option<u64> {
         self.epoch
@@ -235,7 +239,7 @@ impl Result {
         Ok(self.answer(py)?.tuples(py, 1)?.pop())
     }
 
-    /// The next rows, at most so many.
+    /// The next rows, at most ``size``; fewer at the end.
     #[pyo3(signature = (size = 1))]
     fn fetchmany<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         self.answer(py)?.tuples(py, size)
@@ -251,7 +255,7 @@ impl Result {
         Ok(RowIterator { result: this, lent: None, tuples: Vec::new() })
     }
 
-    /// The rows that are left, some at a time.
+    /// Iterates over tables of the rows that are left, some thousand rows each.
     fn batches(this: Py<Self>, py: Python<'_>) -> PyResult<Batches> {
         this.get().answer(py)?;
         Ok(Batches { result: this })
@@ -267,7 +271,7 @@ impl Result {
         export::pyarrow(Bound::new(py, self.table(py)?)?.as_any())
     }
 
-    /// The rows that are left, as a reader of pyarrow that computes them as they are read.
+    /// The rows that are left, as a reader of pyarrow. It computes them as they are read, and keeps none.
     fn reader<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         export::reader(this.as_any())
     }
@@ -319,8 +323,11 @@ impl Result {
         let (rows, sql) = (answer.rows.clone(), answer.sql.clone());
         let batches = std::iter::from_fn(move || {
             let next = Python::try_attach(|py| {
-                rows.call(py, Some(&sql), |rows| rows.next(usize::MAX))
-                    .map_err(|error| ArrowError::ExternalError(error.to_string().into()))
+                rows.call(py, Some(&sql), |rows| rows.next(usize::MAX)).map_err(|error| {
+                    let text = error.to_string();
+                    interrupt_again(py, &error);
+                    ArrowError::ExternalError(text.into())
+                })
             });
             next.unwrap_or(Ok(None)).transpose()
         });
@@ -337,6 +344,16 @@ impl Result {
 
     fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         this.py().import("alluvium._display")?.call_method1("html", (this,))
+    }
+}
+
+/// What reads a stream makes an error of its own of any exception. Ctrl-C is to be seen by who has called it.
+fn interrupt_again(py: Python<'_>, error: &PyErr) {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py)
+        && let Ok(threads) = py.import("_thread")
+    {
+        // It fails if nothing handles the signal.
+        let _ = threads.call_method0("interrupt_main");
     }
 }
 
@@ -364,7 +381,8 @@ impl RowIterator {
             let is_through = self.lent.take().is_some_and(|lent| lent.taken.lock().is_some());
             let most = if is_through { ROWS.min(self.tuples.len() * 2) } else { 1 };
             let answer = self.result.get().answer(py)?;
-            let Some(lent) = answer.rows.call(py, Some(&answer.sql), |rows| rows.lend(most))? else {
+            let Some(lent) = answer.rows.call(py, Some(&answer.sql), |rows| rows.lend(most))?
+            else {
                 return Ok(None);
             };
             let tuples = convert::rows(py, &lent.batch, 0, lent.batch.num_rows())?;

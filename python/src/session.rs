@@ -13,7 +13,9 @@ use crate::open::Open;
 use crate::result::Result;
 use crate::slot::Slot;
 
-/// One client: its settings, its temporary tables, and at most one open transaction.
+/// One client: its settings, its temporary tables, and at most one open transaction, which closing it rolls back.
+///
+/// :meth:`Database.session` begins one. Several sessions run statements at the same time.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct Session {
     session: Arc<Slot<alluvium::Session>>,
@@ -38,9 +40,13 @@ impl Session {
         let values = parameters.iter().map(|value| convert::parameter(&value));
         let values: Vec<Value> = values.collect::<PyResult<_>>()?;
         let scope = Scope::begin(self.session.open().frames());
-        let outcome = self.session.call(py, Some(sql), |session| run(session, sql, &values))?;
+        let outcome = self.session.call(py, Some(sql), |session| run(session, sql, &values));
         let frames = scope.end();
-        match outcome {
+        let hinted = |error: PyErr| match frames.hint() {
+            Some(hint) => error::hinted(py, error, sql, &hint),
+            None => error,
+        };
+        match outcome.map_err(hinted)? {
             Outcome::Subscribed(_) => Err(error::not_supported(
                 py,
                 "sql() runs no SUBSCRIBE: call Database.subscribe(), which iterates over changes",
@@ -70,7 +76,7 @@ fn run(session: &mut alluvium::Session, sql: &str, values: &[Value]) -> alluvium
 
 #[pymethods]
 impl Session {
-    /// Runs statements, with values for ``$1`` and so on, and returns what the last of them does.
+    /// Runs SQL and returns the result of its last statement, as :meth:`Database.sql` does.
     #[pyo3(signature = (query, *parameters))]
     fn sql(
         &self,

@@ -22,17 +22,23 @@ use crate::wake;
 /// It waits for the next change as an iterator, and in ``async for``. Both end when the relation is dropped.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct Subscription {
+    relation: String,
     columns: Vec<String>,
     types: Vec<String>,
     changes: Arc<Slot<alluvium::Subscription>>,
 }
 
 impl Subscription {
-    /// A subscription of an engine.
-    pub(crate) fn new(open: &Arc<Open>, subscription: alluvium::Subscription) -> Self {
+    /// A subscription to a relation of an engine.
+    pub(crate) fn new(
+        open: &Arc<Open>,
+        relation: &str,
+        subscription: alluvium::Subscription,
+    ) -> Self {
         let (columns, types) =
             (table::names(subscription.schema()), table::types(subscription.schema()));
-        Self { columns, types, changes: Slot::new(open, subscription) }
+        let relation = relation.to_owned();
+        Self { relation, columns, types, changes: Slot::new(open, subscription) }
     }
 
     /// The next change, if it comes within this time.
@@ -141,5 +147,10 @@ impl Subscription {
         _traceback: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.changes.is_closed() { ", closed" } else { "" };
+        format!("<alluvium.Subscription to {}{closed}>", self.relation)
     }
 }

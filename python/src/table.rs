@@ -84,7 +84,7 @@ impl Table {
         Err(PyIndexError::new_err(format!("there is no row {row} of {count}")))
     }
 
-    /// The values of a column.
+    /// The values of a column. Raises ``KeyError`` if there is no column of this name.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let place = self.schema.index_of(name);
         let place = place.map_err(|_| PyKeyError::new_err(name.to_owned()))?;
@@ -100,17 +100,17 @@ impl Table {
         self.tuples(py)
     }
 
-    /// A table of pyarrow, which shares the memory of this one.
+    /// A table of pyarrow, which shares the memory of this one. It needs pyarrow.
     fn arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         export::pyarrow(this.as_any())
     }
 
-    /// A frame of polars.
+    /// A frame of polars. It needs polars.
     fn pl<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         export::polars(this.as_any())
     }
 
-    /// A frame of pandas; it needs pyarrow.
+    /// A frame of pandas. It needs pandas and pyarrow.
     fn df<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         export::pandas(this.as_any())
     }

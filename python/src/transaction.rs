@@ -126,4 +126,11 @@ impl Transaction {
             false => self.end(py).map(drop),
         }
     }
+
+    fn __repr__(&self) -> &'static str {
+        match self.transaction.is_closed() {
+            true => "<alluvium.Transaction, ended>",
+            false => "<alluvium.Transaction>",
+        }
+    }
 }

@@ -16,6 +16,8 @@ use crate::slot::Slot;
 use crate::table::{self, Table};
 
 /// A table or a materialized view, read by key without SQL.
+///
+/// Reads see everything that was committed before they began, and wait until it is complete. They are not part of a transaction.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct View {
     view: Arc<Slot<alluvium::View>>,
@@ -87,7 +89,7 @@ impl View {
         self.key.iter().map(|column| self.columns[*column].clone()).collect()
     }
 
-    /// The row with this key; ``None`` if there is none.
+    /// The row with this key; ``None`` if there is none. Raises ``InterfaceError`` if the key has more columns than values are given.
     #[pyo3(signature = (*key))]
     fn get<'py>(
         &self,
@@ -116,7 +118,7 @@ impl View {
         Ok(Table::new(rows.schema(), vec![rows]))
     }
 
-    /// The rows between two keys, both included, in the order of the key.
+    /// The rows between two keys, both included, in the order of the key. An end may have the first values of a key only, or be ``None``.
     #[pyo3(signature = (low = None, high = None))]
     fn range(
         &self,
@@ -133,7 +135,7 @@ impl View {
         Ok(Result::of_rows(self.view.open(), rows))
     }
 
-    /// The same view, whose reads do not wait: they may miss the newest commits.
+    /// The same view, whose reads do not wait: they answer as of the last epoch that is complete, and may miss newer commits.
     fn stale(&self, py: Python<'_>) -> PyResult<Self> {
         Ok(Self::new(self.view.open(), self.view.get(py)?.stale()))
     }

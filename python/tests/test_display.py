@@ -124,6 +124,13 @@ def test_a_box_fits_the_terminal(db: alluvium.Database, monkeypatch: pytest.Monk
     assert _cell.width(lines[0]) <= max(columns, 3 * 20 + 4 * 3 + 1)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+def test_narrow_columns_are_shown_whole(db: alluvium.Database, count: int) -> None:
+    lines = repr(db.sql("SELECT " + ", ".join(f"{number} AS c{number}" for number in range(count)))).splitlines()
+    assert lines[1].replace("│", " ").split() == [f"c{number}" for number in range(count)]
+    assert lines[-1] == "(1 row)"
+
+
 def test_wide_values_are_cut(db: alluvium.Database) -> None:
     lines = repr(db.sql(f"SELECT 1 AS a, '{'long ' * 100}' AS b")).splitlines()
     assert _cell.width(lines[0]) == 80

@@ -70,6 +70,12 @@ def test_wide_operators_above_narrow_ones_do_not_overlap(branches: int) -> None:
             assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
 
 
+@pytest.mark.parametrize("plan", ["map a, b, c, d, e, f, g where a > 4\n  scan t", "map a\n  scan table_of_a_long_name (a, b, c)"])
+def test_an_input_is_below_the_middle_of_its_operator(plan: str) -> None:
+    above, below = ((left + right) / 2 for left, _, right, _ in boxes(plan_svg(f"union all\n  scan u\n  {plan.replace(chr(10), chr(10) + '  ')}"))[2:])
+    assert abs(above - below) < 0.2
+
+
 def test_inputs_are_below_with_an_arrow_each() -> None:
     svg = plan_svg(JOIN)
     tops = [top for _, top, _, _ in boxes(svg)]

@@ -280,6 +280,10 @@ def test_sinks_have_names(numbers: alluvium.Database) -> None:
 def test_the_interpreter_ends_with_sources_and_sinks_at_work() -> None:
     program = textwrap.dedent(
         """
+        import atexit
+
+        # What was registered last runs first.
+        atexit.register(lambda: print(db.is_closed, source.is_done, sink.is_done, live.is_done))
         import itertools, queue, alluvium
 
         db = alluvium.memory()
@@ -295,7 +299,7 @@ def test_the_interpreter_ends_with_sources_and_sinks_at_work() -> None:
     )
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ends\n", "")
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ends\nTrue True True True\n", "")
 
 
 def test_a_forked_process_ends() -> None:
@@ -308,6 +312,8 @@ def test_a_forked_process_ends() -> None:
         source = db.source("n", ([(number,)] for number in itertools.count()))
         child = os.fork()
         if child == 0:
+            # Threads are not there to be waited for.
+            assert not alluvium._exit._tasks
             try:
                 db.insert("n", [(1,)])
             except alluvium.InterfaceError:

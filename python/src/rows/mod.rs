@@ -130,7 +130,7 @@ impl Target {
     fn unknown(&self, rows: &Bound<'_, PyAny>) -> PyErr {
         let kind = rows.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
         let message = format!(
-            "a {kind} is no rows for table \"{}\": give a frame, Arrow data, a dict of columns, or dicts or tuples, one for each row",
+            "rows for table \"{}\" are a frame, Arrow data, a dict of columns, or dicts or tuples, one for each row; this is of type {kind}",
             self.name
         );
         error::interface(rows.py(), &message)

@@ -140,8 +140,9 @@ impl Target {
         first: usize,
     ) -> PyResult<Columns> {
         let fields = self.schema.fields();
+        let places = self.places_of_sequence(&rows[0]);
         let mut columns: Vec<Vec<Bound<'_, PyAny>>> =
-            fields.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+            places.iter().map(|_| Vec::with_capacity(rows.len())).collect();
         for (number, row) in rows.iter().enumerate() {
             let mut count = 0;
             let mut add = |value| {
@@ -157,20 +158,31 @@ impl Target {
             } else {
                 return Err(self.mixed(py, first + number));
             }
-            if count != fields.len() {
-                let number = first + number;
+            if count != places.len() {
+                let names = places.iter().map(|place| fields[*place].name().as_str());
                 let message = format!(
-                    "row {number} has {count} values, and table \"{}\" has {} columns; give dicts to leave some out",
-                    self.name,
-                    fields.len()
+                    "row {} has {count} value{} for the columns {} of table \"{}\"; give dicts to leave some out",
+                    first + number,
+                    if count == 1 { "" } else { "s" },
+                    names.collect::<Vec<_>>().join(", "),
+                    self.name
                 );
                 return Err(error::data(py, &message));
             }
         }
-        let arrays = fields.iter().zip(&columns);
-        let arrays = arrays.map(|(field, column)| convert::array(column, field, first));
-        let places: Vec<usize> = (0..fields.len()).collect();
-        self.complete(py, &places, arrays.collect::<PyResult<_>>()?, rows.len())
+        let arrays = places.iter().zip(&columns);
+        let arrays = arrays.map(|(place, column)| convert::array(column, &fields[*place], first));
+        let arrays = arrays.collect::<PyResult<_>>()?;
+        self.complete(py, &places, arrays, rows.len())
+    }
+
+    /// The columns of the values of a sequence: all, or, of a row to delete, those of the key.
+    fn places_of_sequence(&self, row: &Bound<'_, PyAny>) -> Vec<usize> {
+        let count = row.len().ok();
+        match &self.key {
+            Some(key) if !key.is_empty() && count == Some(key.len()) => key.clone(),
+            _ => (0..self.schema.fields().len()).collect(),
+        }
     }
 
     /// Whether an item of an iterator is one row, and not several.
