@@ -6,10 +6,10 @@ use std::sync::Arc;
 use alluvium::Engine;
 use alluvium::arrow::array::{Array, ArrayRef, new_empty_array};
 use alluvium::arrow::compute::{cast, concat};
-use alluvium::arrow::datatypes::{DataType, Field, FieldRef};
+use alluvium::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use alluvium::functions::{
     ColumnarValue, DataFusionError, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    TypeSignature, Volatility,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -59,7 +59,7 @@ impl Function {
         let volatility = if volatile { Volatility::Volatile } else { Volatility::Immutable };
         let signature = match types.is_empty() {
             true => Signature::nullary(volatility),
-            false => Signature::exact(types.clone(), volatility),
+            false => Signature::one_of(accepted(&types), volatility),
         };
         let call = Call {
             name,
@@ -120,6 +120,25 @@ fn types(py: Python<'_>, names: &[&str]) -> PyResult<Vec<DataType>> {
     }
 }
 
+/// The types that a function of these types is planned with. Constants of TIMESTAMP have nanoseconds until the plan is complete.
+fn accepted(types: &[DataType]) -> Vec<TypeSignature> {
+    let mut all = vec![Vec::new()];
+    for data_type in types {
+        let mut kinds = vec![data_type.clone()];
+        if let DataType::Timestamp(TimeUnit::Microsecond, zone) = data_type
+            // There are twice as many for each.
+            && all.len() < 16
+        {
+            kinds.push(DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()));
+        }
+        let longer = all.iter().flat_map(|types: &Vec<DataType>| {
+            kinds.iter().map(|kind| [&types[..], std::slice::from_ref(kind)].concat())
+        });
+        all = longer.collect();
+    }
+    all.into_iter().map(TypeSignature::Exact).collect()
+}
+
 /// A function as the engine calls it.
 struct Registered(Arc<Call>);
 
@@ -161,8 +180,9 @@ impl ScalarUDFImpl for Registered {
         arguments: ScalarFunctionArgs,
     ) -> alluvium::functions::Result<ColumnarValue> {
         let count = arguments.number_rows;
-        let columns = arguments.args.iter().map(|column| column.to_array(count));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let columns = arguments.args.iter().zip(&self.0.arguments);
+        let columns = columns.map(|(column, wanted)| Ok(cast(&column.to_array(count)?, wanted)?));
+        let columns = columns.collect::<alluvium::functions::Result<Vec<_>>>()?;
         let called = Python::try_attach(|py| {
             self.0.call(py, &columns, count).map_err(|raised| {
                 let message = format!("function {}: {raised}", self.0.name);
