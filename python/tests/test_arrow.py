@@ -41,8 +41,8 @@ def table() -> pyarrow.Table:
             "time": pyarrow.array(each(lambda n: dt.time(n % 24, n % 60, 0, n)), pyarrow.time64("us")),
             "timestamp": pyarrow.array(each(lambda n: dt.datetime(1969, 12, 31, 23, 59, n % 60, n)), pyarrow.timestamp("us")),
             "instant": pyarrow.array(each(lambda n: n * 10**9), pyarrow.timestamp("us", "UTC")),
-            "list": pyarrow.array(each(lambda n: [n, None] * (n % 3)), pyarrow.list_(pyarrow.int64())),
-            "struct": pyarrow.array(each(lambda n: {"a": n, "b": [str(n)]})),
+            "items": pyarrow.array(each(lambda n: [n, None] * (n % 3)), pyarrow.list_(pyarrow.int64())),
+            "nested": pyarrow.array(each(lambda n: {"a": n, "b": [str(n)]})),
         }
     )
 
@@ -51,7 +51,7 @@ TABLE = table()
 DDL = """
     CREATE TABLE t (id BIGINT PRIMARY KEY, bool BOOLEAN, tiny TINYINT, small SMALLINT, "int" INT, unsigned BIGINT UNSIGNED, real REAL, double DOUBLE,
         "decimal" DECIMAL(38, 2), text VARCHAR, bytes BYTEA, date DATE, time TIME, timestamp TIMESTAMP, instant TIMESTAMPTZ,
-        list BIGINT[], struct STRUCT(a BIGINT, b VARCHAR[]))
+        items BIGINT[], nested STRUCT(a BIGINT, b VARCHAR[]))
 """
 WAYS_IN: dict[str, Callable[[pyarrow.Table], Any]] = {
     "table": lambda table: table,
@@ -62,9 +62,9 @@ WAYS_IN: dict[str, Callable[[pyarrow.Table], Any]] = {
     "polars": lambda table: polars.DataFrame(table),
     "polars in chunks": lambda table: polars.concat([polars.DataFrame(table.slice(0, 1_001)), polars.DataFrame(table.slice(1_001))], rechunk=False),
     "pandas of arrow": lambda table: table.to_pandas(types_mapper=pandas.ArrowDtype),
-    "duckdb": lambda table: duckdb.sql("SELECT * FROM table"),
-    "result": lambda table: alluvium.memory().sql("SELECT * FROM table"),
-    "table of a result": lambda table: alluvium.memory().sql("SELECT * FROM table").table(),
+    "duckdb": lambda frame: duckdb.sql("SELECT * FROM frame"),
+    "result": lambda frame: alluvium.memory().sql("SELECT * FROM frame"),
+    "table of a result": lambda frame: alluvium.memory().sql("SELECT * FROM frame").table(),
     "generator": lambda table: (batch for batch in table.to_batches(max_chunksize=500)),
     "other types": lambda table: table.cast(
         pyarrow.schema(
@@ -135,7 +135,7 @@ def test_pandas_gets_what_pyarrow_makes(db: alluvium.Database) -> None:
         "SELECT sum(\"decimal\") AS s, avg(double) > 100 AS a, max(unsigned) AS u FROM frame",
         "SELECT upper(text) AS u, length(text) AS l FROM frame WHERE text LIKE 'éé%'",
         "SELECT bool, count(DISTINCT tiny) AS n FROM frame GROUP BY bool",
-        "SELECT struct.a AS a, list[1] AS l FROM frame WHERE struct.a > 2990",
+        "SELECT nested.a AS a, items[1] AS l FROM frame WHERE nested.a > 2990",
         "SELECT id FROM frame EXCEPT SELECT small FROM frame",
     ],
 )
@@ -148,7 +148,7 @@ def test_answers_are_those_of_duckdb(db: alluvium.Database, sql: str) -> None:
 
 def test_groups_are_those_of_polars(db: alluvium.Database) -> None:
     frame = polars.DataFrame(TABLE)
-    answer = db.sql("SELECT bool, count(*) AS n, sum(int) AS s, max(date) AS d FROM frame GROUP BY bool").pl()
+    answer = db.sql("SELECT bool, count(*) AS n, coalesce(sum(int), 0) AS s, max(date) AS d FROM frame GROUP BY bool").pl()
     expected = frame.group_by("bool").agg(n=polars.len(), s=polars.col("int").sum(), d=polars.col("date").max())
     assert sorted(answer.rows(), key=repr) == sorted(expected.rows(), key=repr)
 

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use alluvium_dataflow::state::key_ranges::{KeyEncoder, KeyRanges};
+use alluvium_sql::planner::type_name;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::scalar::ScalarValue;
@@ -89,9 +90,11 @@ impl Key {
         match converted.filter(is_same) {
             Some(converted) => Ok(converted.to_array()?),
             None => Err(Error::data(format!(
-                "{} ({given}) is no value of the key column \"{}\" ({data_type})",
+                "{} ({}) is no value of the key column \"{}\" ({})",
                 Value::new(value.clone()),
-                field.name()
+                type_name(&given),
+                field.name(),
+                type_name(data_type)
             ))),
         }
     }

@@ -73,7 +73,7 @@ impl ContextProvider for Types {
     }
 }
 
-/// The types that DataFusion's planner does not know: `MAP<K, V>`, and DuckDB's names of others.
+/// The types that DataFusion's planner does not know: `MAP<K, V>`, and other names of types.
 #[derive(Debug)]
 pub struct MoreTypes;
 
@@ -81,24 +81,14 @@ impl TypePlanner for MoreTypes {
     fn plan_type_field(&self, sql_type: &ast::DataType) -> Result<Option<FieldRef>> {
         let (key, value) = match sql_type {
             ast::DataType::Map(key, value) => (key, value),
-            ast::DataType::Blob(_) => {
-                return Ok(Some(Arc::new(Field::new("blob", DataType::Binary, true))));
+            ast::DataType::Dec(info) => {
+                let decimal = data_type(&ast::DataType::Decimal(info.clone()))?;
+                return Ok(Some(Arc::new(Field::new("dec", decimal, true))));
             }
-            ast::DataType::Datetime(None) => {
-                let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
-                return Ok(Some(Arc::new(Field::new("datetime", timestamp, true))));
+            other => {
+                let named = other_name(other);
+                return Ok(named.map(|named| Arc::new(Field::new("column", named, true))));
             }
-            // `CHARACTER(n)`, which is neither checked nor padded, as no length is.
-            ast::DataType::Character(_) => {
-                return Ok(Some(Arc::new(Field::new("character", DataType::Utf8, true))));
-            }
-            ast::DataType::Custom(name, _) if is_bpchar(name) => {
-                return Ok(Some(Arc::new(Field::new("bpchar", DataType::Utf8, true))));
-            }
-            ast::DataType::JSON => {
-                return Ok(Some(Arc::new(Field::new("json", DataType::Utf8, true))));
-            }
-            _ => return Ok(None),
         };
         let key = Field::new("key", data_type(key)?, false);
         let value = Field::new("value", data_type(value)?, true);
@@ -107,10 +97,40 @@ impl TypePlanner for MoreTypes {
     }
 }
 
-/// Whether it is Postgres's own name of `CHAR`.
-fn is_bpchar(name: &ast::ObjectName) -> bool {
-    let [part] = name.0.as_slice() else { return false };
-    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("bpchar"))
+/// The type that DuckDB, or Postgres, has another name for; `None` if it is none of these.
+fn other_name(sql_type: &ast::DataType) -> Option<DataType> {
+    Some(match sql_type {
+        ast::DataType::Blob(_) | ast::DataType::Binary(None) | ast::DataType::Varbinary(None) => {
+            DataType::Binary
+        }
+        ast::DataType::Datetime(None) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        // The length of `CHARACTER(n)` is neither checked nor padded to, as no length is.
+        ast::DataType::Character(_) | ast::DataType::Nvarchar(_) | ast::DataType::JSON => {
+            DataType::Utf8
+        }
+        ast::DataType::Int16 => DataType::Int16,
+        ast::DataType::Int32 | ast::DataType::Signed => DataType::Int32,
+        ast::DataType::Int64 => DataType::Int64,
+        ast::DataType::UTinyInt | ast::DataType::UInt8 => DataType::UInt8,
+        ast::DataType::USmallInt | ast::DataType::UInt16 => DataType::UInt16,
+        ast::DataType::UInt32 => DataType::UInt32,
+        ast::DataType::UBigInt | ast::DataType::UInt64 => DataType::UInt64,
+        ast::DataType::Custom(name, _) => {
+            let [part] = name.0.as_slice() else { return None };
+            match &*part.as_ident()?.value.to_ascii_lowercase() {
+                "bpchar" => DataType::Utf8,
+                "int1" => DataType::Int8,
+                "short" => DataType::Int16,
+                "integral" => DataType::Int32,
+                "long" => DataType::Int64,
+                "uinteger" => DataType::UInt32,
+                "logical" => DataType::Boolean,
+                "timestamp_us" => DataType::Timestamp(TimeUnit::Microsecond, None),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
 }
 
 /// The type of this name.

@@ -59,7 +59,7 @@ fn a_value_that_has_no_text_is_no_value_of_a_key() {
     let error = days.get(&[Value::timestamp(1)]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "1970-01-01T00:00:00.000001 (Timestamp(µs)) is no value of the key column \"day\" (Date32)"
+        "1970-01-01T00:00:00.000001 (TIMESTAMP) is no value of the key column \"day\" (DATE)"
     );
     assert_eq!(days.get(&[Value::timestamp(0)]).unwrap().num_rows(), 0);
 }
