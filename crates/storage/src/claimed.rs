@@ -10,8 +10,8 @@
 //! `batch-3.7.alluvium`, where 7 is the number of the *run*: one more than the highest in any name that is there when the
 //! directory is opened. Files with names of another form are not ours and stay.
 //!
-//! What a run leaves behind is decided by the next one. It deletes the manifests that it does not retain, as a crash may
-//! have brought back some whose blobs are gone; it claims what the others name, opens the blobs that it goes on with, and
+//! The next run cleans up after the one before. It deletes the manifests that it does not retain, as a crash may
+//! have brought back some whose blobs are gone; it claims what the others name, opens the blobs that it needs, and
 //! then sweeps. Before that nothing of an earlier run is deleted.
 //!
 //! The names that a manifest claims are collected before the lock is taken, and those that it gives up are dropped after,
@@ -50,16 +50,16 @@ struct State {
     claims: BTreeMap<u64, Vec<HashSet<String>>>,
     /// Blobs that were deleted, and stay because they are claimed.
     unused: BTreeSet<String>,
-    /// Blobs of earlier runs that nobody has opened in this one.
+    /// Blobs of earlier runs that have not been opened in this one.
     unopened: BTreeSet<String>,
-    /// Whether unopened blobs are deleted when nobody claims them.
+    /// Whether unopened blobs are deleted when no manifest claims them.
     is_swept: bool,
 }
 
 impl ClaimedStorage {
     /// Begins a new run with the blobs that are there. All of them are kept until [`sweep`](ClaimedStorage::sweep).
     ///
-    /// What processes that were killed have left unsealed must be gone: see [`LocalStorage::open_exclusive`].
+    /// Unsealed blobs of killed processes must be gone: see [`LocalStorage::open_exclusive`].
     ///
     /// [`LocalStorage::open_exclusive`]: crate::LocalStorage::open_exclusive
     pub fn open(inner: Arc<dyn Storage>) -> Result<ClaimedStorage> {
@@ -80,21 +80,21 @@ impl ClaimedStorage {
         run(sealed(file).unwrap_or(file)).is_some()
     }
 
-    /// Claims blobs for a manifest: they stay until it is [released](ClaimedStorage::release), whoever deletes them. Several
+    /// Claims blobs for a manifest: they stay until it is [released](ClaimedStorage::release), also if they are deleted. Several
     /// calls for one manifest add to each other.
     ///
     /// A manifest's blobs must be claimed before it is published, and those of all retained manifests before the first
-    /// [`sweep`](ClaimedStorage::sweep). Whoever claims a blob must hold it open or have another claim on it: one that its
+    /// [`sweep`](ClaimedStorage::sweep). The caller must hold a claimed blob open or have another claim on it: one that its
     /// last user deletes at the same time may already be gone.
     pub fn claim(&self, manifest: u64, names: impl IntoIterator<Item = String>) {
         let names: HashSet<String> = names.into_iter().collect();
         self.locked().claims.entry(manifest).or_default().push(names);
     }
 
-    /// Releases what a manifest claims that was not published after all, and deletes the blobs that are neither claimed by
+    /// Releases the claims of a manifest that was not published after all, and deletes the blobs that are neither claimed by
     /// another nor in use.
     ///
-    /// If nobody can tell whether it was published, it must stay claimed.
+    /// If it is unknown whether it was published, it must stay claimed.
     ///
     /// # Errors
     ///
@@ -121,8 +121,8 @@ impl ClaimedStorage {
         self.delete_unclaimed().map(drop)
     }
 
-    /// Deletes all blobs of earlier runs that no manifest claims and nobody has opened, and returns how many it has deleted.
-    /// From now on those that are claimed are deleted when the last claim is released, unless somebody opens them before.
+    /// Deletes all blobs of earlier runs that no manifest claims and that have not been opened, and returns how many it has deleted.
+    /// From now on those that are claimed are deleted when the last claim is released, unless they are opened before.
     /// One that is opened at the same time may be deleted.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Jobs that are done in slices, on whichever thread has time: merges.
 //!
-//! The owner of a job makes it, hands it to a [`Compaction`], and goes on. Until the job is done its inputs stay as they
+//! The owner of a job makes it, hands it to a [`Compaction`], and continues. Until the job is done its inputs stay as they
 //! are. The owner may do a slice itself at any time, cancel the job, and take its result.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Work that is done in slices.
 pub trait Work: Send {
-    /// Goes on for about `bytes` bytes of input.
+    /// Continues for about `bytes` bytes of input.
     ///
     /// Must not panic: a failure is a result, which the owner takes.
     fn slice(&mut self, bytes: u64) -> Slice;
@@ -23,7 +23,7 @@ pub trait Work: Send {
     fn release(&mut self);
 }
 
-/// What came of a slice.
+/// The outcome of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// The bytes of input that it has gone through.
@@ -89,12 +89,12 @@ impl<W: Work + ?Sized> Job<W> {
         self.is_done.load(Ordering::Acquire)
     }
 
-    /// Whether nothing more is to be done, because there is a result or nobody wants one.
+    /// Whether nothing more is to be done, because there is a result or it was cancelled.
     pub fn is_settled(&self) -> bool {
         self.is_done() || self.is_cancelled()
     }
 
-    /// Goes on for about `bytes` bytes of input, once a slice that another thread does is over. Nothing happens once it is
+    /// Continues for about `bytes` bytes of input, once a slice that another thread does is over. Nothing happens once it is
     /// settled.
     pub fn advance(&self, bytes: u64) -> Slice {
         let settled = Slice { bytes: 0, is_done: true };
@@ -112,7 +112,7 @@ impl<W: Work + ?Sized> Job<W> {
             work.finish();
         }
         drop(work);
-        // Who cancels it meanwhile leaves the rest to whoever has the lock.
+        // A thread that cancels it meanwhile leaves the rest to the holder of the lock.
         fence(Ordering::SeqCst);
         if self.is_cancelled() {
             self.release();
@@ -121,7 +121,7 @@ impl<W: Work + ?Sized> Job<W> {
         slice
     }
 
-    /// Ends it without a result. What it holds is released at once, or when the slice ends that another thread is doing.
+    /// Ends it without a result. Its resources are released at once, or when the slice ends that another thread is doing.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -132,7 +132,7 @@ impl<W: Work + ?Sized> Job<W> {
         self.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Releases what the work holds, unless another thread has the lock: that one comes here when it has let go.
+    /// Releases the resources of the work, unless another thread has the lock: that one comes here when it has let go.
     fn release(&self) {
         if let Ok(mut work) = self.work.try_lock() {
             work.release();

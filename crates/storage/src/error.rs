@@ -84,7 +84,7 @@ pub enum Error {
         place: String,
         /// Where in the file the damaged part begins.
         offset: u64,
-        /// What is wrong.
+        /// The defect.
         what: String,
     },
     /// A file that another one needs is missing.

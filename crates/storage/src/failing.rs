@@ -74,7 +74,7 @@ impl<S: Storage> Failing<S> {
     }
 
     /// Flips a bit of a blob for everyone who opens it from now on. Bit `n` is bit `n % 8`, counted from the lowest, of byte
-    /// `n / 8`; bits behind the end are ignored.
+    /// `n / 8`; bits past the end are ignored.
     pub fn flip(&self, name: &str, bit: u64) {
         self.damage(name, Damage::Bit(bit));
     }

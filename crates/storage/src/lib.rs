@@ -1,4 +1,4 @@
-//! Alluvium's storage: immutable blobs by name, threads that merge what is in them, and a journal.
+//! Alluvium's storage: immutable blobs by name, threads that merge their contents, and a journal.
 //!
 //! A *blob* is a sequence of bytes that is written once, from beginning to end, then sealed, and from then on only read or
 //! deleted. This crate does not know what the bytes mean.
@@ -7,7 +7,7 @@
 //!
 //! - [`storage`]: the name space, and writing a blob;
 //! - [`blob`]: reading a sealed one;
-//! - [`error`]: what can fail;
+//! - [`error`]: errors;
 //! - [`local`]: blobs as files of a directory, mapped to memory when they are large;
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
@@ -17,7 +17,7 @@
 //! - [`disk`]: the operations of a file system that durable files are made of, and, for tests, a simulated disk and blobs
 //!   on any disk;
 //! - [`journal`]: a durable log of records;
-//! - [`manifests`]: the replaceable root of what is stored;
+//! - [`manifests`]: the replaceable root of stored state;
 //! - [`memory`], `failing` and `haphazard`: implementations for tests, one without a disk, and, with the feature
 //!   `faults`, one whose disk fails on command, and threads that do jobs at any time.
 //!

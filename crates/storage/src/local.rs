@@ -33,8 +33,8 @@ const PIECE: usize = FAULT_AROUND;
 /// Large blobs are mapped to memory. Other programs must not write to the files or truncate them: that would change bytes
 /// that readers take to be constant, or end the process with a signal. Deleting them does not affect readers.
 ///
-/// A process that ends while it writes a blob leaves the file `.name.unsealed` behind, and the name stays taken until
-/// somebody [alone](LocalStorage::open_exclusive) opens the directory.
+/// A process that ends while it writes a blob leaves the file `.name.unsealed`, and the name stays taken until
+/// the directory is opened [exclusively](LocalStorage::open_exclusive).
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     directory: PathBuf,
@@ -50,7 +50,7 @@ impl LocalStorage {
         LocalStorage::open_with_suffix(directory, "")
     }
 
-    /// As [`open`](LocalStorage::open), for a directory that nobody else uses, also not in another process. Deletes the
+    /// As [`open`](LocalStorage::open), for a directory that no other handle or process uses. Deletes the
     /// unsealed files that processes have left which ended while they wrote.
     pub fn open_exclusive(directory: impl AsRef<Path>) -> Result<LocalStorage> {
         let storage = LocalStorage::open(directory)?;
@@ -221,7 +221,7 @@ struct Writer {
     file: File,
     /// The bytes in the file, in whole pieces.
     written: u64,
-    /// The bytes behind those, less than a piece.
+    /// The bytes after those, less than a piece.
     waiting: Vec<u8>,
     sealed: bool,
 }
@@ -235,7 +235,7 @@ impl Writer {
         }
     }
 
-    /// Writes at a position, not at the end: this overwrites what a failed write has left behind.
+    /// Writes at a position, not at the end: this overwrites the rest of a failed write.
     fn write(&self, bytes: &[u8], position: u64) -> io::Result<()> {
         let mut pieces = bytes.chunks(PIECE).zip((position..).step_by(PIECE));
         pieces.try_for_each(|(piece, position)| self.file.write_all_at(piece, position))
@@ -265,7 +265,7 @@ impl Writer {
     /// Writes the buffered bytes, opens the file as a blob, and only then gives it its name.
     fn finish(&mut self) -> io::Result<Arc<dyn Blob>> {
         self.write(&self.waiting, self.written)?;
-        // A failed write may have left bytes behind.
+        // A failed write may have left some bytes.
         self.file.set_len(self.len())?;
         let blob = read_or_map(&self.name, &self.path, File::open(&self.unsealed)?)?;
         fs::rename(&self.unsealed, &self.path)?;
@@ -302,7 +302,7 @@ impl BlobWriter for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.sealed {
-            // There is nobody to report an error to.
+            // There is no caller to report an error to.
             let _ = fs::remove_file(&self.unsealed);
         }
     }

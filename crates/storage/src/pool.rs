@@ -32,7 +32,7 @@ struct Queue {
     owners: BTreeMap<u64, Owner>,
     /// Numbers the jobs.
     next: u64,
-    /// What the owner of the last slice was served: newcomers start there.
+    /// The bytes served to the owner of the last slice: newcomers start there.
     floor: u64,
     is_closed: bool,
 }
@@ -76,7 +76,7 @@ impl MergePool {
     }
 }
 
-/// What a lock guards, also after a panic: no change is ever half done.
+/// The value that a lock guards, also after a panic: no change is ever half done.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

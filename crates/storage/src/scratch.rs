@@ -5,7 +5,7 @@
 //! The name of a scratch directory is `alluvium-` and a unique suffix: the number of the process, the time and a counter.
 //! In it are the files of blobs, whose names end with `.alluvium`, and an empty lock file that its owner holds locked. The
 //! operating system releases the lock when the owner ends, however it ends. So a lock that can be taken means that a
-//! crash has left the directory behind.
+//! crash has left the directory.
 //!
 //! A directory has its name only once its lock is held: it is created under the same name with a dot in front, locked, and
 //! then renamed. A removal deletes the lock file last, so that an interrupted removal can be continued by another process.
@@ -212,7 +212,7 @@ fn remove_leftover(directory: &Path) -> io::Result<()> {
     match fs::symlink_metadata(&path) {
         // A lock that is no regular file is not ours, and opening it might wait for ever.
         Ok(lock) if !lock.is_file() || lock.len() > 0 => return Ok(()),
-        // What is left of a removal, or of a creation that did not get as far as its lock.
+        // Remains of a removal, or of a creation that did not get as far as its lock.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return fs::remove_dir(directory),
         found => found.map(drop)?,
     }

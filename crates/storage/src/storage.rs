@@ -38,7 +38,7 @@ pub trait Storage: Send + Sync + Debug {
     /// The prefix need not be a valid name; the empty one lists everything.
     fn list(&self, prefix: &str) -> Result<Vec<String>>;
 
-    /// Deletes a sealed blob. Its name is free at once. Readers that have it open can go on reading; the space is free when
+    /// Deletes a sealed blob. Its name is free at once. Readers that have it open can keep reading; the space is free when
     /// the last of them is gone.
     ///
     /// # Errors
@@ -52,8 +52,8 @@ pub trait Storage: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`](crate::Error::Missing) if any name has no sealed blob. An error of the system is final, as nobody
-    /// can tell what is on the disk: from then on every call fails with it.
+    /// [`Error::Missing`](crate::Error::Missing) if any name has no sealed blob. An error of the system is final, as it is
+    /// unknown what is on the disk: from then on every call fails with it.
     fn barrier(&self, names: &[&str]) -> Result<()>;
 }
 

@@ -21,7 +21,7 @@ struct Owned {
 }
 
 impl TemporaryBlob {
-    /// Takes over a blob of this storage. Nobody else should delete it or create another with its name.
+    /// Takes over a blob of this storage. No other owner should delete it or create another with its name.
     ///
     /// It is deleted by its name. So of a [slice](crate::BlobSlice) the whole blob would be: its slices share one owner of
     /// that blob, of which each has a clone.
@@ -40,7 +40,7 @@ impl Deref for TemporaryBlob {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // There is nobody to report an error to. The blob is then deleted with the storage.
+        // There is no caller to report an error to. The blob is then deleted with the storage.
         let _ = self.storage.delete(self.blob.name());
     }
 }

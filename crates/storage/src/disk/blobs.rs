@@ -1,6 +1,6 @@
 //! Blobs as files of a [`Disk`], for tests that crash it.
 //!
-//! What survives of a blob is as with [`LocalStorage`](crate::LocalStorage), whose files have the same names: until it is
+//! A blob survives as with [`LocalStorage`](crate::LocalStorage), whose files have the same names: until it is
 //! made durable, its name and its bytes survive or vanish independently.
 
 use std::collections::HashSet;
@@ -140,7 +140,7 @@ impl Writer {
 
     /// Opens the file as a blob, and only then gives it its name.
     fn finish(&self) -> io::Result<Arc<dyn Blob>> {
-        // A failed write may have left bytes behind.
+        // A failed write may have left some bytes.
         self.file.set_size(self.length)?;
         let disk = &*self.storage.disk;
         let blob = read(disk, &self.name, &*self.file)?;
@@ -179,7 +179,7 @@ impl BlobWriter for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.is_sealed {
-            // There is nobody to report an error to. Another writer of the name replaces the file.
+            // There is no caller to report an error to. Another writer of the name replaces the file.
             let _ = self.storage.disk.remove(&self.unsealed);
             self.storage.writing().remove(&self.name);
         }

@@ -1,9 +1,9 @@
 //! The operations of a file system that durable files are made of.
 //!
-//! What must survive a crash is written through a [`Disk`] and its [`DiskFile`]s, so that tests can put a
+//! Data that must survive a crash is written through a [`Disk`] and its [`DiskFile`]s, so that tests can put a
 //! simulated one in the place of [`LocalDisk`]. The rules are those of POSIX, read strictly:
 //!
-//! - what is written to a file survives for certain only once the file is [synced](DiskFile::sync);
+//! - bytes written to a file survive for certain only once the file is [synced](DiskFile::sync);
 //! - a new name, a rename or a removal survives for certain only once the directory is
 //!   [synced](Disk::sync_directory);
 //! - until then each of them may survive or not, in any combination, and a write in parts;
@@ -60,16 +60,16 @@ pub trait DiskFile: Send + Sync + Debug {
     /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Writes all of these bytes, and makes the file longer if they end behind its end. A gap reads as zeros. If it
+    /// Writes all of these bytes, and makes the file longer if they end past its end. A gap reads as zeros. If it
     /// fails, any part of them may be written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     /// Truncates the file, or extends it with zeros.
     fn set_size(&self, size: u64) -> io::Result<()>;
 
-    /// Makes what was written durable, and the size as far as it is needed to read it.
+    /// Makes written bytes durable, and the size as far as it is needed to read them.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Makes what was written and the size durable.
+    /// Makes written bytes and the size durable.
     fn sync(&self) -> io::Result<()>;
 }

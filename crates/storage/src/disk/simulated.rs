@@ -2,13 +2,13 @@
 //!
 //! # Design
 //!
-//! A file has the bytes that are on the disk for certain, and what was done since its last sync. A program sees both; a
+//! A file has the bytes that are on the disk for certain, and the changes since its last sync. A program sees both; a
 //! crash decides for each write, by a seed, whether it survives, vanishes, or survives in some sectors of 512 bytes,
 //! and, apart from that, whether the size it gave the file survives. Likewise the directory: names on the disk, and what
 //! was done to them since it was synced, each of which survives or not.
 //!
-//! A sync that fails decides in the same way, and forgets: what it has lost is still seen until the crash, but no later
-//! sync brings it to the disk. So do Linux and most other systems.
+//! A sync that fails decides in the same way, and forgets: lost bytes are still seen until the crash, but no later
+//! sync brings them to the disk. So do Linux and most other systems.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
@@ -19,7 +19,7 @@ use fastrand::Rng;
 
 use crate::disk::{Disk, DiskFile};
 
-/// What survives or vanishes as a whole.
+/// The unit that survives or vanishes as a whole.
 const SECTOR: usize = 512;
 
 /// A directory of a simulated computer. Clones are the same directory.
@@ -65,14 +65,14 @@ struct Contents {
     unsynced: Vec<Write>,
 }
 
-/// What was done to a file.
+/// A change of a file.
 #[derive(Debug)]
 enum Write {
     Bytes { offset: usize, bytes: Vec<u8> },
     Size(usize),
 }
 
-/// What was done to a name.
+/// A change of a name.
 #[derive(Debug)]
 enum Change {
     Create { name: String, file: u64 },
@@ -81,7 +81,7 @@ enum Change {
 }
 
 impl SimulatedDisk {
-    /// An empty directory of a new computer. The seed decides what its crashes leave.
+    /// An empty directory of a new computer. The seed decides the outcome of its crashes.
     pub fn new(seed: u64) -> SimulatedDisk {
         let computer = Computer {
             random: Rng::with_seed(seed),
@@ -268,7 +268,7 @@ impl Contents {
         }
     }
 
-    /// Decides what of the unsynced writes is on the disk, and forgets them.
+    /// Decides which unsynced writes are on the disk, and forgets them.
     fn decide(&mut self, random: &mut Rng) {
         let mut size = self.durable.len();
         for write in std::mem::take(&mut self.unsynced) {

@@ -2,16 +2,16 @@
 //!
 //! # Design
 //!
-//! A record that is appended goes to a queue in memory. A thread that wants it durable and finds nobody writing takes the
+//! A record that is appended goes to a queue in memory. A thread that wants it durable and finds no other writing takes the
 //! log and the queue, writes and syncs without holding the lock, and then wakes all whose records these were, and one
 //! of those whose records were queued meanwhile: it writes next. So the more threads commit, the more records share a
 //! sync. The log is absent while a thread uses it: this is the only exclusion.
 //!
 //! Threads that were woken together come back with their next records together, and the first must not write alone. So
-//! whoever is about to write fewer records than the last group had gives way to other threads while more arrive.
+//! a thread about to write fewer records than the last group had gives way to other threads while more arrive.
 //!
 //! Waking a thread costs more than everything else that a commit does. So threads wait by group, on one of two
-//! [`Turn`]s, and whoever is woken because its record is durable does not need the lock of the queue.
+//! [`Turn`]s, and a thread that is woken because its record is durable does not need the lock of the queue.
 
 use crate::error::{Failure, Result};
 use crate::journal::format::{Group, RECORD_HEADER, digest};
@@ -93,7 +93,7 @@ impl<L: Log> Committer<L> {
                 return Ok(state.queue.push(record, digest, self.salt));
             }
             match state.writer.take() {
-                // What does not fit into an empty queue is written from where it is.
+                // A record that does not fit into an empty queue is written from where it is.
                 Some(writer) if is_large => {
                     let position = state.queue.push_header(record.len(), digest, self.salt);
                     return self.write(state, writer, record, false).map(|()| position);

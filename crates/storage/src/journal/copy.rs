@@ -4,7 +4,7 @@
 //!
 //! The segments are read in order, and each is copied as far as its groups are whole. Those bytes never change. All
 //! segments but the last are complete. The last one may grow meanwhile: a group that is being written looks torn, and the
-//! copy ends before it. Groups behind it may say that it is durable, if the two were read at different times; then it is
+//! copy ends before it. Later groups may say that it is durable, if the two were read at different times; then it is
 //! read once more, and is damaged if it is still not whole.
 
 use std::ops::Range;
@@ -21,11 +21,11 @@ const PIECE: u64 = 1 << 20;
 /// Copies the segments that have the records from `from` on, durably. The copy has all records that were durable before
 /// the call, and may have later ones; each was compared with its checksum. Returns the positions of the records.
 ///
-/// The journal may be written meanwhile, also by another process. It goes on to `known` at least.
+/// The journal may be written meanwhile, also by another process. It reaches `known` at least.
 ///
 /// # Errors
 ///
-/// [`Error::NoRecord`] if the record `from` was released or is behind the end; one that [is missing](Error::is_missing) if a
+/// [`Error::NoRecord`] if the record `from` was released or is past the end; one that [is missing](Error::is_missing) if a
 /// segment was released meanwhile; [`Error::Corrupt`], [`Error::Lost`] and [`Error::Newer`].
 pub fn copy_journal(
     journal: &dyn Disk,

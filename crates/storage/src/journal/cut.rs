@@ -1,4 +1,4 @@
-//! Cutting off the last records of a journal that nobody uses.
+//! Cutting off the last records of a journal that is not in use.
 //!
 //! # Design
 //!
@@ -15,11 +15,11 @@ use crate::journal::reader::{Found, Reader};
 /// How many bytes are copied with one call.
 const PIECE: u64 = 1 << 20;
 
-/// Removes the records from `end` on, durably. Nobody may use the journal meanwhile.
+/// Removes the records from `end` on, durably. The journal must not be in use meanwhile.
 ///
 /// # Errors
 ///
-/// [`Error::NoRecord`] if the journal begins behind `end`, or ends before; [`Error::Corrupt`] and [`Error::Newer`] if the segment
+/// [`Error::NoRecord`] if the journal begins after `end`, or ends before; [`Error::Corrupt`] and [`Error::Newer`] if the segment
 /// that has it cannot be read up to there. Nothing is changed then, unless an operation of the disk fails.
 pub fn cut_journal(journal: &dyn Disk, end: Position) -> Result<()> {
     let failed = |operation| move |cause| Error::io(operation, journal.place(""), cause);
@@ -49,7 +49,7 @@ fn no_record(journal: &dyn Disk, end: Position, range: std::ops::Range<u64>) -> 
     Error::NoRecord { place: journal.place(""), operation: "cut", position: end.0, range }
 }
 
-/// The position behind what stays of a segment, which was read up to there.
+/// The position after the remaining part of a segment, which was read up to there.
 fn end_of(segment: &Reader, part: Option<&Group>) -> u64 {
     part.map_or(segment.position(), Group::end)
 }
@@ -85,7 +85,7 @@ fn find(segment: &mut Reader, end: Position) -> Result<(u64, Option<Group>)> {
     }
 }
 
-/// Puts the first `whole` bytes of a segment, and a group behind them, in the place of the segment.
+/// Puts the first `whole` bytes of a segment, followed by a group, in the place of the segment.
 fn replace(journal: &dyn Disk, segment: &Reader, whole: u64, part: Option<Group>) -> Result<()> {
     let first = segment.header().first;
     let (nascent, name) = (nascent_name(first), segment_name(first));

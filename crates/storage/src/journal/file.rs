@@ -35,7 +35,7 @@ impl Default for FileJournalOptions {
     }
 }
 
-/// A journal in files of a directory, which it shares with nobody. Files whose names are not those of its own are
+/// A journal in files of a directory, which it does not share. Files whose names are not those of its own are
 /// ignored.
 pub struct FileJournal {
     disk: Arc<dyn Disk>,
@@ -50,7 +50,7 @@ pub struct FileJournal {
 impl FileJournal {
     /// Opens the journal in a directory, which is created if it does not exist.
     ///
-    /// All records that are there are durable then. What a crash has left of others is cut off.
+    /// All records that are there are durable then. Remains of others after a crash are cut off.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl FileJournal {
         FileJournal::open_known(directory, &KnownEnd::default())
     }
 
-    /// As [`open`](FileJournal::open), of a journal that is known to go on to this position: that it ends before is
+    /// As [`open`](FileJournal::open), of a journal that is known to reach this position: that it ends before is
     /// an [`Error::Lost`] or [`Error::Corrupt`], and nothing is changed.
     pub fn open_known(directory: impl AsRef<Path>, known: &KnownEnd) -> Result<FileJournal> {
         let disk = Arc::new(LocalDisk::open(directory)?);
@@ -156,7 +156,7 @@ impl Journal for FileJournal {
             };
             let name = segment_name(first);
             let failed = |cause| Error::io("delete", self.disk.place(&name), cause);
-            // Without a sync of the directory: what a crash brings back is released again.
+            // Without a sync of the directory: segments that a crash brings back are released again.
             self.disk.remove(&name).map_err(failed)?;
             self.segments.lock().pop_front();
         }

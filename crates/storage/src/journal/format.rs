@@ -1,6 +1,6 @@
 //! The bytes of a segment.
 //!
-//! A segment is a header and groups one after the other. A group is what was written with one call: a header and
+//! A segment is a header and groups one after the other. A group is the output of one write: a header and
 //! records. All numbers are little-endian, and checksums are XXH3-64. The salt of a segment, a random number in its
 //! header, is the seed of all other checksums in it, and they cover positions: so neither bytes of a segment that had
 //! the same place on the disk before, nor records that look like groups, can be taken for what they are not.
@@ -86,7 +86,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// What is wrong with the bytes, if they are no header. Later versions keep the magic, the version and the checksum.
+    /// Parses a header, or returns the defect. Later versions keep the magic, the version and the checksum.
     pub(crate) fn parse(bytes: &[u8; SEGMENT_HEADER]) -> Result<SegmentHeader, &'static str> {
         if bytes[..8] != SEGMENT_MAGIC {
             return Err("it does not begin as a segment of a journal");
@@ -150,7 +150,7 @@ fn group_checksum(header: &[u8; GROUP_HEADER], offset: u64, salt: u64) -> u64 {
     xxh3_64_with_seed(&bytes, salt)
 }
 
-/// What can be computed of a record's checksum before it has a position.
+/// The part of a record's checksum that does not depend on its position.
 pub(crate) fn digest(record: &[u8]) -> u64 {
     xxh3_64(record)
 }

@@ -73,7 +73,7 @@ pub type Replay = Box<dyn Iterator<Item = Result<(Position, Bytes)>> + Send>;
 /// After a crash it has every record that was synced, and after those perhaps some that were not, in the order in which
 /// they were appended and without a gap. The next record appended takes the position after them.
 ///
-/// A failed write or sync is final, as nobody can tell what of it is on the disk: from then on `append`, `sync` and
+/// A failed write or sync is final, as it is unknown what of it is on the disk: from then on `append`, `sync` and
 /// `release` fail with the same error. What was synced before is safe, and can be replayed when the journal is opened
 /// again.
 ///
@@ -112,14 +112,14 @@ pub trait Journal: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecord`](crate::Error::NoRecord) if the position was released or is behind the end. The iterator's own
+    /// [`Error::NoRecord`](crate::Error::NoRecord) if the position was released or is past the end. The iterator's own
     /// errors include [`Error::Corrupt`](crate::Error::Corrupt).
     fn replay(&self, from: Position) -> Result<Replay>;
 
     /// Allows the journal to delete all records before this position. It deletes whole segments, and may keep others.
-    /// Positions go on, also when all records were released.
+    /// Positions continue, also when all records were released.
     ///
-    /// Records must be durable before anything that lasts, such as a manifest, names a position behind them. A crash would
+    /// Records must be durable before anything that lasts, such as a manifest, names a position after them. A crash would
     /// take them away, and others would be given their positions.
     fn release(&self, before: Position) -> Result<()>;
 

@@ -37,12 +37,12 @@ pub(crate) struct Reader {
     window_offset: u64,
 }
 
-/// What a reader finds next.
+/// The next item of a reader.
 pub(crate) enum Found<T> {
     Next(T),
     /// The file ends here.
     End,
-    /// The bytes from here on are not what was written.
+    /// The bytes from here on are not those that were written.
     Bad {
         offset: u64,
         what: &'static str,
@@ -306,7 +306,7 @@ impl Reader {
     fn bytes(&mut self, offset: u64, length: usize) -> Result<&[u8]> {
         let end = self.window_offset + self.window.len() as u64;
         if offset < self.window_offset || offset + length as u64 > end {
-            // The file may become shorter: what was written ahead is cut off.
+            // The file may become shorter: zeros written ahead are cut off.
             while let Err(cause) = self.fill(offset, length) {
                 if cause.kind() != io::ErrorKind::UnexpectedEof
                     || self.size()? < offset + length as u64

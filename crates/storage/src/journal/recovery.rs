@@ -1,10 +1,10 @@
-//! What was left by a crash.
+//! Recovery of a journal after a crash.
 //!
 //! # Design
 //!
 //! All segments but the last were complete before the next was begun. The last may be torn: what was written since its
 //! last sync may be there in parts. It is read from its beginning. At the first group that is not whole it ends, unless
-//! a group behind it says that this one was durable, or somebody else knows it: then the file is damaged, and nothing is
+//! a later group says that this one was durable, or the caller knows it: then the file is damaged, and nothing is
 //! changed.
 //!
 //! A segment that is missing between others need not be an error: released segments are deleted without a sync of the
@@ -14,7 +14,7 @@
 //! A last segment without records is deleted. If the sync of the directory had failed when it was begun, its name may not
 //! be durable: the segment before it must not be released.
 //!
-//! What is not known to be durable is written once more before it is synced. If a sync failed before the journal was
+//! Records that are not known to be durable are written once more before the sync. If a sync failed before the journal was
 //! opened, the system may hold bytes that it takes to be on the disk while they are not.
 
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ use crate::journal::reader::{Found, Reader};
 /// How many bytes are written again with one call.
 const PIECE: u64 = 1 << 20;
 
-/// What a directory has.
+/// The contents of a directory.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     /// The first records of all segments, in order.
@@ -43,9 +43,9 @@ pub(crate) struct Recovered {
 /// A missing segment.
 #[derive(Debug)]
 pub(crate) struct Gap {
-    /// The first record behind it.
+    /// The first record after it.
     pub(crate) end: u64,
-    /// The missing file, and the one behind it.
+    /// The missing file, and the one after it.
     pub(crate) place: String,
     pub(crate) needed_by: String,
 }
@@ -56,7 +56,7 @@ impl Gap {
     }
 }
 
-/// Checks the segments of a directory, ends the last one behind its last whole group, and makes it durable.
+/// Checks the segments of a directory, ends the last one after its last whole group, and makes it durable.
 pub(crate) fn recover(disk: &dyn Disk, known: &KnownEnd) -> Result<Recovered> {
     let failed = |operation| move |cause| Error::io(operation, disk.place(""), cause);
     let names = disk.list().map_err(failed("list"))?;
@@ -173,7 +173,7 @@ fn read_tail(reader: &mut Reader, known: &KnownEnd) -> Result<Tail> {
     }
 }
 
-/// Ends the file behind its last whole group, and makes what is left durable.
+/// Ends the file after its last whole group, and makes the rest durable.
 fn cut(reader: &Reader, tail: &Tail) -> Result<()> {
     let file = reader.file();
     let cut = || {

@@ -57,7 +57,7 @@ struct Current {
     first: u64,
     /// Where the next group is written.
     end: u64,
-    /// How far the file has been written, with zeros behind `end`.
+    /// How far the file has been written, with zeros after `end`.
     ahead: u64,
 }
 

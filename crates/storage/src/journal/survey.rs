@@ -9,7 +9,7 @@ use crate::journal::reader::{Found, Reader};
 use crate::journal::recovery::{Gap, follows};
 use crate::journal::{KnownEnd, Position};
 
-/// What the files of a journal have.
+/// The contents of the files of a journal.
 #[derive(Debug, Default)]
 pub struct JournalSurvey {
     /// How many segments there are.
@@ -24,12 +24,12 @@ pub struct JournalSurvey {
     pub end: Position,
     /// Everything that is damaged.
     pub damage: Vec<JournalDamage>,
-    /// Segments that are missing between others. That is no damage if nobody needs the records before [`start`]: a crash
+    /// Segments that are missing between others. That is no damage if the records before [`start`] are not needed: a crash
     /// may bring back segments that were released.
     ///
     /// [`start`]: JournalSurvey::start
     pub gaps: Vec<Error>,
-    /// What a crash has left behind the last whole group, if it is not zeros: the file, where it begins, and what it is.
+    /// The rest that a crash has left after the last whole group, if it is not zeros: the file, where it begins, and what it is.
     pub torn: Option<(String, u64, &'static str)>,
     /// Segments that were being made.
     pub nascent: Vec<String>,
@@ -40,9 +40,9 @@ pub struct JournalSurvey {
 /// A damaged part of a journal.
 #[derive(Debug)]
 pub struct JournalDamage {
-    /// What is wrong, and where.
+    /// The damage and its place.
     pub error: Error,
-    /// The records in this segment and those before it are in doubt: the position behind them.
+    /// The records in this segment and those before it are in doubt: the position after them.
     pub before: Position,
 }
 
@@ -60,7 +60,7 @@ pub struct SurveyedRecord<'a> {
 }
 
 /// Reads all segments, compares all records with their checksums, and hands `each` those that are whole; what that returns is
-/// wrong with a record is damage. Goes on behind what is damaged. The journal goes on to `known` at least.
+/// wrong with a record is damage. Continues after damage. The journal reaches `known` at least.
 ///
 /// # Errors
 ///

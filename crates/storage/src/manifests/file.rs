@@ -35,12 +35,12 @@ pub struct FileManifests {
 #[derive(Debug)]
 struct State {
     current: Pointer,
-    /// Set when nobody can tell what is on the disk.
+    /// Set when it is unknown what is on the disk.
     failure: Option<Failure>,
 }
 
 impl FileManifests {
-    /// Opens the manifests in a directory, which is created if it does not exist. What an unfinished publication has left
+    /// Opens the manifests in a directory, which is created if it does not exist. The rest of an unfinished publication
     /// is deleted.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Manifests for FileManifests {
 /// Why a file could not be replaced.
 pub(super) struct Broken {
     pub(super) failure: Failure,
-    /// Nobody can tell whether it was replaced.
+    /// Whether it is unknown if the file was replaced.
     is_final: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::manifests::format::{
     CURRENT, Pointer, encode_trailer, is_nascent, manifest_name, parse_name,
 };
 
-/// What the directory of manifests has. Looking changes nothing, and another process may publish meanwhile.
+/// The contents of the directory of manifests. Looking changes nothing, and another process may publish meanwhile.
 #[derive(Debug)]
 pub struct ManifestFiles {
     /// The numbers of all manifests, in order, also of such as were never published.
@@ -80,7 +80,7 @@ impl ManifestFiles {
     }
 
     /// Makes a manifest the current one again, durably; 0 is for none. Those with higher numbers are deleted when the directory is
-    /// opened. Nobody may use the directory meanwhile.
+    /// opened. The directory must not be in use meanwhile.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ pub(crate) const VERSION: u32 = 1;
 /// The name of the file that says which manifest is current.
 pub(crate) const CURRENT: &str = "current";
 
-/// The bytes behind a manifest.
+/// The bytes after a manifest.
 pub(crate) const TRAILER: usize = 40;
 
 /// The bytes of the file `current`.
@@ -45,7 +45,7 @@ pub(crate) fn is_nascent(name: &str) -> bool {
     name.is_some_and(|name| name == CURRENT || parse_name(name).is_some())
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     /// It is damaged from this offset on.

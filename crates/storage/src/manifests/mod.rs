@@ -1,4 +1,4 @@
-//! The replaceable root of what is stored: numbered manifests, of which one is current.
+//! The replaceable root of stored state: numbered manifests, of which one is current.
 //!
 //! A manifest is any bytes; for its owner it names everything else that belongs to a state. To publish one is the only
 //! commit point: before, a crash leaves the old one current, and after, the new one.
@@ -29,11 +29,11 @@ pub use memory::MemoryManifests;
 pub struct Manifest {
     /// How many were published up to this one.
     pub number: u64,
-    /// What was published.
+    /// The published bytes.
     pub bytes: Bytes,
 }
 
-/// What became of a manifest that was to be published.
+/// The outcome of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     /// It is current, and durable.
@@ -51,12 +51,12 @@ pub enum Published {
 pub trait Manifests: Send + Sync + Debug {
     /// Makes a manifest current if its number is one more than that of the current one; the first has the number 1.
     ///
-    /// It is durable when this returns [`Published::Done`]; what it names must be durable before.
+    /// It is durable when this returns [`Published::Done`]; the blobs that it names must be durable before.
     ///
     /// # Errors
     ///
     /// [`Error::Full`](crate::Error::Full) if the disk is full: nothing has changed, and it can be repeated. If a
-    /// name could not be changed or the directory not be synced, nobody can tell which manifest is current after a
+    /// name could not be changed or the directory not be synced, it is unknown which manifest is current after a
     /// crash: then this and [`retain`](Manifests::retain) fail with the same error from then on.
     fn publish(&self, next: u64, manifest: &[u8]) -> Result<Published>;
 

@@ -47,7 +47,7 @@ impl State {
             assert_eq!(position, Position(records));
             (hash, records) = (apply(hash, &record), records + 1);
         }
-        // What a crash has brought back.
+        // Files that a crash has brought back.
         manifests.retain(2)?;
         journal.release(included)?;
         Ok(State { journal, manifests, hash, records })
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// What a manifest includes must be durable in the journal: else positions would be given twice.
+    /// Records that a manifest includes must be durable in the journal: else positions would be given twice.
     fn checkpoint(&self) -> Result<(), Error> {
         self.sync()?;
         let next = self.manifests.list()?.last().map_or(1, |last| last + 1);

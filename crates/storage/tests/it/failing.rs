@@ -1,4 +1,4 @@
-//! Storage that fails on command, and what failures leave behind.
+//! Storage that fails on command, and the remains of failures.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ fn an_append_to_a_full_disk_can_be_repeated_when_there_is_space() {
         assert!(matches!(error, Error::Full { .. }), "{error}");
     }
     assert_eq!(writer.len(), 2 * MIB as u64 + 1);
-    // What still fits is taken.
+    // A piece that still fits is taken.
     writer.append(&pieces[2]).unwrap();
     assert_eq!(storage.used(), 3 * MIB as u64);
     writer.append(b"x").unwrap_err();

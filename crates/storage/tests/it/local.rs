@@ -186,7 +186,7 @@ fn an_append_is_interrupted() {
         assert_eq!(cause.kind(), ErrorKind::FileTooLarge);
         assert_eq!(writer.len(), MIB as u64 + 10);
     }
-    // What was written of it is given back.
+    // The written part of it is given back.
     assert_eq!(fs::metadata(Path::new(&directory).join(".a.unsealed")).unwrap().len(), MIB as u64);
     writer.append(&bytes(100, 3)).unwrap();
     writer.seal().unwrap();
@@ -205,7 +205,7 @@ fn a_full_disk_is_an_error_of_its_own_and_deletions_free_space() {
     let mut writer = storage.create("new").unwrap();
     writer.append(&bytes(MIB / 2, 1)).unwrap();
     full(writer.append(&bytes(2 * MIB, 2)).unwrap_err());
-    // What was written of it is given back.
+    // The written part of it is given back.
     assert_eq!(fs::metadata(Path::new(&directory).join(".new.unsealed")).unwrap().len(), 0);
     // This fits into what waits in memory.
     writer.append(&bytes(MIB / 4, 3)).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of blobs, journals and manifests. What every implementation must do is tested on every twin.
+//! Tests of blobs, journals and manifests. The behaviour of every implementation is tested on every twin.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

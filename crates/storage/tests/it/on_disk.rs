@@ -1,4 +1,4 @@
-//! Blobs on a simulated disk. What all storage does is tested with the twins.
+//! Blobs on a simulated disk. The behaviour of all storage is tested with the twins.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::twins::{MIB, assert_reads, bytes, test_process, write};
 
 const LOCK: &str = ".alluvium-scratch.lock";
 
-/// What a process that was killed leaves behind.
+/// The files that a killed process leaves.
 fn leave_behind(parent: &Path, name: &str) {
     let directory = parent.join(name);
     fs::create_dir(&directory).unwrap();

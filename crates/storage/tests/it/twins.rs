@@ -41,7 +41,7 @@ pub fn each(test: impl Fn(Twin)) {
 /// [`Storage`] those that take or return a name of a sealed blob are its own; others are those of the storage.
 pub struct Twin {
     pub storage: Arc<dyn Storage>,
-    /// What it appends.
+    /// The suffix that it appends.
     suffix: String,
 }
 
@@ -95,7 +95,7 @@ impl Deref for Twin {
     }
 }
 
-/// Storage whose blobs are slices of others, with other bytes before and behind them.
+/// Storage whose blobs are slices of others, with other bytes before and after them.
 #[derive(Debug)]
 struct Sliced(LocalStorage);
 

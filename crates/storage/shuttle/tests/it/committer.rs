@@ -9,7 +9,7 @@ use shuttle::thread;
 
 use crate::model::in_many_orders;
 
-/// What is in a log. It is no place where threads are switched.
+/// The records of a log. It is no place where threads are switched.
 #[derive(Default)]
 struct Written {
     /// The position after the last record that was written, and after the last that was synced.

@@ -1,4 +1,4 @@
-//! Threads in many orders: the hand-over of jobs between owners, the threads of a pool, and whoever cancels; the
+//! Threads in many orders: the hand-over of jobs between owners, the threads of a pool, and those that cancel; the
 //! committers of a journal; and blobs that are claimed, released and deleted.
 //!
 //! Shuttle runs each test in orders that a seed decides, one thread at a time, and says how to repeat one that fails. It

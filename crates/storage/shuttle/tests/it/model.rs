@@ -1,4 +1,4 @@
-//! Work whose slices other threads can interrupt, and what has become of it.
+//! Work whose slices other threads can interrupt, and its outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub fn in_many_orders(test: impl Fn() + Copy + Send + Sync + 'static) {
     Runner::new(PctScheduler::new(3, 1_000), config).run(test);
 }
 
-/// What has been done to a job. The tests' own counters are no places where threads are switched.
+/// The calls that a job has seen. The tests' own counters are no places where threads are switched.
 #[derive(Default)]
 pub struct Seen {
     slices: AtomicU64,
@@ -65,7 +65,7 @@ impl Sliced {
         (Job::new(owner, slices * SLICE, work), seen)
     }
 
-    /// The result, if there is one that nobody has taken.
+    /// The result, if there is one that has not been taken.
     pub fn take(&mut self) -> Option<u64> {
         self.result.take()
     }

@@ -20,7 +20,7 @@ fn two_threads_do_each_slice_once_and_there_is_one_result() {
         let (job, seen) = Sliced::job(0, 4);
         let other = other(&job);
         while !job.advance(1).is_done {}
-        // Whoever did the last slice, there is a result now.
+        // There is a result now, whichever thread did the last slice.
         assert!(job.is_done() && job.is_settled());
         assert_eq!(job.work().take(), Some(4));
         assert_eq!(job.work().take(), None);

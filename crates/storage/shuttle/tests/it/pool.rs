@@ -79,10 +79,10 @@ fn a_pool_that_is_closed_ends_though_jobs_come_meanwhile() {
             let slices = seen.slices();
             thread::yield_now();
             assert_eq!(slices, seen.slices(), "nobody goes on");
-            // The pool has left it as it was: the owner can go on.
+            // The pool has left it as it was: the owner can continue.
             while !job.advance(1).is_done {}
             assert_eq!((seen.slices() * 10, seen.finished()), (job.bytes(), 1));
-            // And nobody else holds it.
+            // And no other owner holds it.
             assert_eq!(Arc::strong_count(&job), 1);
         }
     });

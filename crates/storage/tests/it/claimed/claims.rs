@@ -1,4 +1,4 @@
-//! What is kept, and for how long.
+//! The blobs that are kept, and for how long.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A state whose computer crashes at any call, is opened again, and goes on. `ALLUVIUM_CRASHES` sets the number of crashes.
+//! A state whose computer crashes at any call, is opened again, and continues. `ALLUVIUM_CRASHES` sets the number of crashes.
 
 use alluvium_storage::{Error, SimulatedDisk};
 use fastrand::Rng;
@@ -23,7 +23,7 @@ enum End {
 /// Uses a state, with calls that may fail.
 fn work(mut state: State, steps: u64, random: &mut Rng, expected: &mut Expected) -> State {
     for _ in 0..steps {
-        // Also after a failure it goes on, if it can.
+        // Also after a failure it continues, if it can.
         if state.step(random, expected).is_err() && state.is_over() {
             break;
         }
@@ -122,7 +122,7 @@ fn when_any_call_fails_what_retained_manifests_name_is_there_and_nothing_else() 
             let run = (STEPS, end);
             process(&computer, &mut random, &mut expected, run, has_failed).unwrap();
             let is_through = computer.calls() < call;
-            // It goes on.
+            // It continues.
             process(&computer, &mut random, &mut expected, (STEPS, End::Returns), || false)
                 .unwrap();
             if is_through {

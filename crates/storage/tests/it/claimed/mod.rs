@@ -1,4 +1,4 @@
-//! Tests of blobs that manifests claim. What all storage does is tested with the twins.
+//! Tests of blobs that manifests claim. The behaviour of all storage is tested with the twins.
 
 mod claims;
 mod crashes;

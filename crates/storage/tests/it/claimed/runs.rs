@@ -1,4 +1,4 @@
-//! What a run finds of earlier ones.
+//! The files that a run finds of earlier ones.
 
 use std::fs;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn a_sweep_deletes_what_nobody_claims_has_opened_or_has_created() {
     assert!(inner.list("opened").unwrap().is_empty());
 }
 
-/// An older manifest that is retained names blobs that the current one does not: nobody opens them.
+/// An older manifest that is retained names blobs that the current one does not: they are not opened.
 #[test]
 fn after_a_sweep_unopened_blobs_are_deleted_with_their_last_claim() {
     let inner = left(&["both", "new", "old"]);

@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// How many manifests are retained.
 const RETAINED: usize = 2;
 
-/// A file of somebody else in the directory of the blobs.
+/// A foreign file in the directory of the blobs.
 const NOTES: &str = "notes.txt";
 
 /// Bytes in memory or in a blob, which is deleted with the last batch that is in it.
@@ -26,7 +26,7 @@ enum Batch {
     Stored { blob: Arc<dyn Blob>, hash: u64, _owner: TemporaryBlob },
 }
 
-/// What a manifest says of a batch.
+/// The reference to a batch in a manifest.
 #[derive(Debug)]
 struct Reference {
     name: String,
@@ -135,7 +135,7 @@ impl State {
         stored.collect()
     }
 
-    /// Does something. After an error it can go on, unless a further call says that it cannot.
+    /// Does something. After an error it can continue, unless a further call says that it cannot.
     pub fn step(&mut self, random: &mut Rng, expected: &mut Expected) -> Result<(), Error> {
         match random.u8(..12) {
             0..4 => self.batches.push(Batch::InMemory(some_bytes(random))),
@@ -236,7 +236,7 @@ impl State {
         Ok(())
     }
 
-    /// What a manifest says when no batch is in memory.
+    /// The contents of a manifest when no batch is in memory.
     fn references(&self) -> Vec<Reference> {
         let stored = self.batches.iter().filter_map(|batch| match batch {
             Batch::InMemory(_) => None,
@@ -256,7 +256,7 @@ impl State {
         }
     }
 
-    /// Whether nobody can tell which manifest is current: then the process must end.
+    /// Whether it is unknown which manifest is current: then the process must end.
     pub fn is_over(&self) -> bool {
         self.manifests.current().is_err()
     }

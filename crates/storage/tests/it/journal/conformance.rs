@@ -1,4 +1,4 @@
-//! What every journal does.
+//! The behaviour of every journal.
 
 use alluvium_storage::{Error, Position};
 
@@ -31,7 +31,7 @@ fn records_take_positions_in_order_and_are_replayed_when_they_are_synced() {
         assert_eq!(replay(&*journal, 0).unwrap().len(), 3);
         assert_eq!(replay(&*journal, 2).unwrap(), [record(2, 10)]);
         assert!(replay(&*journal, 3).unwrap().is_empty());
-        // What is durable can be synced once more.
+        // Durable records can be synced once more.
         journal.sync(Position(0)).unwrap();
     });
 }
@@ -108,7 +108,7 @@ fn released_records_are_gone_and_the_others_stay() {
                 }
             }
         }
-        // Positions go on, also when everything was released and the journal is opened again.
+        // Positions continue, also when everything was released and the journal is opened again.
         drop(journal);
         for number in 100..103 {
             let journal = open();

@@ -12,7 +12,7 @@ use alluvium_storage::{
 use super::recovery::written;
 use super::twins::{SMALL, open, record, replay};
 
-/// Nobody knows how far a journal goes.
+/// It is unknown how far a journal goes.
 fn unknown() -> KnownEnd {
     KnownEnd::default()
 }

@@ -1,4 +1,4 @@
-//! A journal whose computer crashes at any call, is opened again, and goes on.
+//! A journal whose computer crashes at any call, is opened again, and continues.
 //!
 //! `ALLUVIUM_CRASHES=100000` sets the number of crashes.
 
@@ -18,7 +18,7 @@ pub fn crashes() -> u64 {
     given.map_or(2_000, |crashes| crashes.parse().unwrap())
 }
 
-/// What a journal must have.
+/// The records that a journal must have.
 struct Model {
     random: Rng,
     /// All records since the journal was new, as far as it may have them.

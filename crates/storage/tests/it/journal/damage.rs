@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::recovery::{expected, written};
 use super::twins::{SMALL, open, range, record, replay};
 
-/// The records of a journal, opened anew.
+/// The records of a journal, opened again.
 fn read(disk: &Arc<dyn Disk>) -> Result<Vec<Vec<u8>>, Error> {
     let journal = open(disk, SMALL)?;
     replay(&journal, range(&journal).start)
@@ -117,7 +117,7 @@ fn records_that_look_like_groups_are_not_taken_for_them() {
     assert_eq!(read(&disk).unwrap().len(), 5);
 }
 
-/// A header with a right checksum, so that arbitrary bytes behind it are read.
+/// A header with a right checksum, so that arbitrary bytes after it are read.
 fn header(first: u64) -> Vec<u8> {
     let mut header = [0; 64];
     header[..8].copy_from_slice(b"alluvjnl");

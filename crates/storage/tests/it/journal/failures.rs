@@ -6,7 +6,7 @@ use alluvium_storage::{Disk, Error, Journal, Position, SimulatedDisk};
 
 use super::twins::{SMALL, open, range, record, replay};
 
-/// What a run of a journal was told.
+/// The results that a run of a journal has returned.
 #[derive(Default)]
 struct Told {
     appended: u64,
@@ -37,7 +37,7 @@ fn run(disk: &Arc<dyn Disk>, told: &mut Told) -> Result<(), Error> {
     journal.release(Position(15))
 }
 
-/// Opens a journal after a failure, and goes on.
+/// Opens a journal after a failure, and continues.
 fn check(disk: &Arc<dyn Disk>, told: &Told) {
     let journal = open(disk, SMALL).unwrap();
     let range = range(&journal);

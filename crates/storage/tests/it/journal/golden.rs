@@ -1,6 +1,6 @@
 //! A journal of every version that can be read.
 //!
-//! `ALLUVIUM_WRITE_GOLDEN=1` writes the latest anew.
+//! `ALLUVIUM_WRITE_GOLDEN=1` writes the latest again.
 
 use std::fs;
 use std::path::Path;

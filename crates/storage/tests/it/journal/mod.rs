@@ -1,4 +1,4 @@
-//! Tests of journals. What every journal must do is tested on every twin.
+//! Tests of journals. The behaviour of every journal is tested on every twin.
 
 mod concurrency;
 mod conformance;

@@ -1,4 +1,4 @@
-//! What a journal makes of the files that it finds.
+//! Recovery of a journal from the files that it finds.
 
 use std::fs;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn a_segment_that_is_missing_in_the_middle_is_named_when_it_is_needed() {
             )
         );
     }
-    // The records behind the gap are there: those before it may have been released.
+    // The records after the gap are there: those before it may have been released.
     assert_eq!(range(&journal), 24..40);
     assert_eq!(replay(&journal, 24).unwrap(), expected(24..40));
     journal.release(Position(24)).unwrap();
@@ -86,7 +86,7 @@ fn a_segment_that_is_missing_in_the_middle_is_named_when_it_is_needed() {
 }
 
 /// A last segment without records was deleted though the one before it was gone. A crash had brought earlier ones back, and
-/// the journal went on behind those, at positions that it had used already.
+/// the journal continued after those, at positions that it had used already.
 #[test]
 fn a_segment_without_records_keeps_its_position_if_the_one_before_it_was_released() {
     let (simulated, disk, names) = written();
@@ -154,7 +154,7 @@ fn a_truncated_last_segment_ends_with_its_last_whole_group() {
         let end = (first + whole).min(40);
         assert_eq!(range(&journal), 0..end);
         assert_eq!(replay(&journal, 0).unwrap(), expected(0..end));
-        // What is left of the next group is cut off, and a segment without records is deleted.
+        // The rest of the next group is cut off, and a segment without records is deleted.
         let size = simulated.bytes(&names[3]).map(|bytes| bytes.len() as u64);
         assert_eq!(size, (end > first).then_some(64 + (end - first) * 314));
     }

@@ -1,4 +1,4 @@
-//! What all manifests do.
+//! The behaviour of all manifests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

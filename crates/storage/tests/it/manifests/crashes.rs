@@ -11,7 +11,7 @@ use crate::journal::crashes;
 /// How many crashes a computer has.
 const ROUNDS: u64 = 25;
 
-/// What must be current.
+/// The manifest that must be current.
 struct Model {
     random: Rng,
     /// The current manifest, and the one that was being published.

@@ -46,7 +46,7 @@ fn on_a_full_disk_the_current_one_stays() {
     let error = manifests.publish(2, &[2; 2000]).unwrap_err();
     assert!(matches!(error, Error::Full { .. }), "{error}");
     assert_eq!(current(&manifests), Some((1, b"first".to_vec())));
-    // What was written is gone.
+    // The written bytes are gone.
     assert_eq!(disk.list().unwrap(), ["00000000000000000001.manifest", "current"]);
     simulated.mend();
     publish(&manifests, 2, &[2; 2000]);

@@ -1,4 +1,4 @@
-//! Tests of manifests. What all implementations must do is tested on every twin.
+//! Tests of manifests. The behaviour of all implementations is tested on every twin.
 
 mod conformance;
 mod crashes;
