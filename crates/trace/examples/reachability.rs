@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What all workers have found.
+/// The findings of all workers.
 #[derive(Default)]
 struct Results {
     /// The bytes of the arranged roads.
@@ -123,7 +123,7 @@ fn follow_roads(worker: &mut timely::worker::Worker, places: u64, results: &Arc<
     let is_own = |place: &Place| place.hashed() % peers as u64 == index;
     for (count, place) in (0..places).filter(is_own).enumerate() {
         roads_from(place, places).for_each(|road| roads.insert((place, road)));
-        // What was inserted goes to the arrangement before more comes.
+        // Inserted rows go to the arrangement before more comes.
         if count % 500 == 0 {
             roads.flush();
             worker.step();

@@ -144,7 +144,7 @@ impl<T> Batch<T> {
         &self.contents.fences
     }
 
-    /// What is known of the column by which it is pruned, if that is known.
+    /// The summary of the column by which it is pruned, if there is one.
     pub(crate) fn summary(&self) -> Option<&Summary> {
         self.contents.summary.as_ref()
     }
@@ -295,7 +295,7 @@ impl<T: PageTime> Batch<T> {
         Ok(Batch::from_file(pages, limits, description))
     }
 
-    /// Reads every page of a batch that is in a file, one after the other, and returns what is damaged or cannot be read.
+    /// Reads every page of a batch that is in a file, one after the other, and returns damaged and unreadable ones.
     pub fn verify(&self) -> Vec<FileError> {
         self.file().map(FilePages::verify).unwrap_or_default()
     }

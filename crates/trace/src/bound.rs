@@ -1,4 +1,4 @@
-//! Bounds: which rows nobody needs any more.
+//! Bounds: which rows are no longer needed.
 //!
 //! A trace whose readers need no rows with small values in some column is [pruned](Pruning): merges drop these rows. A
 //! reader must not depend on whether a row below the bound is still there.
@@ -13,7 +13,7 @@ pub trait Pruning: Debug + Send + Sync {
     /// The column of all of its bounds.
     fn column(&self) -> BoundColumn;
 
-    /// The bound of the rows that nobody needs who reads the trace for changes at `epoch` or later; `None` if all may be
+    /// The bound of the rows that no reader of changes at `epoch` or later needs; `None` if all may be
     /// needed. It never falls from one epoch to the next.
     fn bound(&self, epoch: Epoch) -> Option<Bound>;
 
@@ -21,7 +21,7 @@ pub trait Pruning: Debug + Send + Sync {
     fn describe(&self, least: i64) -> String;
 }
 
-/// Rows that nobody needs: those in which a column is not NULL and has less than a value, but for the last ones of each key.
+/// Rows that are not needed: those in which a column is not NULL and has less than a value, but for the last ones of each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The column.
@@ -106,7 +106,7 @@ impl Bound {
         Self { column, least, last: 0 }
     }
 
-    /// Whether nobody needs a row, unless it is one of the last of its key.
+    /// Whether a row is not needed, unless it is one of the last of its key.
     #[inline]
     pub fn forgets(&self, key: &[u8], value: &[u8]) -> bool {
         self.column.number(key, value).is_some_and(|number| number < self.least)
@@ -129,7 +129,7 @@ impl Bound {
         Some(FirstKey { bytes, length: 1 + width })
     }
 
-    /// Whether nobody needs some row of a page, unless it is one of the last of its key.
+    /// Whether some row of a page is not needed, unless it is one of the last of its key.
     pub(crate) fn forgets_some(&self, page: &Page) -> bool {
         match self.column {
             BoundColumn::Key { .. } => (0..page.keys()).any(|key| self.forgets(page.key(key), &[])),

@@ -30,7 +30,7 @@ const LEAST_RADIX: usize = 256;
 pub struct RowBuffer<T> {
     arena: Vec<u8>,
     updates: Vec<Update<T>>,
-    /// What was used of both when the buffer was emptied before.
+    /// The used part of both when the buffer was emptied before.
     used_before: (usize, usize),
     /// The updates that are sorted already.
     runs: Vec<Run<T>>,
@@ -187,7 +187,7 @@ impl<T: PageTime> RowBuffer<T> {
         self.charge.set(self.arena.capacity() + updates);
     }
 
-    /// What its batches are made in.
+    /// The context that its batches are made in.
     pub(crate) fn context(&self) -> &StateContext {
         &self.context
     }
@@ -394,7 +394,7 @@ fn ascending<T: PageTime>(times: impl Iterator<Item = T>) -> Vec<T> {
     }
     ascending.sort_unstable();
     ascending.dedup();
-    // There are as many lists as runs, and nobody counts them.
+    // There are as many lists as runs, and they are not counted.
     ascending.shrink_to_fit();
     ascending
 }

@@ -27,7 +27,7 @@ pub struct Cursor<T> {
     key: usize,
     /// The first page that has the current value.
     page: usize,
-    /// The current value and those of the same key behind it, on that page; empty when there are no more
+    /// The current value and those of the same key after it, on that page; empty when there are no more
     /// values of the key.
     values: Range<usize>,
     /// How often it has moved to a key that was sought.
@@ -68,7 +68,7 @@ impl<T: PageTime> Cursor<T> {
         Self::over_from(PageReader::random(batch), since, key)
     }
 
-    /// As [`seeking`](Self::seeking), for a reader that goes on as one that [scans](Self::scan).
+    /// As [`seeking`](Self::seeking), for a reader that continues as one that [scans](Self::scan).
     pub(crate) fn scan_from(batch: Batch<T>, batches: usize, key: &[u8]) -> Self {
         let since = since(&batch);
         Self::over_from(PageReader::sequential(batch, batches), since, key)
@@ -157,7 +157,7 @@ impl<T: PageTime> Cursor<T> {
 
     /// Moves to the first key that is not below `key`, which is on none of the pages before `from`.
     fn seek_from(&mut self, from: usize, key: &[u8]) {
-        // The key is on the last page that starts below it, or starts the page behind that.
+        // The key is on the last page that starts below it, or starts the page after that.
         let page = self.pages.seek_page(from, key);
         if page > from {
             let before = self.pages.page(page - 1);
@@ -196,7 +196,7 @@ impl<T: PageTime> Cursor<T> {
         (!goes_on).then_some(page)
     }
 
-    /// Moves behind the [whole page](Cursor::whole_page).
+    /// Moves past the [whole page](Cursor::whole_page).
     pub(crate) fn skip_page(&mut self) {
         self.place(self.key_page + 1, 0);
     }
@@ -297,7 +297,7 @@ impl<T: PageTime> Cursor<T> {
     }
 
     /// The last page from `from` on that has the current key and starts below the value `val`; `from` itself if none of the
-    /// pages behind it does.
+    /// pages after it does.
     fn last_page_below(&self, from: usize, val: &[u8]) -> usize {
         let Some(key) = self.key() else { return from };
         let starts_below = |page: usize| {
@@ -406,7 +406,7 @@ impl<T: PageTime> Cursor<T> {
         if page == self.key_page { self.key } else { 0 }
     }
 
-    /// The values of the current key on the page behind this one, if the key continues there.
+    /// The values of the current key on the next page, if the key continues there.
     #[inline]
     fn continued(&self, page: usize) -> Option<Range<usize>> {
         let pages = &self.pages;

@@ -62,7 +62,7 @@ impl<T: PageTime> Cursors<T> {
         Self::over(batches, |batch| Cursor::seeking(batch, key))
     }
 
-    /// As [`seeking`](Cursors::seeking), for a reader that goes on as one that [scans](Cursors::scan).
+    /// As [`seeking`](Cursors::seeking), for a reader that continues as one that [scans](Cursors::scan).
     pub fn scan_from(batches: impl IntoIterator<Item = Batch<T>>, key: &[u8]) -> Self {
         let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
         let count = batches.len();
@@ -154,7 +154,7 @@ impl<T: PageTime> Cursors<T> {
         others.last().is_none_or(is_before).then_some(page)
     }
 
-    /// Moves behind the [whole page](Cursors::whole_page).
+    /// Moves past the [whole page](Cursors::whole_page).
     pub(crate) fn skip_page(&mut self) {
         self.leave(1, Cursor::skip_page);
         self.find_key();

@@ -1,4 +1,4 @@
-//! Dealing rows out: of the batches of several traces, those rows that belong in one.
+//! Repartitioning: of the batches of several traces, those rows that belong in one.
 //!
 //! The traces have different rows of the same times. Their rows are merged, as a [merge](mod@crate::merge) does it, and those
 //! that belong elsewhere are skipped.

@@ -1,14 +1,14 @@
 //! Failures that end the thread that meets them: state that cannot be read or written.
 //!
 //! State is read and written deep inside of operators, whose interfaces have no errors. So a failure unwinds the stack, as
-//! a panic does, up to whoever owns the thread and reports it. It is no panic: the panic hook is not called, and nothing
+//! a panic does, up to the owner of the thread, who reports it. It is no panic: the panic hook is not called, and nothing
 //! is printed.
 
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::resume_unwind;
 
-/// What a failure unwinds with.
+/// The payload that a failure unwinds with.
 #[derive(Debug)]
 pub struct Failure(String);
 

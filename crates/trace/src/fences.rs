@@ -9,7 +9,7 @@ use crate::prefix::{common, prefix};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fences {
     common: Vec<u8>,
-    /// The bytes behind `common`, padded with zeros, as a number that sorts as they do.
+    /// The bytes after `common`, padded with zeros, as a number that sorts as they do.
     prefixes: Vec<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Fences {
         &self.common
     }
 
-    /// For each page the eight bytes behind the common prefix.
+    /// For each page the eight bytes after the common prefix.
     pub(crate) fn prefixes(&self) -> &[u64] {
         &self.prefixes
     }

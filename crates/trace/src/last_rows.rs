@@ -68,7 +68,7 @@ impl<T: PageTime> LastRows<T> {
         true
     }
 
-    /// Moves the rows that are held back to `builder`: none of these can follow that would be behind them.
+    /// Moves the rows that are held back to `builder`: none of these can follow that would come after them.
     #[inline]
     pub(crate) fn release(&mut self, builder: &mut BatchBuilder<T>) {
         if self.held.is_empty() {

@@ -15,9 +15,9 @@
 //! - [`cursor`] and [`cursors`]: reading one batch, and several as one;
 //! - [`mod@merge`]: several batches into one, with times advanced and weights added up;
 //! - [`mod@deal`]: of several traces, the rows that belong in one;
-//! - [`bound`]: rows that nobody needs any more, which merges drop;
+//! - [`bound`]: rows that are no longer needed, which merges drop;
 //! - [`spine`] and [`null_trace`]: the traces, with a history of batches and without; [`trace`]: what they share;
-//! - [`metrics`]: what each spine holds;
+//! - [`metrics`]: the metrics of each spine;
 //! - [`failure`]: state that cannot be read or written, and [`origin`]: whose it was;
 //! - [`typed`]: typed keys and values, for programs of differential-dataflow.
 //!

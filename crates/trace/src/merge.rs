@@ -193,7 +193,7 @@ impl<T: PageTime> BatchMerger<T> {
 
     /// Whether no row of a page is below the bound.
     fn keeps_all(&self, page: &Page) -> bool {
-        // Its first key is needed, and so are those behind it, unless it is NULL: then they may be below the bound.
+        // Its first key is needed, and so are those after it, unless it is NULL: then they may be below the bound.
         let is_sorted_behind = self.first.is_some() && page.key(0).first() == Some(&1);
         is_sorted_behind || self.bound.is_none_or(|bound| !bound.forgets_some(page))
     }

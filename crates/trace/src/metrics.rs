@@ -1,4 +1,4 @@
-//! What each spine holds.
+//! The metrics of each spine.
 //!
 //! Every spine has counters in the [`Metrics`] of its [context](crate::memory::StateContext). It updates them whenever
 //! its list of batches changes, and removes them when it is dropped. Counters are atomics: a lock is taken only to
@@ -13,7 +13,7 @@ use crate::bound::Pruning;
 use crate::memory::StateContext;
 use crate::spine::Reason;
 
-/// What a spine is for, for people.
+/// The purpose of a spine, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// The table, view or index it is part of.
@@ -24,14 +24,14 @@ pub struct Label {
     pub key: String,
     /// Which state of the relation it is part of.
     pub id: String,
-    /// What the bytes of that state mean, as a number in hexadecimal digits.
+    /// The fingerprint of that state's bytes, in hexadecimal digits.
     pub fingerprint: String,
 }
 
 /// The metrics of one spine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpineMetrics {
-    /// What it is for.
+    /// Its purpose.
     pub label: Label,
     /// The number of updates. For most spines that is the number of rows, once times are compacted.
     pub rows: u64,
@@ -61,7 +61,7 @@ pub struct SpineMetrics {
     pub inserted: u64,
     /// The bytes that merges and moves to files have written.
     pub written: u64,
-    /// The number of jobs, merges and moves to files, that are going on or wait.
+    /// The number of jobs, merges and moves to files, that run or wait.
     pub jobs: u64,
     /// The bytes of input that they have not gone through.
     pub debt: u64,
@@ -154,7 +154,7 @@ impl Open {
         Self { metrics, counters }
     }
 
-    /// Sets what the spine holds now: rows, bytes on the heap and in files, and batches.
+    /// Sets the present numbers: rows, bytes on the heap and in files, and batches.
     pub(crate) fn set(&self, [rows, memory, disk, batches]: [usize; 4]) {
         self.counters.rows.store(rows as u64, Ordering::Relaxed);
         self.counters.memory.store(memory as u64, Ordering::Relaxed);
@@ -162,7 +162,7 @@ impl Open {
         self.counters.batches.store(batches as u64, Ordering::Relaxed);
     }
 
-    /// Sets how many jobs are going on or wait, and the bytes that they have not gone through.
+    /// Sets how many jobs run or wait, and the bytes that they have not gone through.
     pub(crate) fn set_jobs(&self, jobs: usize, debt: u64) {
         self.counters.jobs.store(jobs as u64, Ordering::Relaxed);
         self.counters.debt.store(debt, Ordering::Relaxed);

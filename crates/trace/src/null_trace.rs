@@ -12,7 +12,7 @@ use crate::memory::StateContext;
 use crate::time::PageTime;
 use crate::trace::StateTrace;
 
-/// A trace that drops its batches: for a driver that requires a trace where nobody reads one.
+/// A trace that drops its batches: for a driver that requires a trace where none is read.
 ///
 /// It knows its frontiers and never has a batch.
 pub struct NullTrace<T> {

@@ -1,7 +1,7 @@
 //! Which dataflow a panic or a [`Failure`](crate::Failure) comes from.
 //!
-//! Operators of many dataflows run on one thread, and unwinding passes through all of their callers. What belongs to a
-//! dataflow [runs](Origin::run) in its name, and leaves the name behind when it unwinds. Of several that are nested the
+//! Operators of many dataflows run on one thread, and unwinding passes through all of their callers. The work of a
+//! dataflow [runs](Origin::run) in its name, which is recorded when it unwinds. Of several that are nested the
 //! innermost counts: a view that lets a table's spine merge is not to blame for that. Nothing is done where nothing unwinds.
 
 use std::cell::Cell;
@@ -35,7 +35,7 @@ impl Origin {
         build()
     }
 
-    /// Runs what belongs to this dataflow.
+    /// Runs work of this dataflow.
     #[inline(always)]
     pub fn run<R>(self, act: impl FnOnce() -> R) -> R {
         let unwinding = Unwinding(self);
@@ -62,7 +62,7 @@ impl Drop for Unwinding {
     }
 }
 
-/// What was being built before, also after a panic.
+/// The origin that was current before, also after a panic.
 struct Outer(Origin);
 
 impl Drop for Outer {

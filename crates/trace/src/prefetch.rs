@@ -9,10 +9,10 @@ use crate::time::PageTime;
 /// memory, the next is small and comes only after a pause, so that hints cost next to nothing there.
 pub(crate) struct PrefetchHint<T> {
     keys: Cursors<T>,
-    /// The keys of the group, one behind the other, and where each ends.
+    /// The keys of the group, one after the other, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The key in the middle of the group. The next group is due once a key behind it is sought.
+    /// The key in the middle of the group. The next group is due once a key after it is sought.
     middle: Vec<u8>,
     is_due: bool,
     /// How many keys the next group has.

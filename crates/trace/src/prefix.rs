@@ -64,7 +64,7 @@ impl Deciding {
         Deciding { skip, places, count }
     }
 
-    /// The deciding bytes of a string, or its first ones behind those that all have in common if there are no such places.
+    /// The deciding bytes of a string, or its first ones after those that all have in common if there are no such places.
     ///
     /// If `head(a) < head(b)` then `a < b`; if they are equal the strings have to be compared.
     #[inline]

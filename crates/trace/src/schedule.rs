@@ -32,7 +32,7 @@ pub enum Pace {
     /// As a whole, in the call that makes them due.
     #[default]
     AtOnce,
-    /// In slices, in proportion to what is inserted, and while there is nothing else to do.
+    /// In slices, in proportion to insertions, and while there is nothing else to do.
     InSlices,
 }
 

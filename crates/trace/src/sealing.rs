@@ -60,7 +60,7 @@ impl<T: PageTime> Sealing<T> {
             });
             let sealed = fault::with(fault, || catch_unwind(seal));
             if let Some(sealed) = sealed.transpose() {
-                // Nobody may want it any more.
+                // The receiver may be gone.
                 let _ = sender.send(sealed);
             }
             // It fails if the worker has ended.

@@ -1,4 +1,4 @@
-//! Summaries of a column of a batch: which pages have only small values, and what is about the middle of all values.
+//! Summaries of a column of a batch: which pages have only small values, and an approximate median of all values.
 //!
 //! A batch that is [pruned](crate::bound) by a column has a summary of it. By its summary a batch is dropped, and by that of
 //! its pages they are skipped, without being read.
@@ -105,7 +105,7 @@ impl Summary {
         size_of_val(&*self.most)
     }
 
-    /// Whether nobody needs any row of the batch.
+    /// Whether no row of the batch is needed.
     pub(crate) fn is_below(&self, bound: &Bound) -> bool {
         let greatest = match fault::armed(Fault::DropHalfBatch) {
             true => self.middle,
@@ -148,7 +148,7 @@ impl Summary {
         bytes
     }
 
-    /// The bytes that a summary of so many pages has in a file: a multiple of 16, for the sake of what comes behind.
+    /// The bytes that a summary of so many pages has in a file: a multiple of 16, for the sake of the bytes that follow.
     pub(crate) fn encoded_length(pages: usize) -> usize {
         (FIXED + pages * size_of::<i64>()).next_multiple_of(16)
     }

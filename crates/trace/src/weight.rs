@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 
-/// What is said of a sum that does not fit.
+/// The message for a sum that does not fit.
 const OVERFLOW: &str = "the weight of a row left the range of a 64-bit integer";
 
 /// The sum of two weights of one row.
@@ -19,7 +19,7 @@ pub(crate) fn add(a: i64, b: i64) -> i64 {
 ///
 /// # Unwinds
 ///
-/// With a [`Failure`] if a sum does not fit an `i64`: a merge may run on a thread whose panics nobody should see.
+/// With a [`Failure`] if a sum does not fit an `i64`: a merge may run on a thread whose panics should not be seen.
 #[inline]
 pub(crate) fn check<T: PartialEq>(updates: &[(T, i64)]) {
     if let [_] = updates {

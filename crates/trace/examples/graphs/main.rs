@@ -33,7 +33,7 @@ type Edge = (Node, Node);
 /// The argument that makes a process one run: the spine and the limit follow.
 const RUN: &str = "--run";
 
-/// What a program computes.
+/// The task of a program.
 #[derive(Clone, Debug)]
 struct Task {
     program: String,
@@ -44,7 +44,7 @@ struct Task {
     workers: usize,
 }
 
-/// What a run has taken: seconds for the graph, seconds for all rounds, bytes at the peak; and what it has found.
+/// The cost of a run: seconds for the graph, seconds for all rounds, bytes at the peak; and what it has found.
 struct Run {
     load: f64,
     rounds: f64,

@@ -19,7 +19,7 @@ pub enum FileError {
         place: String,
         /// The offset of the damaged part.
         offset: u64,
-        /// What is wrong.
+        /// The defect.
         reason: &'static str,
     },
     /// The file was written by a newer version.

@@ -47,7 +47,7 @@ pub struct PageEntry {
     pub offset: u64,
     /// XXH3-64 of its bytes.
     pub checksum: u64,
-    /// The eight bytes of its first key behind the common prefix, padded with zeros, as a big-endian number.
+    /// The eight bytes of its first key after the common prefix, padded with zeros, as a big-endian number.
     pub fence: u64,
     /// Its length in bytes.
     pub length: u32,
@@ -55,7 +55,7 @@ pub struct PageEntry {
     pub updates: u32,
 }
 
-/// What a reader may know of a file besides, and may ignore: the metadata is behind a summary of a column.
+/// A feature of a file that a reader may ignore: the metadata follows a summary of a column.
 pub const SUMMARY: u64 = 1;
 
 /// The header of a file with these features that a reader may ignore.

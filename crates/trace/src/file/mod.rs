@@ -1,4 +1,4 @@
-//! A batch as a file: its pages one after the other, and behind them an index.
+//! A batch as a file: its pages one after the other, followed by an index.
 //!
 //! ```text
 //! header │ page │ page │ … │ metadata │ trailer

@@ -50,7 +50,7 @@ pub(crate) struct FilePages {
     windows: Box<[AtomicU32]>,
     /// The bytes of the windows of this generation.
     resident: AtomicUsize,
-    /// Counts what is held beside the mapping.
+    /// Counts the memory beside the mapping.
     charge: Mutex<Charge>,
 }
 
@@ -180,7 +180,7 @@ impl FilePages {
         Fences::new(self.common.to_vec(), prefixes)
     }
 
-    /// What the file says of the column by which the batch is pruned. The caller keeps it.
+    /// The file's summary of the column by which the batch is pruned. The caller keeps it.
     pub(crate) fn take_summary(&mut self) -> Option<Summary> {
         self.summary.take()
     }

@@ -17,7 +17,7 @@ use crate::page::{Page, PageLimits};
 use crate::summary::{Summarizer, Summary};
 use crate::time::{MAXIMUM_LANES, PageTime};
 
-/// The parts of a batch file behind what is appended to a blob already, page by page.
+/// The parts of a batch file after the bytes already appended to a blob, page by page.
 pub(crate) struct Image {
     /// Where the file begins in the blob.
     start: u64,

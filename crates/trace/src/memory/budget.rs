@@ -1,4 +1,4 @@
-//! The memory budget of an engine: an account that counts, and a policy that says what is too much.
+//! The memory budget of an engine: an account that counts, and a policy with the thresholds.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -224,7 +224,7 @@ pub(crate) struct Debt {
 }
 
 impl Debt {
-    /// Counts `bytes` instead of what was counted before.
+    /// Counts `bytes` instead of the earlier number.
     pub(crate) fn set(&self, bytes: usize) {
         let before = self.bytes.replace(bytes);
         if bytes < before {
@@ -259,7 +259,7 @@ impl Charge {
         &self.budget
     }
 
-    /// Counts `bytes` instead of what was counted before.
+    /// Counts `bytes` instead of the earlier number.
     pub fn set(&mut self, bytes: usize) {
         if bytes == self.bytes {
             return;
@@ -290,7 +290,7 @@ impl Drop for Charge {
 pub(crate) struct BufferCharge(Charge);
 
 impl BufferCharge {
-    /// Counts `bytes` instead of what was counted before.
+    /// Counts `bytes` instead of the earlier number.
     pub(crate) fn set(&mut self, bytes: usize) {
         self.0.set(bytes);
     }

@@ -1,4 +1,4 @@
-//! What the state of a worker shares: the budget, the storage, the metrics.
+//! The context that the state of a worker shares: the budget, the storage, the metrics.
 //!
 //! A [`StateContext`] is handed to everything that makes state: builders, row buffers, merges and spines. Only
 //! differential-dataflow makes traces without a way to hand one in: [`Trace::new`] uses the context that the thread
@@ -22,7 +22,7 @@ use crate::bound::Pruning;
 use crate::metrics::{Label, Metrics};
 use crate::schedule::Schedule;
 
-/// What state is counted in, where it goes beyond its budget, and how it is labelled.
+/// The budget that state is counted in, where it goes beyond that, and how it is labelled.
 ///
 /// A clone is the same context. Contexts derived with [`for_worker`](Self::for_worker),
 /// [`for_relation`](Self::for_relation) and [`for_operator`](Self::for_operator) share the budget, the storage and
@@ -40,16 +40,16 @@ struct Shared {
     metrics: Arc<Metrics>,
     label: Label,
     schedule: Schedule,
-    /// Which rows nobody needs; `None` if all are needed.
+    /// Which rows are no longer needed; `None` if all are needed.
     pruning: Option<Arc<dyn Pruning>>,
-    /// What merges in the background; `None` if nothing does.
+    /// The compaction that merges in the background; `None` if there is none.
     compaction: Option<Arc<dyn Compaction>>,
     worker: Arc<WorkerState>,
     /// Whether the dataflow that the state belongs to is closed on its own.
     is_closed: Arc<AtomicBool>,
 }
 
-/// What the contexts of one worker share.
+/// The part that the contexts of one worker share.
 #[derive(Debug)]
 struct WorkerState {
     /// Tells workers apart.
@@ -193,12 +193,12 @@ impl StateContext {
         self.shared.schedule
     }
 
-    /// Which rows of the state nobody needs; `None` if all are needed.
+    /// Which rows of the state are no longer needed; `None` if all are needed.
     pub fn pruning(&self) -> Option<&Arc<dyn Pruning>> {
         self.shared.pruning.as_ref()
     }
 
-    /// What merges in the background; `None` if nothing does.
+    /// The compaction that merges in the background; `None` if there is none.
     pub fn compaction(&self) -> Option<&Arc<dyn Compaction>> {
         self.shared.compaction.as_ref()
     }
@@ -208,7 +208,7 @@ impl StateContext {
         self.shared.worker.number
     }
 
-    /// Says whether the worker has changes to process. While it has none, its spines go on with merges that wait.
+    /// Says whether the worker has changes to process. While it has none, its spines advance merges that wait.
     pub fn set_busy(&self, is_busy: bool) {
         self.shared.worker.is_busy.store(is_busy, Ordering::Relaxed);
     }
@@ -247,13 +247,13 @@ impl StateContext {
     pub fn join(&self) {
         let threads = mem::take(&mut *self.shared.worker.threads.lock());
         for thread in threads {
-            // What it met is with who waits for it.
+            // Its failure is reported to those who wait for it.
             let _ = thread.join();
         }
     }
 
     /// How often spines of the worker have replaced batches by merged ones, apart from those times when they got a new
-    /// one: a version that was pinned before keeps what was replaced.
+    /// one: a version that was pinned before keeps the replaced ones.
     pub fn installed(&self) -> u64 {
         self.shared.worker.installed.load(Ordering::Relaxed)
     }
@@ -268,7 +268,7 @@ impl StateContext {
         &self.shared.metrics
     }
 
-    /// What the state is for.
+    /// The purpose of the state.
     pub fn label(&self) -> &Label {
         &self.shared.label
     }

@@ -36,7 +36,7 @@ struct State {
 }
 
 impl DiskFullGate {
-    /// The error that writers wait for, with the file and its file system; `None` while nobody waits.
+    /// The error that writers wait for, with the file and its file system; `None` while no thread waits.
     pub fn reason(&self) -> Option<String> {
         self.shared.state.lock().reason.clone()
     }

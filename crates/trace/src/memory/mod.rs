@@ -1,7 +1,7 @@
 //! How much memory state takes, and how much it may.
 //!
 //! The budget tracks resident memory. One [`MemoryBudget`] serves all workers of an engine: its account counts, and
-//! its [`policy`] says what is too much. A [`Charge`] counts bytes for as long as their owner lives. Builders, buffers
+//! its [`policy`] has the thresholds. A [`Charge`] counts bytes for as long as their owner lives. Builders, buffers
 //! and spines react by themselves when a threshold is passed; the [`context`] that they are made with has the budget,
 //! and the storage that batches go to.
 //!

@@ -1,15 +1,15 @@
 //! How a memory limit is divided.
 //!
 //! Every threshold of the engine derives from the limit, once, when the budget is made. Three quarters of the limit are
-//! for counted memory. An eighth is for pages of mapped files. The last eighth is for what nobody counts: columns that
+//! for counted memory. An eighth is for pages of mapped files. The last eighth is for uncounted memory: columns that
 //! operators decode for a moment, and holes in the allocator's heap.
 //!
 //! | threshold | share of the limit | bounds | what happens there |
 //! |---|---|---|---|
 //! | [`counted`](MemoryPolicy::counted) | 3/4 | | above it spines move batches to files, and new batches are built there |
-//! | [`critical`](MemoryPolicy::critical) | 13/16 | | above it spines finish merges and moves to files before they go on |
+//! | [`critical`](MemoryPolicy::critical) | 13/16 | | above it spines finish merges and moves to files first |
 //! | [`debt`](MemoryPolicy::debt) | 1/2 | 16 MiB to 4 GiB | above it workers take part in merges from their beginning |
-//! | [`most_debt`](MemoryPolicy::most_debt) | 16 | 64 MiB to 64 GiB | inputs wait there: workers do merges before they go on; from half of it on, also those of spines that rest |
+//! | [`most_debt`](MemoryPolicy::most_debt) | 16 | 64 MiB to 64 GiB | inputs wait there: workers do merges first; from half of it on, also those of spines that rest |
 //! | [`pressure`](MemoryPolicy::pressure) | 1/3 | | when first passed, the program may ask its allocator to release early |
 //! | [`resident`](MemoryPolicy::resident) | 1/8 | | above it mapped files are evicted, those with most resident pages first |
 //! | [`resident_after_eviction`](MemoryPolicy::resident_after_eviction) | 1/16 | | where that eviction stops |
@@ -44,7 +44,7 @@ pub struct MemoryPolicy {
     /// Bytes that jobs have to merge, above which workers take part from the beginning.
     pub debt: usize,
     /// Bytes that jobs have to merge, which are not exceeded. Much more than the limit: state in files can be many times
-    /// as large, and whoever merges the larger part of it owes all of that in the beginning.
+    /// as large, and a merge of the larger part of it owes all of that in the beginning.
     pub most_debt: usize,
     /// Counted memory at which the program is called, once, to ask its allocator to release early.
     pub pressure: usize,
@@ -56,7 +56,7 @@ pub struct MemoryPolicy {
     pub large_buffer: usize,
     /// The same while more than [`counted`](Self::counted) bytes are in use.
     pub large_buffer_when_over: usize,
-    /// What all buffers may hold together while more than [`counted`](Self::counted) bytes are in use.
+    /// The limit on all buffers together while more than [`counted`](Self::counted) bytes are in use.
     pub all_buffers_when_over: usize,
     /// Rows that may wait between workers before producers stop.
     pub queued: usize,

@@ -143,7 +143,7 @@ impl State {
         for run in self.warm[warm..].chunk_by(|a, b| a + 1 == *b && place(*a).0 == place(*b).0) {
             let (region, slot) = place(run[0]);
             // SAFETY: the call discards the contents of this range: the next access reads zeros. The slots are free, so
-            // nobody refers to them, and every content is valid for the next owner. The range is whole pages of the
+            // nothing refers to them, and every content is valid for the next owner. The range is whole pages of the
             // system, because otherwise no number of free slots is too many.
             // If the call fails, the slots stay as they are.
             let _ = unsafe {

@@ -288,7 +288,7 @@ impl<T: PageTime> PageBuilder<T> {
         layout
     }
 
-    /// Writes the header before the values and the other columns behind them, in the order of their places.
+    /// Writes the header before the values and the other columns after them, in the order of their places.
     fn write(&mut self, layout: &Layout) {
         let bytes = &mut self.values.bytes;
         bytes.reserve(layout.length as usize);

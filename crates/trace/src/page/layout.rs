@@ -11,7 +11,7 @@ pub const VERSION: u16 = 1;
 /// The length of the header, in bytes.
 pub const HEADER: usize = 72;
 
-/// The number of fields behind kind and version, each a `u32`.
+/// The number of fields after kind and version, each a `u32`.
 const FIELDS: usize = 17;
 
 /// How large a page may grow.

@@ -6,7 +6,7 @@ use crate::memory::Block;
 
 /// A column of byte strings.
 pub(super) struct Strings<B> {
-    /// The strings, behind `base` bytes of something else.
+    /// The strings, after `base` bytes of something else.
     pub(super) bytes: B,
     base: usize,
     /// Where each string ends, counted from the first.

@@ -15,7 +15,7 @@ use crate::time::PageTime;
 /// A merge of consecutive batches: which they are, how far their times are advanced, below which bound rows are dropped, and
 /// the description and page limits of the result.
 ///
-/// A job refers to nothing but its inputs, which are immutable: any thread may run it, and the spine goes on showing
+/// A job refers to nothing but its inputs, which are immutable: any thread may run it, and the spine keeps showing
 /// the inputs meanwhile.
 pub(super) struct MergeJob<T> {
     inputs: Vec<Batch<T>>,

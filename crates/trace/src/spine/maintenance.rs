@@ -1,4 +1,4 @@
-//! The maintenance of a spine: which jobs begin, and what is done with their results.
+//! The maintenance of a spine: which jobs begin, and the use of their results.
 
 use std::mem;
 use std::ops::Range;
@@ -75,12 +75,12 @@ impl<T: PageTime> Spine<T> {
         }
     }
 
-    /// Whether it has to look after its jobs now and then: nobody else does them, or nobody says when they are done.
+    /// Whether the spine must poll its jobs: no other thread does them, or none reports when they are done.
     fn is_ticking(&self) -> bool {
         self.context.compaction().is_none() || self.waker.any_thread().is_none()
     }
 
-    /// Does slices of jobs that nobody else does, if the worker has nothing else to do or too much is waiting in all.
+    /// Does slices of jobs that no other thread does, if the worker has nothing else to do or too much is waiting in all.
     pub(super) fn tick(&mut self) {
         let is_due = self.waker.is_missing() || self.waker.is_due();
         if self.jobs.is_empty() || !is_due || self.context.is_closing() {
@@ -131,11 +131,11 @@ impl<T: PageTime> Spine<T> {
             return;
         }
         self.merge(0..count, Reason::Churn);
-        // What is left may be small beside the layers that logical compaction has not passed.
+        // The rest may be small beside the layers that logical compaction has not passed.
         self.merge_by_size();
     }
 
-    /// Drops the layers of which no row is needed, and writes those again of which a good part is not. What is left of these
+    /// Drops the layers of which no row is needed, and writes those again of which a good part is not. The rest of these
     /// is needed, so it is not written again before the bound has passed a good part of it, too.
     fn merge_by_bound(&mut self) {
         let bound = self.bound();
@@ -202,7 +202,7 @@ impl<T: PageTime> Spine<T> {
             return;
         }
         self.counters.chosen(reason);
-        // Whatever can cancel will.
+        // All updates that can cancel will.
         let fresh = if range.start == 0 && job.passes_all() { 0 } else { fresh };
         let least = bound.map(|bound| bound.least);
         self.begin(range, fresh, least, Task::Merge(job));
@@ -263,7 +263,7 @@ impl<T: PageTime> Spine<T> {
         has_changed
     }
 
-    /// Puts a result in the place of what it was made of.
+    /// Puts a result in the place of its inputs.
     fn replace(&mut self, layers: Range<usize>, layer: Layer<T>, is_spill: bool) {
         if !is_spill {
             self.counters.merged();

@@ -4,7 +4,7 @@
 //!
 //! A [`Version`] lists the batches of a spine, contiguous in time, oldest first. Those that readers cannot ask to see
 //! apart any more, because physical compaction has passed their upper frontiers, are its open *layers*; younger ones
-//! wait behind them. Readers pin versions.
+//! wait after these. Readers pin versions.
 //!
 //! - `policy` decides which layers to merge, from their sizes and from the deletions in them, and which to move to files
 //!   when memory is short.
@@ -28,13 +28,13 @@
 //!
 //! # Back-pressure
 //!
-//! The owner takes part in a job in proportion to what is inserted meanwhile, so that a spine never grows by more than
+//! The owner takes part in a job in proportion to insertions meanwhile, so that a spine never grows by more than
 //! an eighth of a job before the job is done; by a quarter if others do it, for they have a head start of an eighth
 //! unless too much is waiting [in all](crate::memory::MemoryPolicy::debt). Where memory is
 //! [critical](crate::memory::MemoryPolicy::critical), or [too much](crate::memory::MemoryPolicy::most_debt) is waiting in
-//! all, the owner completes its jobs before it goes on. So what waits in all does not exceed that limit: when a spine has
-//! taken a batch, either the limit is kept or the spine owes nothing, and what others owe has not grown. Any thread can
-//! go on with a job where another has stopped, so nobody waits for more than a slice.
+//! all, the owner completes its jobs before it continues. So what waits in all does not exceed that limit: when a spine has
+//! taken a batch, either the limit is kept or the spine owes nothing, and the debt of others has not grown. Any thread can
+//! continue a job where another has stopped, so none waits for more than a slice.
 
 mod job;
 mod maintenance;
@@ -88,7 +88,7 @@ pub struct Spine<T: PageTime> {
     waker: Waker,
     counters: Open,
     context: StateContext,
-    /// Whose maintenance it is, whoever lets it happen.
+    /// Whose maintenance it is, whichever dataflow lets it happen.
     origin: Origin,
 }
 
@@ -124,7 +124,7 @@ impl<T: PageTime> Spine<T> {
         &self.version
     }
 
-    /// Whether no merges and no moves to files are going on.
+    /// Whether no merges and no moves to files are in progress.
     pub fn is_settled(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -181,7 +181,7 @@ impl<T: PageTime> Trace for Spine<T> {
         spine
     }
 
-    /// Installs what is done. Does slices of jobs as well, where nobody else does them and there is nothing else to do.
+    /// Installs finished jobs. Does slices of jobs as well, where no other thread does them and there is nothing else to do.
     fn exert(&mut self) {
         let origin = self.origin;
         origin.run(|| self.tick());

@@ -30,7 +30,7 @@ use std::ops::Range;
 
 use crate::schedule::Merging;
 
-/// What the policy sees of a layer.
+/// The policy's view of a layer.
 pub(super) trait Shape {
     /// The number of updates.
     fn updates(&self) -> usize;
@@ -107,7 +107,7 @@ impl Policy {
             if layer.is_file() {
                 updates_per_seek = UPDATES_PER_SEEK_IN_FILES;
             }
-            // Other threads go on seeking: asked twice, a layer may give two numbers.
+            // Other threads keep seeking: asked twice, a layer may give two numbers.
             let sought = layer.seeks();
             seeks += sought;
             most = most.max(sought);
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(IN_PROPORTION.by_reads(&layers), Some(1..3));
         let layers = [sought(1000, 300), sought(100, 300)];
         assert_eq!(IN_PROPORTION.by_reads(&layers), Some(0..2));
-        // One layer costs nothing, and what nobody reads may stay apart.
+        // One layer costs nothing, and layers without readers may stay apart.
         assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 1 << 40)]), None);
         assert_eq!(IN_PROPORTION.by_reads(&[sought(1000, 1 << 40), sought(1, 0)]), None);
         assert_eq!(Policy::new(Merging::Never).by_reads(&layers), None);

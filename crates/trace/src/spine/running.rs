@@ -12,7 +12,7 @@ use crate::memory::{Debt, StateContext};
 use crate::time::PageTime;
 
 /// How many bytes of a job have to be done for each that is inserted meanwhile. So a job is done before its spine has
-/// grown by an eighth of what the job merges.
+/// grown by an eighth of the job's input.
 const PACE: u64 = 8;
 
 /// The share of a job's input, one in this many bytes, that may be inserted before its owner takes part in a job that
@@ -76,7 +76,7 @@ impl<T: PageTime> Running<T> {
     /// Counts the bytes that are left to do as what is owed; returns them.
     pub(super) fn count_debt(&self) -> u64 {
         let left = self.job.bytes().saturating_sub(self.job.progress());
-        // What is moved to a file stays on the heap until all of it is there.
+        // A batch that is moved to a file stays on the heap until all of it is there.
         if !self.is_spill {
             self.owed.set(usize::try_from(left).unwrap_or(usize::MAX));
         }
@@ -88,7 +88,7 @@ impl<T: PageTime> Running<T> {
         self.inserted = self.inserted.saturating_add(bytes);
     }
 
-    /// Does what is due by now, for what was inserted since the job began. A job that others do has a head start.
+    /// Does the work due by now, for insertions since the job began. A job that others do has a head start.
     pub(super) fn keep_pace(&self, has_head_start: bool) {
         let head_start = if has_head_start { self.job.bytes() / HEAD_START } else { 0 };
         self.reach(self.inserted.saturating_sub(head_start).saturating_mul(PACE));
@@ -104,7 +104,7 @@ impl<T: PageTime> Running<T> {
         self.reach(self.job.progress().saturating_add(bytes));
     }
 
-    /// Goes on until so many bytes are done, or all.
+    /// Continues until so many bytes are done, or all.
     fn reach(&self, bytes: u64) {
         let is_all = bytes >= self.job.bytes();
         while !self.job.is_settled() && (is_all || self.job.progress() < bytes) {

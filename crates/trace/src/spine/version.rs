@@ -28,7 +28,7 @@ struct List<T> {
     open: usize,
 }
 
-/// A batch, and what the policy has to know of it.
+/// A batch, with facts for the policy.
 #[derive(Clone)]
 pub(super) struct Layer<T> {
     pub(super) batch: Batch<T>,
@@ -141,7 +141,7 @@ impl<T: PageTime + Timestamp> Version<T> {
         list.layers.splice(range, [layer]);
     }
 
-    /// The list, which is copied first if somebody has pinned it.
+    /// The list, which is copied first if it is pinned.
     fn list_mut(&mut self) -> &mut List<T> {
         Arc::make_mut(&mut self.list)
     }

@@ -18,7 +18,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// A waker of the spine's own thread. What other threads have done is then found out by asking now and then.
+    /// A waker of the spine's own thread. Progress of other threads is then found by polling.
     pub fn local(local: Option<Activator>) -> Self {
         Waker { local, ..Self::default() }
     }

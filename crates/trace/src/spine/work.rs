@@ -1,4 +1,4 @@
-//! What a job does, slice by slice, on whichever thread does it.
+//! The work of a job, slice by slice, on whichever thread does it.
 
 use std::any::Any;
 use std::mem;
@@ -16,7 +16,7 @@ use crate::merge::BatchMerger;
 use crate::spill::Spill;
 use crate::time::PageTime;
 
-/// What is to be done.
+/// The kind of work.
 pub(super) enum Task<T> {
     /// A merge.
     Merge(MergeJob<T>),
@@ -91,7 +91,7 @@ impl<T: PageTime> StateWork<T> {
         }
     }
 
-    /// Goes on for about `bytes` bytes of input. Returns how many it was.
+    /// Continues for about `bytes` bytes of input. Returns how many it was.
     fn go_on(&mut self, bytes: u64) -> u64 {
         self.begin();
         match &mut self.state {

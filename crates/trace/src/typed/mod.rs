@@ -5,7 +5,7 @@
 //! budget of a [`StateContext`](crate::memory::StateContext), and go to files when that is used up.
 //!
 //! - [`codec`] and [`mod@weight`]: keys and values as bytes in their order, and differences;
-//! - [`encoded`]: what cursors show: values that are decoded when asked for;
+//! - [`encoded`]: the values of cursors, which are decoded when asked for;
 //! - [`batch`] and [`cursor`]: batches that any operator of differential-dataflow can navigate;
 //! - [`updates`], [`batcher`], [`builder`]: into a batch;
 //! - [`spine`]: the trace;

@@ -62,7 +62,7 @@ where
     }
 }
 
-/// A cursor, and what it reads.
+/// A cursor, and the storage that it reads.
 type Reading<C> = (C, <C as Cursor>::Storage);
 
 /// Gives the changes of the counts of all keys that have `changes`, after what is `counted` already.

@@ -29,7 +29,7 @@ impl<K, V, T, R> TypedUpdates<K, V, T, R> {
         TypedUpdates { contents: Contents::Rows(rows) }
     }
 
-    /// What a batcher has sealed.
+    /// The batch that a batcher has sealed.
     pub(super) fn sealed(batch: Batch<T>) -> Self {
         TypedUpdates { contents: Contents::Sealed(batch) }
     }

@@ -36,7 +36,7 @@ fn reason_of(call: u64) -> Option<String> {
             }
         }));
         worked.err().map(|caught| {
-            // What is left is dropped without another attempt to write it; timely would go on with it.
+            // The rest is dropped without another attempt to write it; timely would continue it.
             state.close();
             for dataflow in worker.installed_dataflows() {
                 worker.drop_dataflow(dataflow);

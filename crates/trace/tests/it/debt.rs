@@ -1,4 +1,4 @@
-//! How much may wait to be merged in all, and that nobody waits for ever where all limits are at their lowest.
+//! How much may wait to be merged in all, and that no thread waits for ever where all limits are at their lowest.
 
 use std::sync::Arc;
 

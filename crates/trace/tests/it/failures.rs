@@ -73,7 +73,7 @@ fn run<S: Storage>(storage: &Failing<S>, context: &StateContext) -> usize {
     for epoch in 0..EPOCHS {
         let (batch, failed) = twice(storage, || build(epoch, context));
         failures += usize::from(failed);
-        // Whatever it fails to do with a batch, the spine has it.
+        // The spine has the batch, whatever fails.
         let mut batch = Some(batch);
         let (_, failed) = twice(storage, || {
             if let Some(batch) = batch.take() {

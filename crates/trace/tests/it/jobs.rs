@@ -262,7 +262,7 @@ fn an_insertion_does_little_though_the_spine_is_large() {
         insert(&mut spine, &context, epoch, epoch * 500..epoch * 500 + 500);
         let counters = &metrics.spines()[0];
         let (bytes, debt) = bytes_and_debt(&spine, &metrics);
-        // What it has merged is written, or is no longer owed.
+        // Merged bytes are written, or are no longer owed.
         let done = before.saturating_sub(debt);
         before = debt;
         assert!(done <= 500_000, "{done} bytes at once, of {bytes}; {counters:?}");

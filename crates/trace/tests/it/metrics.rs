@@ -49,7 +49,7 @@ fn metrics_count_what_each_spine_of_a_worker_holds() {
             other.insert(batch(0, &[("c", 1)]));
             assert_eq!(rows(), [2, 1]);
 
-            // What is merged away is not held any more.
+            // Merged batches are not held any more.
             one.insert(second);
             assert_eq!(rows(), [3, 1]);
             let until = Antichain::from_elem(2);

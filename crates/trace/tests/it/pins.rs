@@ -1,4 +1,4 @@
-//! What versions cost that readers hold on to for long.
+//! The cost of versions that readers pin for long.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn a_thousand_versions_cost_what_they_keep_alive(
     let lists: usize = pinned.iter().flatten().map(|(_, version)| version.batches().count()).sum();
     let of_spine = spine.version().batches().map(Batch::bytes).sum::<usize>() as u64;
     assert!(alive > 100 * of_spine, "{alive} bytes, {of_spine} in the spine: most is pinned");
-    // Nobody counts the lists, which have no more than 64 bytes per batch.
+    // The lists are not counted; they have no more than 64 bytes per batch.
     assert!(lists * 64 < alive as usize / 10, "{lists} batches in lists, {alive} bytes in pages");
     for number in (0..1000).step_by(111) {
         let (epoch, version) = pinned[number].as_ref().expect("still pinned");

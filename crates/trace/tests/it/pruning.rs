@@ -1,4 +1,4 @@
-//! Spines that are pruned: what is needed is there, and what is not goes.
+//! Spines that are pruned: needed rows are there, and others go.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Trial {
 }
 
 proptest! {
-    /// Whatever the merges do, and wherever the number is in a row.
+    /// Holds whatever the merges do, and wherever the number is in a row.
     #[test]
     fn what_later_changes_may_need_is_never_pruned(
         world in any_world(),
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// What a spine keeps does not grow with the number of epochs that have passed.
+/// The state of a spine does not grow with the number of epochs that have passed.
 #[test]
 fn a_pruned_spine_stays_as_large_as_what_is_needed() {
     let orders = PLACES.into_iter().filter(|place| place.is_order());
@@ -397,7 +397,7 @@ fn pages_below_an_aligned_bound_are_not_read() {
     assert_eq!((moved.move_to(10_000), moved.rows()), (0, 100_000), "a tenth is not worth a merge");
     let read = moved.move_to(95_000);
     assert!((5_000..5_200).contains(&moved.rows()), "{} rows", moved.rows());
-    // What is read are windows of 256 KiB at most.
+    // Reads are windows of 256 KiB at most.
     assert!(read < all as u64 / 20 + (256 << 10), "{read} bytes of {all}");
     assert!(read < all as u64 / 12, "{read} bytes of {all}");
 }

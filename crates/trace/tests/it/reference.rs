@@ -93,7 +93,7 @@ pub fn any_updates<T: TestTime>(most: usize) -> impl Strategy<Value = Vec<Update
 pub struct World {
     pub context: StateContext,
     pub limits: PageLimits,
-    /// What does the merges of its spines, if they do not do so themselves.
+    /// The compaction that does the merges of its spines, if they do not do so themselves.
     pub erratic: Option<Arc<Erratic>>,
 }
 

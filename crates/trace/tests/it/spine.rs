@@ -1,4 +1,4 @@
-//! What a spine shows and holds.
+//! The rows that a spine shows and holds.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::reference::*;
 enum Operation {
     /// Inserts a batch of so many times; the time of each update is taken modulo that.
     Insert(u64, Vec<Update<u64>>),
-    /// Advances a compaction frontier to so many times behind the upper frontier.
+    /// Advances a compaction frontier to so many times below the upper frontier.
     Logical(u64),
     Physical(u64),
     Exert,
@@ -73,7 +73,7 @@ struct Story<T: TestTime> {
     pins: Vec<Pin<T>>,
 }
 
-/// What a reader has pinned, and when: the compaction frontier, and how much had been inserted.
+/// The version that a reader has pinned, and when: the compaction frontier, and how much had been inserted.
 struct Pin<T: TestTime> {
     version: Version<T>,
     logical: u64,
@@ -169,7 +169,7 @@ impl<T: TestTime> Story<T> {
     }
 }
 
-/// What readers have pinned is what was there then, whatever has become of the spine.
+/// Pinned versions still show the rows of their time, whatever has become of the spine.
 fn check_pins<T: TestTime>(pins: &[Pin<T>], history: &[Update<T>]) {
     for Pin { version, logical, updates } in pins {
         let batches: Vec<_> = version.batches().cloned().collect();

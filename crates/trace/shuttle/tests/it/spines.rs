@@ -1,4 +1,4 @@
-//! What a spine shows and holds while others do its jobs.
+//! The rows that a spine shows and holds while others do its jobs.
 
 use std::sync::Arc;
 

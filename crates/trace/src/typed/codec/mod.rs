@@ -73,7 +73,7 @@ pub trait Codec: Ord + Clone + 'static {
     /// If the bytes were not written by [`encode`](Codec::encode) of this type.
     fn decode(bytes: &mut &[u8]) -> Self;
 
-    /// Appends the bytes of the value, behind which nothing follows.
+    /// Appends the bytes of the value, which nothing follows.
     #[inline]
     fn encode_last(&self, bytes: &mut Vec<u8>) {
         self.encode(bytes);

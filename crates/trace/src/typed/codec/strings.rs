@@ -5,10 +5,10 @@
 
 use super::Codec;
 
-/// What follows a zero byte that belongs to the string.
+/// The byte after a zero byte that belongs to the string.
 const ESCAPED: u8 = 0xFF;
 
-/// What follows the zero byte that ends the string.
+/// The byte after the zero byte that ends the string.
 const END: u8 = 0;
 
 impl Codec for Vec<u8> {
