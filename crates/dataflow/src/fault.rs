@@ -21,7 +21,7 @@ pub enum Fault {
     LastTimeOnly,
     /// A reduction does not retract its previous result.
     KeepOldAnswer,
-    /// A reduction ignores what its input held before.
+    /// A reduction ignores the earlier rows of its input.
     ForgetHistory,
     /// A join ignores the residual condition.
     DropResidual,
@@ -57,13 +57,13 @@ pub enum Fault {
     KeepDefault,
     /// An outer join does not emit rows of its left side without a partner.
     NoLonelyRows,
-    /// Rows behind a waterline can still be replaced by their keys.
+    /// Rows below a waterline can still be replaced by their keys.
     ReplaceLateRows,
     /// A waterline holds before its epoch.
     WaterlineAhead,
     /// The last row whose frame sees a changed row keeps its result.
     ShortFrames,
-    /// Rows behind a changed one keep their running totals.
+    /// Rows after a changed one keep their running totals.
     KeepTotals,
     /// Final rows are emitted twice.
     FinalTwice,
@@ -77,7 +77,7 @@ pub enum Fault {
     EndStays,
     /// Rows leave the view of a temporal filter one epoch too late.
     LeaveViewLate,
-    /// When rows are dealt out anew, some go to all workers and others to none.
+    /// When rows are repartitioned, some go to all workers and others to none.
     DealUnevenly,
     /// The waterline of a view counts the rows of one worker only.
     OwnWaterline,
@@ -87,7 +87,7 @@ pub enum Fault {
     TwoRounds,
     /// A row of a recursion stays in the rounds that come after the present one when its support goes.
     ForgetLaterRounds,
-    /// A group of a recursion keeps what it had in the round before.
+    /// A group of a recursion keeps its accumulators of the round before.
     KeepOldRound,
     /// MIN and MAX of a recursion keep a value that has gone.
     KeepExtreme,
@@ -99,9 +99,9 @@ pub enum Fault {
     ForgetBetween,
     /// An index keeps rows that are deleted.
     IndexKeepsDeleted,
-    /// A dataflow that is built takes what was there of another one twice.
+    /// A dataflow that is built takes the earlier rows of another one twice.
     FillTwice,
-    /// A dataflow that is built misses a batch of what was there of another one.
+    /// A dataflow that is built misses a batch of the earlier rows of another one.
     FillLess,
     /// As keys, NaN is another one in every other row.
     ManyNans,

@@ -6,7 +6,7 @@
 //!
 //! - [`rows`]: their codecs and layouts;
 //! - [`movement`]: how changes enter a dataflow, go to the worker of their key, and leave;
-//! - [`state`]: arrangements, contents that other threads read, and starting again with what was kept;
+//! - [`state`]: arrangements, contents that other threads read, and starting again with kept state;
 //! - [`map`], [`unnest`] and [`series`]: operators without state;
 //! - [`reductions`]: aggregates, DISTINCT, top-k, windows and set operations;
 //! - [`joins`]: inner, outer, ASOF and range joins;

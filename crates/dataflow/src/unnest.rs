@@ -20,7 +20,7 @@ const LONGEST: usize = 65_536;
 /// other columns as they are.
 ///
 /// `lists` are distinct columns of type [`arrow::datatypes::DataType::List`], at least one. Several lists are unnested side
-/// by side: there are as many rows as the longest has elements, and NULLs behind the end of a shorter one. A row whose lists
+/// by side: there are as many rows as the longest has elements, and NULLs past the end of a shorter one. A row whose lists
 /// are all NULL or empty is dropped, or kept once with NULLs if `keeps_all`. `schema` is that of `stream` with nullable elements
 /// in place of lists.
 ///

@@ -1,4 +1,4 @@
-//! What a join of two inputs costs: the rows that are read, and the changes that are emitted.
+//! The cost of a join of two inputs: the rows that are read, and the changes that are emitted.
 
 use std::cell::Cell;
 use std::rc::Rc;

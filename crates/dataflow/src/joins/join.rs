@@ -187,7 +187,7 @@ impl<T: PageTime> ReadAs<Cursors<T>> for Batch<T> {
 /// A value in a message, which must be `Clone`; the first reader takes it.
 type Shared<W> = Rc<Cell<Option<W>>>;
 
-/// Pairs two lists of batches lazily: the driver gets one message, and the operator behind it makes the pairs within its
+/// Pairs two lists of batches lazily: the driver gets one message, and the operator after it makes the pairs within its
 /// fuel.
 struct PairTactic {
     /// Whose pairs they are.

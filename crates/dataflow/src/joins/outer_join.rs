@@ -22,7 +22,7 @@ use crate::reductions::reduce::Shape;
 use crate::rows::layout::assemble;
 use crate::state::arrangement::{Kept, keep};
 
-/// What a join returns besides, or instead of, its pairs.
+/// The rows that a join returns besides, or instead of, its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OuterJoinKind {
     /// The pairs, and the left rows without a match, with NULLs on the right.
@@ -138,7 +138,7 @@ impl Spec {
     }
 }
 
-/// What the state of a join is made in: where the rows of a side are pruned, so are those of its rows that have a match.
+/// The contexts that the state of a join is made in: where the rows of a side are pruned, so are those of its rows that have a match.
 #[derive(Clone, Debug)]
 pub struct Contexts {
     /// That of the join.

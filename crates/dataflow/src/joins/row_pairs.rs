@@ -12,12 +12,12 @@ use crate::reductions::reduce::PairOutput;
 use crate::rows::codec::Encoded;
 use crate::rows::layout::{Layout, all_columns, assemble};
 
-/// What the states of such a join are made in.
+/// The contexts that the states of such a join are made in.
 #[derive(Clone, Debug)]
 pub struct Contexts {
     /// The left rows.
     pub left: StateContext,
-    /// The right rows, or what is kept of them.
+    /// The right rows, or their kept parts.
     pub right: StateContext,
 }
 

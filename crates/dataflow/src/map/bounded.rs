@@ -1,4 +1,4 @@
-//! Functions whose results may be far larger than their arguments, and what they may make of a row.
+//! Functions whose results may be far larger than their arguments, and bounds on these results.
 //!
 //! `repeat('x', 2000000000)` is one short row that becomes two gigabytes. A [`Bounded`] function knows the size of its
 //! results before it computes them. It refuses a value of more than [`LARGEST`] bytes. In views it also refuses to compute

@@ -1,4 +1,4 @@
-//! Maps behind each other, as one operator.
+//! Consecutive maps, as one operator.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::evaluate::{Evaluation, Work};
 use crate::movement::delta::Delta;
 use crate::movement::fuel::Produced;
 
-/// One of some maps behind each other.
+/// One of several consecutive maps.
 #[derive(Clone, Debug)]
 pub struct MapStep {
     /// Over the columns of the step before; the rows for which it is true are kept.
@@ -22,12 +22,12 @@ pub struct MapStep {
     pub reports: bool,
 }
 
-/// Maps behind each other.
+/// Consecutive maps.
 pub(super) struct Chain {
     steps: Vec<(Evaluation, bool)>,
 }
 
-/// What is left to do for one delta: the work of the first steps.
+/// The remaining work for one delta: that of the first steps.
 pub(super) struct Rest<T> {
     works: Vec<Work<T>>,
 }
@@ -47,7 +47,7 @@ impl Chain {
         Self { steps: steps.collect() }
     }
 
-    /// Maps some rows: what one step makes of some passes all the others before that step goes on. `None` if none are
+    /// Maps some rows: the rows one step makes of them pass all later steps before that step continues. `None` if none are
     /// left.
     pub(super) fn advance<T: Clone>(&self, rest: &mut Rest<T>) -> Option<Produced<T>> {
         loop {

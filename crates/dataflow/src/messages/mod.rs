@@ -1,4 +1,4 @@
-//! What failed, in the terms of SQL.
+//! Messages about failures, in the terms of SQL.
 
 pub(crate) mod notice;
 pub(crate) mod panic_text;

@@ -1,4 +1,4 @@
-//! What DataFusion says about errors that it takes for its own faults.
+//! DataFusion's notice about errors that it takes for its own faults.
 
 /// The beginning of the notice that ends such a message.
 const NOTICE: &str = "This issue was likely caused by a bug";

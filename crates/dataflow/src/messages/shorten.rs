@@ -5,18 +5,18 @@ use std::fmt::{self, Write};
 /// The most characters of a value that a message shows.
 pub const LONGEST: usize = 200;
 
-/// How much of the end of a long message is shown: what stands behind a long value.
+/// How much of the end of a long message is shown: the text after a long value.
 const TAIL: usize = 60;
 
-/// A message without the middle of what is too long: a value of megabytes that is not a number is shown by its first
-/// [`LONGEST`] characters, and the reason behind it stays.
+/// A message without the middle of long values: a value of megabytes that is not a number is shown by its first
+/// [`LONGEST`] characters, and the reason after it stays.
 ///
 /// All messages about values pass here, because they are kept, sent and printed.
 pub fn shorten(message: impl Into<String>) -> String {
     without_middle(message.into(), LONGEST, TAIL)
 }
 
-/// A message about a statement without the middle of what is too long: names and literals of megabytes. It has room for
+/// A message about a statement without the middle of long parts: names and literals of megabytes. It has room for
 /// several of them, and for advice.
 pub fn abridge(message: impl Into<String>) -> String {
     without_middle(message.into(), 5 * LONGEST, 5 * TAIL)
@@ -36,7 +36,7 @@ fn without_middle(mut message: String, longest: usize, tail: usize) -> String {
     message
 }
 
-/// The first `most` characters of what `value` prints, and whether that is all. What is behind them is not printed.
+/// The first `most` characters of what `value` prints, and whether that is all. The rest is not printed.
 pub fn print(value: impl fmt::Display, most: usize) -> (String, bool) {
     let mut start = Start { text: String::new(), left: most };
     let is_all = write!(start, "{value}").is_ok();

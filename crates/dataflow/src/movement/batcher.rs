@@ -25,7 +25,7 @@ pub(crate) struct Batcher<T: PageTime> {
     waker: SyncActivator,
 }
 
-/// What comes out of a [`Batcher`].
+/// The output of a [`Batcher`].
 pub(crate) enum Sealed<'a, T: Timestamp> {
     /// Nothing else is before this.
     Until(Antichain<T>),

@@ -6,7 +6,7 @@ use crate::movement::delta::{Delta, EncodedDelta};
 use crate::rows::weight::consolidate;
 use crate::state::snapshot::Snapshot;
 
-/// The changes of a relation behind one epoch and up to another, by key, in deltas of bounded size: a row occurs at most once
+/// The changes of a relation after one epoch and up to another, by key, in deltas of bounded size: a row occurs at most once
 /// for each epoch, and never with the weight zero.
 pub struct Changes {
     cursors: Cursors<Epoch>,
@@ -23,7 +23,7 @@ pub struct Changes {
 enum Range {
     /// All rows as of the end of an epoch, as if it had made them.
     UpTo(Epoch),
-    /// Those of the epochs behind the first one, up to the second.
+    /// Those of the epochs after the first one, up to the second.
     Between(Epoch, Epoch),
 }
 
@@ -34,7 +34,7 @@ impl Changes {
         Self::new(snapshots, Range::UpTo(epoch))
     }
 
-    /// The changes behind the epoch `after`, to which the batches are not compacted further, up to and with `epoch`.
+    /// The changes after the epoch `after`, to which the batches are not compacted further, up to and with `epoch`.
     pub fn between(snapshots: &[Snapshot], after: Epoch, epoch: Epoch) -> Option<Self> {
         Self::new(snapshots, Range::Between(after, epoch))
     }

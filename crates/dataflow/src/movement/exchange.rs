@@ -227,7 +227,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
     fn relax(&mut self) {}
 }
 
-/// What the shard of a row is the hash of.
+/// The bytes whose hash is the shard of a row.
 #[derive(Clone)]
 enum By {
     Columns(KeyColumns),
@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    /// What each worker gets of 100 rows a worker, by number: the row's time and weight.
+    /// The rows each worker gets of 100 rows a worker, by number: the row's time and weight.
     fn exchanged(
         communication: CommunicationConfig,
         columns: Vec<usize>,

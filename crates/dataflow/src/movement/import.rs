@@ -109,7 +109,7 @@ impl Imports {
         &self.scanned
     }
 
-    /// Brings the arrangement behind `trace` into `scope` as of `as_of`, which no compaction of the
+    /// Brings the arrangement of `trace` into `scope` as of `as_of`, which no compaction of the
     /// trace has passed and whose rows are complete. No rows before `promised` will enter the dataflow of the trace.
     pub fn import<'scope>(
         &mut self,
@@ -314,7 +314,7 @@ impl Scan {
 
 /// How far an import has come.
 struct Place {
-    /// Those of its source; `None` once nobody reads it any more.
+    /// Those of its source; `None` once it has no readers any more.
     capabilities: Rc<RefCell<Option<CapabilitySet<Epoch>>>>,
     /// No earlier rows will come: the frontier of the import.
     complete: Epoch,

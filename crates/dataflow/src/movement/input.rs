@@ -21,7 +21,7 @@ use crate::movement::fuel::Fuel;
 
 /// The worker's end of a stream of deltas.
 ///
-/// Dropping it ends the stream: what was sent still arrives.
+/// Dropping it ends the stream: sent rows still arrive.
 pub struct Input<T: Timestamp> {
     queue: Rc<RefCell<Queue<T>>>,
     activator: Activator,

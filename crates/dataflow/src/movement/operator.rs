@@ -6,7 +6,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::Timestamp;
 use timely::progress::frontier::MutableAntichain;
 
-/// Builds an operator. What unwinds in it comes from the dataflow that is being built.
+/// Builds an operator. A panic in it comes from the dataflow that is being built.
 pub(crate) fn build<T, L>(
     builder: OperatorBuilder<'_, T>,
     constructor: impl FnOnce(Vec<Capability<T>>) -> L,

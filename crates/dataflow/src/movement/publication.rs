@@ -1,6 +1,6 @@
 //! The changes of a table, for the other dataflows of its worker.
 //!
-//! The batches of a table's arrangement say how it has changed, but they are sorted and encoded, and whoever reads them decodes
+//! The batches of a table's arrangement say how it has changed, but they are sorted and encoded, and each reader decodes
 //! their rows again. Nearly always these are the rows that were sent to the table. So a table publishes the rows as they
 //! arrive on their worker, and *corrections* where it does not do what they say: a row that a write replaces goes, and so does
 //! a write that does not last; a deletion that is refused is taken back. At each epoch both add up to the changes of the
@@ -53,7 +53,7 @@ pub(crate) struct Listener {
     bytes: Cell<usize>,
     publication: Publication,
     activator: Activator,
-    /// The dataflow waits for what is before this epoch.
+    /// The dataflow waits for rows before this epoch.
     limit: Rc<Cell<Epoch>>,
 }
 
@@ -75,12 +75,12 @@ impl Publication {
         Self { inner: Rc::new(inner) }
     }
 
-    /// The first epoch that has not begun on this worker, as whoever keeps the table says.
+    /// The first epoch that has not begun on this worker, as the keeper of the table sets it.
     pub(crate) fn begins(&self) -> Rc<Cell<Epoch>> {
         Rc::clone(&self.inner.begins)
     }
 
-    /// What is published at epochs behind `as_of`, for the dataflow of `activator`, which waits for what is before `limit`. The
+    /// Listens to rows published after `as_of`, for the dataflow of `activator`, which waits for rows before `limit`. The
     /// epoch `as_of` is the last one that has begun here, and the table has all rows of it.
     pub(crate) fn listen(
         &self,
@@ -98,7 +98,7 @@ impl Publication {
         listener
     }
 
-    /// Publishes rows that were sent to the table at `time`; columns behind those of the table are dropped.
+    /// Publishes rows that were sent to the table at `time`; columns after those of the table are dropped.
     pub(crate) fn publish(&self, time: Epoch, rows: impl FnOnce() -> Delta<Epoch>) {
         let Inner { listeners, columns, early, begins, .. } = &*self.inner;
         let is_early = time >= begins.get();
@@ -115,7 +115,7 @@ impl Publication {
         self.hand_out(&rows);
     }
 
-    /// Corrects what is published by a row in the bytes of the table's layout.
+    /// Corrects the published rows by a row in the bytes of the table's layout.
     pub(crate) fn correct(&self, key: &[u8], value: &[u8], time: Epoch, weight: i64) {
         let Inner { listeners, corrections, .. } = &*self.inner;
         if listeners.borrow().is_empty() || fault::armed(Fault::DropCorrections) {
@@ -196,7 +196,7 @@ impl Listener {
         self.changes.borrow_mut().pop_front()
     }
 
-    /// Behind the changes that were published, none will be of an epoch before this one; [`Epoch::MAX`] once none will be at
+    /// After the published changes, none will be of an epoch before this one; [`Epoch::MAX`] once none will be at
     /// all.
     pub(crate) fn frontier(&self) -> Epoch {
         self.publication.inner.frontier.get()

@@ -1,8 +1,8 @@
 //! GROUP BY inside of a recursion.
 //!
 //! The inputs of a group are kept, with the epochs and rounds of their changes. The accumulators of each round are those of
-//! the round before with what has come and gone. MIN and MAX are accumulated anew in a round in which an input goes. What is
-//! emitted are accumulators that differ in their results.
+//! the round before with the rows that have come and gone. MIN and MAX are accumulated again in a round in which an input goes.
+//! Accumulators that differ in their results are emitted.
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Cursors, Epoch, Spine};

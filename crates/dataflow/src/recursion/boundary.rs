@@ -83,7 +83,7 @@ pub(super) fn before(frontier: AntichainRef<'_, Epoch>) -> Antichain<Epoch> {
     frontier.iter().map(|epoch| epoch.saturating_sub(1)).collect()
 }
 
-/// An arrangement whose rows enter a recursion. What is read by nobody is not kept: this reads it, also when it does not change
+/// An arrangement whose rows enter a recursion. One without readers is not kept: this reads it, also when it does not change
 /// any more.
 #[derive(Clone)]
 pub struct KeptInput {

@@ -9,7 +9,7 @@
 //!            └──────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Round 0 has the rows of the base. Each later round has these and what the step makes of the rows of the round before. The
+//! Round 0 has the rows of the base. Each later round has these and the output of the step on the rows of the round before. The
 //! result is the round after which nothing changes. Several relations may recur over each other: each has a variable. Inside, the time of a change is an epoch and a round ([`Round`]): a change of
 //! the inputs changes the rows of each round, and only the differences go around. So a deletion is exact also where rows
 //! support each other in a cycle: a row that was first derived in round 3 is not there because of one of round 5.
@@ -24,8 +24,8 @@
 //!
 //! # Starting again
 //!
-//! What a recursion keeps of its rounds is not saved. A dataflow that [starts again](crate::state::states) has the rows of the
-//! inputs, enters them anew, and goes through all rounds. What comes out of this is known already and is dropped.
+//! The rounds of a recursion are not saved. A dataflow that [starts again](crate::state::states) has the rows of the
+//! inputs, enters them again, and goes through all rounds. The output of this is known already and is dropped.
 
 pub mod aggregate;
 mod boundary;

@@ -2,8 +2,8 @@
 //!
 //! # What changes when
 //!
-//! The output of a key at an epoch *e* and a round *r* is a function of all of its changes at or before both. What is emitted at
-//! *(e, r)* is what that has in excess of what is emitted at earlier epochs and rounds. On the grid of the epochs and the
+//! The output of a key at an epoch *e* and a round *r* is a function of all of its changes at or before both. The difference emitted at
+//! *(e, r)* is that output less everything emitted at earlier epochs and rounds. On the grid of the epochs and the
 //! rounds of the key's changes this is a difference of differences:
 //!
 //! ```text
@@ -38,12 +38,12 @@ use crate::movement::fuel::{Fuel, Produced};
 use crate::movement::operator;
 use crate::rows::codec::Encoded;
 
-/// What becomes of the rows of a key.
+/// The computation on the rows of a key.
 pub(super) trait Logic: 'static {
     /// Emits how the output of a key changes: at the times of its changes, and at those that are the later ones of an epoch and a
     /// round of these.
     ///
-    /// `history` is at the key and has all of its changes; what is read must be left behind. Changes before the epoch `floor` are
+    /// `history` is at the key and has all of its changes; the cursor must end past those it reads. Changes before the epoch `floor` are
     /// those of that epoch. A change is a value, with a weight. Returns the bytes that were read.
     fn differences(
         &mut self,
@@ -159,9 +159,9 @@ struct Work {
     history: Cursors<Round>,
     /// The place of the next key that waits.
     next: usize,
-    /// What waits for later intervals.
+    /// The changes that wait for later intervals.
     later: Waiting,
-    /// What is emitted at or after each of these times, which are held.
+    /// The rows to emit at or after each of these times, which are held.
     outputs: Vec<(Round, EncodedDelta<Round>)>,
 }
 
@@ -231,7 +231,7 @@ impl<L: Logic> Reduction<L> {
         true
     }
 
-    /// Goes on with the interval in progress while there is fuel. Returns whether it is complete.
+    /// Continues the interval in progress while there is fuel. Returns whether it is complete.
     fn work(
         &mut self,
         fuel: &mut Fuel,

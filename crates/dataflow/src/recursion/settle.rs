@@ -1,6 +1,6 @@
 //! The rows of each round, from the changes that go around.
 //!
-//! Changes of a recursion go around until they cancel out. Here they are added up, so that what goes on is what really differs:
+//! Changes of a recursion go around until they cancel out. Here they are added up, so that only real differences pass on:
 //! each row once, or with so many copies.
 
 use std::sync::Arc;

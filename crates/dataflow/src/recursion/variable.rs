@@ -29,7 +29,7 @@ pub fn variable(rounds: Rounds<'_>) -> (Variable<'_>, DeltaStream<'_, Round>) {
 /// Where a recursion ends that does not end by itself.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// What recurs, for messages.
+    /// The name of the recursion, for messages.
     pub name: Arc<str>,
     /// The number of the last round.
     pub rounds: u64,
@@ -83,7 +83,7 @@ impl Limit {
     }
 }
 
-/// What goes into the next round; and what would if this were not the last one.
+/// The rows that enter the next round; and those that would if this were not the last one.
 fn divide(rows: Delta<Round>, last: u64) -> Produced<Round> {
     let goes_on = |row| rows.time(row).inner < last;
     if (0..rows.len()).all(goes_on) {

@@ -320,7 +320,7 @@ impl Led {
     }
 }
 
-/// What the bytes mean: the columns of the key and of the value with their types. Two layouts are interchangeable
+/// The meaning of the bytes: the columns of the key and of the value with their types. Two layouts are interchangeable
 /// exactly if these texts are equal.
 impl fmt::Display for Layout {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

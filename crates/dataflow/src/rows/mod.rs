@@ -1,4 +1,4 @@
-//! Rows as bytes, and what is known of their columns.
+//! Rows as bytes, and properties of their columns.
 
 pub mod codec;
 pub(crate) mod columns;

@@ -34,7 +34,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The rows behind an arrangement.
+    /// The rows of an arrangement.
     pub fn new(arrangement: &Kept<'_>, context: &StateContext) -> Self {
         Self {
             context: context.clone(),

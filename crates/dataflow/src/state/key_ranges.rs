@@ -102,7 +102,7 @@ fn order_of_ends(one: &Option<Vec<u8>>, other: &Option<Vec<u8>>) -> Ordering {
     }
 }
 
-/// What a key column is to be. Each array has the type of the column.
+/// A condition on a key column. Each array has the type of the column.
 #[derive(Clone, Debug)]
 pub enum KeyCondition {
     /// One of these values; NULL among them stands for itself.
@@ -247,7 +247,7 @@ impl KeyEncoder {
     }
 }
 
-/// The keys that start with one of these prefixes and go on within a range.
+/// The keys that start with one of these prefixes and continue within a range.
 fn within(prefixes: &[Vec<u8>], range: &KeyRange) -> KeyRanges {
     let behind = |prefix: &Vec<u8>| {
         let low = [prefix.as_slice(), &range.low].concat();

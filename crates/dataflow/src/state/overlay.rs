@@ -15,7 +15,7 @@ pub(crate) struct Overlay {
     changes: Vec<(usize, i64)>,
 }
 
-/// The most changes that are inserted one by one: moving the changes behind each costs no more than sorting all.
+/// The most changes that are inserted one by one: moving the changes after each costs no more than sorting all.
 const FEW: usize = 4;
 
 impl Overlay {

@@ -1,4 +1,4 @@
-//! Which worker keeps a row of a trace, and dealing rows out anew when there are other workers.
+//! Which worker keeps a row of a trace, and repartitioning when the number of workers changes.
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Epoch, deal};

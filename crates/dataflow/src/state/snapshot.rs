@@ -103,7 +103,7 @@ impl Snapshot {
         Some(rows)
     }
 
-    /// The context of what is read.
+    /// The context of the snapshot.
     pub(crate) fn context(&self) -> &StateContext {
         &self.inner.context
     }
@@ -116,7 +116,7 @@ impl Snapshot {
 /// The rows of snapshots as they are read.
 pub struct Rows {
     cursors: Cursors<Epoch>,
-    /// What is read; everything without.
+    /// The ranges to read; everything without.
     ranges: Option<RangesLeft>,
     /// How many copies of the current row are still to be emitted.
     copies: i64,

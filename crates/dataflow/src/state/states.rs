@@ -1,26 +1,26 @@
 //! The states of a dataflow: where its operators keep rows, and starting with rows that were kept before.
 //!
-//! An operator with a trace says so while its dataflow is [built](build). So whoever builds a dataflow can pin the batches of
+//! An operator with a trace registers it while its dataflow is [built](build). So the builder of a dataflow can pin the batches of
 //! all of its traces later, and build the same dataflow again, on another day, with these batches in the traces.
 //!
 //! # Starting again
 //!
 //! A dataflow that is built with [`Saved`] batches starts at their end: everything before it has passed through already.
 //!
-//! - Traces have the batches from the beginning, and the batches are not sent to anybody.
+//! - Traces have the batches from the beginning, and the batches are not sent again.
 //! - Sources send nothing from before: neither imports, which skip what their traces have, nor constants.
 //! - Joins and reductions take everything before for done.
 //!
 //! # Other workers
 //!
 //! Most operators keep rows on the worker of the shard of their key, wherever they come from. Then other workers can start
-//! with the same rows, [dealt out](Placement) anew. Two kinds of state depend on the number of workers besides:
+//! with the same rows, [repartitioned](Placement). Two kinds of state depend on the number of workers besides:
 //!
 //! - Some rows stay on the worker that made them, which may be another one when they are taken back. In a dataflow that was
-//!   dealt out anew, these rows go to the worker of their shard first ([`is_dealt`]).
+//!   repartitioned, these rows go to the worker of their shard first ([`is_dealt`]).
 //! - Some operators work on as many [`partitions`] as there were workers when the dataflow was first built.
 //!
-//! No operator keeps anything else, apart from what is on its way. So batches are pinned when nothing is: once the
+//! No operator keeps anything else, apart from rows in flight. So batches are pinned when nothing is: once the
 //! dataflow has all changes that were sent to it.
 
 use std::any::Any;
@@ -41,7 +41,7 @@ pub use crate::state::placement::{Placement, Share};
 pub struct StateName {
     /// Which state of the plan it is part of.
     pub id: String,
-    /// What the bytes of that state mean, as a number in hexadecimal digits.
+    /// The fingerprint of that state's bytes, in hexadecimal digits.
     pub fingerprint: String,
     /// The operator that keeps it.
     pub operator: String,
@@ -59,13 +59,13 @@ pub struct States {
 type Pin = Box<dyn Fn() -> Vec<Batch<Epoch>>>;
 
 impl States {
-    /// The present batches of each trace, without empty ones; none of a trace that nobody reads any more.
+    /// The present batches of each trace, without empty ones; none of a trace without readers.
     pub fn pin(&self) -> Vec<(StateName, Vec<Batch<Epoch>>)> {
         self.traces.iter().map(|(name, pin)| (name.clone(), pin())).collect()
     }
 }
 
-/// What a dataflow starts with.
+/// The state that a dataflow starts with.
 #[derive(Clone, Debug, Default)]
 pub struct Saved {
     /// All epochs before this one have passed through it.
@@ -73,9 +73,9 @@ pub struct Saved {
     /// The batches of each trace, in the order of their times: those of this worker, or those that each of the others kept, if
     /// there is a `share`.
     pub batches: HashMap<StateName, Vec<Vec<Batch<Epoch>>>>,
-    /// What this worker takes of the batches of others.
+    /// This worker's share of the batches of others.
     pub share: Option<Share>,
-    /// For how many workers it was first built, if its rows have been dealt out anew since.
+    /// The number of workers it was first built for, if its rows have been repartitioned since.
     pub built_for: Option<usize>,
 }
 
@@ -83,7 +83,7 @@ pub struct Saved {
 struct Building {
     states: States,
     saved: Option<Saved>,
-    /// The traces that are missing in what was saved.
+    /// The traces that are missing in the saved state.
     missing: Vec<StateName>,
     /// Where the operator that is being built keeps rows.
     placement: Placement,
@@ -123,7 +123,7 @@ pub(crate) fn start() -> Option<Epoch> {
     BUILDING.with_borrow(|building| Some(building.as_ref()?.saved.as_ref()?.upper))
 }
 
-/// Whether the rows of the dataflow that is being built have been dealt out anew since it was first built.
+/// Whether the rows of the dataflow that is being built have been repartitioned since it was first built.
 pub fn is_dealt() -> bool {
     built_for().is_some()
 }
@@ -176,7 +176,7 @@ where
     kept.upper
 }
 
-/// What a trace starts with.
+/// The state that a trace starts with.
 struct Started<T> {
     batches: Vec<Batch<T>>,
     upper: Antichain<T>,
@@ -199,7 +199,7 @@ impl Building {
         while self.states.traces.contains_key(&name) {
             name.number += 1;
         }
-        // Neither compaction nor the end of the trace waits for this: what nobody reads any more need not be kept.
+        // Neither compaction nor the end of the trace waits for this: a trace without readers need not be kept.
         let trace = Rc::downgrade(&trace.trace_box_unstable());
         let pin = move || {
             let mut batches: Vec<Batch<Tr::Time>> = Vec::new();

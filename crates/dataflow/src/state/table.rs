@@ -3,7 +3,7 @@
 //! A table without a primary key is a multiset: rows are inserted and deleted, and deletions of absent rows are
 //! refused and counted. It keeps its rows in the order of a time or a number, if it has one, as they mostly arrive. If rows are only
 //! inserted, they are kept in the order in which they arrive: then nothing is sorted, and merges move whole pages. A table with a primary key holds one row per key: an inserted row replaces the row of its
-//! key, and within an epoch the write with the highest sequence number wins. A row behind a [waterline](crate::time::late) stays
+//! key, and within an epoch the write with the highest sequence number wins. A row below a [waterline](crate::time::late) stays
 //! as it is.
 //!
 //! A table [publishes](crate::movement::publication) its changes for the views that read them.

@@ -5,8 +5,8 @@
 //! epoch on. All of its changes are there by then, so the row [comes into view](crate::time::passing) with the sum of their weights,
 //! in this epoch, and never again. Rows with NULL in the column can always change and are never emitted.
 //!
-//! What has been emitted is below the bound, and merges drop it. Thus the rows that wait are all that the operator keeps. When
-//! it starts again, what is below the bound was emitted.
+//! Emitted rows are below the bound, and merges drop them. Thus the rows that wait are all that the operator keeps. When
+//! it starts again, rows below the bound were emitted.
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
@@ -143,7 +143,7 @@ mod tests {
         end.send(epoch, move || Delta::new(rows, Times::Same(epoch), Some(weights.into())));
     }
 
-    /// The bound rises behind epochs 2, 3, 5 and 6.
+    /// The bound rises after epochs 2, 3, 5 and 6.
     const BOUNDS: [(Epoch, i64); 4] = [(3, 10), (4, 11), (6, 30), (7, 31)];
 
     /// Epoch by epoch, or all at once.

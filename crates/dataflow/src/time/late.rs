@@ -1,4 +1,4 @@
-//! Rows that can no longer change, because they are behind a waterline.
+//! Rows that can no longer change, because they are below a waterline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,9 +9,9 @@ use crate::fault::{self, Fault};
 use crate::rows::layout::Layout;
 use crate::time::waterlines::{TimeColumn, Waterlines};
 
-/// The columns of a table that have waterlines, and how many writes to rows behind these were dropped.
+/// The columns of a table that have waterlines, and how many writes to rows below these were dropped.
 ///
-/// Whoever commits changes drops those whose own values are too late. The row that a write would replace or delete is known
+/// Commits drop changes whose own values are too late. The row that a write would replace or delete is known
 /// only where the table keeps it.
 #[derive(Clone, Debug, Default)]
 pub struct Late {
@@ -46,7 +46,7 @@ impl Late {
     }
 }
 
-/// The rows of a table with a primary key that are behind a waterline.
+/// The rows of a table with a primary key that are below a waterline.
 pub(crate) struct LateRows {
     waterlines: Waterlines,
     columns: Vec<(TimeColumn, BoundColumn)>,
@@ -54,7 +54,7 @@ pub(crate) struct LateRows {
 }
 
 impl LateRows {
-    /// Whether a row with this value is behind a waterline from `epoch` on.
+    /// Whether a row with this value is below a waterline from `epoch` on.
     pub(crate) fn contain(&self, value: &[u8], epoch: Epoch) -> bool {
         if fault::armed(Fault::ReplaceLateRows) {
             return false;

@@ -1,8 +1,8 @@
 //! Sessions: runs of rows of one key, each less than a gap after the one before.
 //!
 //! The output's trace has each row with the bounds of its session; no input is kept. A change at some time touches the sessions
-//! that end after it and start less than the gap behind it, and no others. So these are read, made anew with the changed rows,
-//! and what differs is emitted.
+//! that end after it and start less than the gap later, and no others. So these are read and rebuilt with the changed rows, and
+//! the differences are emitted.
 //!
 //! Where the rows of a session need not be told apart and none is taken back, they are *counted*: what comes later reaches a
 //! session by its first or its last row, so all rows in between are kept as so many of its first. A change then touches two rows
@@ -163,7 +163,7 @@ struct Row {
     /// Where its bytes are.
     place: std::ops::Range<usize>,
     weight: i64,
-    /// What has been emitted of it.
+    /// The session last emitted for it.
     emitted: Option<(Session, i64)>,
 }
 
@@ -219,7 +219,7 @@ impl Sessions {
         while let Some(value) = held.val() {
             let start = number(value, START);
             let weight = weight_of(held);
-            // What was emitted earlier, and taken back, can still be there.
+            // Sessions that were retracted can still be there.
             if weight > 0 {
                 if start.checked_sub(last).is_some_and(|apart| apart >= self.gap) {
                     break;
@@ -255,7 +255,7 @@ impl Sessions {
         }
     }
 
-    /// Emits what has changed.
+    /// Emits the changes.
     fn emit(&mut self, epoch: Epoch, output: &mut Output) {
         let Self { gap, counted, rows, bytes, entry, .. } = self;
         // The last time at which the session of this row is known to have one: an end that was emitted tells it.

@@ -2,7 +2,7 @@
 //!
 //! The function never falls, so each row comes into view once, or leaves it once: when the function [passes](crate::time::passing)
 //! its value. Of a column that has to be *before* the time the rows that have not come into view are kept, of one that has to
-//! be *after* it those that are in view. A condition with two ends is two filters, one behind the other, and each row waits in
+//! be *after* it those that are in view. A condition with two ends is two consecutive filters, and each row waits in
 //! one of them.
 
 use alluvium_trace::Epoch;
@@ -30,7 +30,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether rows come into view as time goes on, and do not leave it.
+    /// Whether rows come into view as time passes, and do not leave it.
     pub fn comes(self) -> bool {
         matches!(self, Self::Before | Self::BeforeOrAt)
     }
@@ -70,8 +70,8 @@ impl Spec {
 
 /// The rows of `stream` that are in view. None has NULL in the column.
 ///
-/// `context` prunes the rows by the column; its bound behind an epoch is what the column is compared with in this epoch. Time
-/// goes on as far as `ticks` says. Exchanges rows so that equal rows meet.
+/// `context` prunes the rows by the column; its bound after an epoch is what the column is compared with in this epoch. Time
+/// advances as far as `ticks` says. Exchanges rows so that equal rows meet.
 ///
 /// # Panics
 ///

@@ -66,7 +66,7 @@ impl Waterlines {
         Some(steps.get(end.checked_sub(1)?)?.1)
     }
 
-    /// Nobody asks for waterlines from an epoch before `epoch` on any more, neither for those of tables nor for any others.
+    /// Waterlines of epochs before `epoch` are no longer asked for, neither for those of tables nor for any others.
     pub fn forget_before(&self, epoch: Epoch) {
         for steps in self.all.lock().values_mut().flat_map(BTreeMap::values_mut) {
             let end = steps.partition_point(|(from, _)| *from <= epoch);

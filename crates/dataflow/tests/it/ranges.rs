@@ -58,7 +58,7 @@ fn rows(read: impl Iterator<Item = RecordBatch>) -> Vec<Row> {
     rows
 }
 
-/// What one column is to be.
+/// A condition on one column.
 #[derive(Clone, Debug)]
 enum Condition<V> {
     In(Vec<Option<V>>),

@@ -67,7 +67,7 @@ impl Call {
             5 | 6 => Self::Over { name, is_range: true, start: Some(start), end: end.max(start) },
             7 | 8 => Self::Over { name, is_range: false, start: Some(start), end },
             9 | 10 => Self::Over { name, is_range: false, start: None, end: end.min(3) },
-            // What is last of such a range may be any number of rows before.
+            // The last row of such a range may be any number of rows before.
             11 if name != "last_value" => Self::Over { name, is_range: true, start: None, end },
             _ => Self::Over { name, is_range: true, start: None, end: end.max(0) },
         }

@@ -133,7 +133,7 @@ impl Spec {
     /// Where a column lies in the bytes of every left row that is kept, as [`Layout::bound_column`] says it.
     pub fn left_column(&self, column: usize) -> Option<BoundColumn> {
         Some(match self.left.entries.layout().bound_column(column)? {
-            // The value is behind the time by which it sorts.
+            // The value follows the time by which it sorts.
             BoundColumn::Value { at, width, null } => {
                 let before = self.time.width;
                 BoundColumn::Value { at: before + at, width, null: 8 * before + null }

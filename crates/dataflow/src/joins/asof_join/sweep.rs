@@ -1,9 +1,9 @@
-//! Which left rows are reached by the changes of both sides, and what they match.
+//! Which left rows are reached by the changes of both sides, and their matches.
 //!
 //! The rows of a key are swept in their order. Between two right rows, left rows match the same right row: they are a
 //! *stretch*. Over an interval its match is constant, or it turns at some times. A stretch with a constant match is left at
 //! the changed left rows in it; of one whose match turns all left rows are read. The sweep opens a stretch at the next change
-//! of either side, finds the match in front of it with a seek back to a right row that does not change, and goes on from
+//! of either side, finds the match in front of it with a seek back to a right row that does not change, and proceeds from
 //! stretch to stretch until the match is constant again.
 
 use super::matches::Matches;
@@ -27,7 +27,7 @@ impl TimeOrder {
         &row[..self.width]
     }
 
-    /// The first bytes that left rows have behind this right row or, if that counts, at its time.
+    /// The first bytes that left rows have after this right row or, if that counts, at its time.
     fn first_behind(&self, right: &[u8], into: &mut Vec<u8>) {
         self.bytes(right, !self.or_equal, into);
     }
@@ -37,12 +37,12 @@ impl TimeOrder {
         self.bytes(left, self.or_equal, into);
     }
 
-    /// The first bytes of rows behind all of this one's time.
+    /// The first bytes of rows after all of this one's time.
     fn next(&self, row: &[u8], into: &mut Vec<u8>) {
         self.bytes(row, true, into);
     }
 
-    /// The time of a row, or the bytes behind it.
+    /// The time of a row, or the bytes after it.
     fn bytes(&self, row: &[u8], behind: bool, into: &mut Vec<u8>) {
         into.clear();
         into.extend_from_slice(self.time(row));
@@ -65,9 +65,9 @@ pub(super) struct Sweep {
     is_open: bool,
     /// Where the left rows of the stretch begin.
     start: Vec<u8>,
-    /// Where they end, if there is a right row behind them.
+    /// Where they end, if there is a right row after them.
     end: Option<Vec<u8>>,
-    /// What they match.
+    /// Their match.
     matches: Matches,
     history: History,
     bound: Vec<u8>,
@@ -126,7 +126,7 @@ impl Sweep {
         });
     }
 
-    /// Passes the right rows of the next time. The stretch is the one behind them.
+    /// Passes the right rows of the next time. The stretch is the one after them.
     fn pass_time(&mut self, key: &[u8], right: &mut Rows) {
         let Some(row) = right.next_row(key, &mut self.history) else {
             right.pass_changes(key, None);
@@ -148,7 +148,7 @@ impl Sweep {
         }
     }
 
-    /// Goes on to the next stretch, if its match or that of this one changes.
+    /// Moves to the next stretch, if its match or that of this one changes.
     fn go_on(&mut self, key: &[u8], right: &mut Rows) {
         self.is_open = false;
         if self.end.is_none() {

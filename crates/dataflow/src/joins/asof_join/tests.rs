@@ -1,4 +1,4 @@
-//! What a change costs: the rows that are read. Results are compared with a model in `tests/it/asof.rs`.
+//! The cost of a change: the rows that are read. Results are compared with a model in `tests/it/asof.rs`.
 
 use timely::worker::Worker;
 
@@ -20,7 +20,7 @@ fn send(joined: &mut Joined, side: usize, epoch: Epoch, times: Vec<i64>, weight:
     joined.send(side, epoch, vec![vec![1; times.len()], times], weight);
 }
 
-/// What is read and emitted for changes of one row each beside `size` rows per side: a right row comes, another one goes, a
+/// The rows read and emitted for changes of one row each beside `size` rows per side: a right row comes, another one goes, a
 /// left row comes, and an old one goes.
 fn costs(size: i64, later: bool) -> Vec<(usize, usize)> {
     timely::execute_directly(move |worker: &mut Worker| {

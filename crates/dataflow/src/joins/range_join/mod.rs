@@ -7,9 +7,9 @@
 //!
 //! # Design
 //!
-//! A pair has all columns of its left row, but of its right row only those that somebody wants: its *payload*. So a left row
+//! A pair has all columns of its left row, but of its right row only those that are read: its *payload*. So a left row
 //! is paired with a payload as often as right rows with this payload have it within their ends. Along the values that is a
-//! function of steps: it rises at the low end of each right row and falls behind its high end.
+//! function of steps: it rises at the low end of each right row and falls after its high end.
 //!
 //! Left rows are sorted by their value under their key, right rows are kept as their [`steps`], sorted by payload and
 //! place. When an end moves, one step goes and another comes, and the sum of the two changes is zero everywhere but between
@@ -134,7 +134,7 @@ impl Spec {
         let encode = |rows| self.entries.clone().encode(rows, context);
         let (rows, placement) = match self.has_keys() {
             true => (encode(exchange(rows, &self.left_key, context)), Placement::Key),
-            // Rows that were dealt out anew are on the worker of what is kept of them.
+            // Repartitioned rows are on the worker of their state.
             false if states::is_dealt() => {
                 (exchange_by_bytes(encode(rows), ENTRY, context), Placement::Value)
             }

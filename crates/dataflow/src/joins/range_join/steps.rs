@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A place is the least bytes of the entries from which on the step counts. Entries begin with their value, whose encoding is no
-//! beginning of another one: those from a value on begin at its bytes, and those behind it at the next bytes that do not begin
+//! beginning of another one: those from a value on begin at its bytes, and those after it at the next bytes that do not begin
 //! with them. The empty place is before all entries, also those of NULL, which begin with 0. A step that goes up has the weight of its row, and one that goes down the
 //! opposite.
 

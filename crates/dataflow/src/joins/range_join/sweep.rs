@@ -4,7 +4,7 @@
 //! their changes at each time. Left rows are read only where it is not zero.
 //!
 //! Changed left rows then meet the steps as they were before the interval: their changes with those of the steps are made
-//! already. For each payload, steps are added up from the first one to the last place that a changed left row is behind.
+//! already. For each payload, steps are added up from the first one to the last place before a changed left row.
 
 use alluvium_trace::Epoch;
 
@@ -19,7 +19,7 @@ use crate::rows::weight::{add, consolidate, multiply};
 #[derive(Default)]
 pub(super) struct Sweep {
     phase: Phase,
-    /// What the steps that are being swept have in common.
+    /// The group of the steps that are being swept.
     group: Vec<u8>,
     /// Where the stretch of left rows begins that the last step reaches and the next one does not yet.
     start: Vec<u8>,

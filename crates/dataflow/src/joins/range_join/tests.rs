@@ -1,4 +1,4 @@
-//! What a change costs: the rows that are read. Results are compared with a model in `tests/it/range_join.rs`.
+//! The cost of a change: the rows that are read. Results are compared with a model in `tests/it/range_join.rs`.
 
 use timely::worker::Worker;
 

@@ -1,9 +1,9 @@
-//! What Arrow and DataFusion say, in the terms of SQL.
+//! Messages of Arrow and DataFusion, in the terms of SQL.
 //!
 //! - `terms` names types and constants as SQL does: `Int32` is INTEGER;
 //! - `pattern` puts one text in place of another around the same values;
-//! - [`VALUES`] are messages about values, which rows of views and queries have in common. What only a statement can fail
-//!   with is translated where statements are planned.
+//! - [`VALUES`] are messages about values, which rows of views and queries have in common. Messages that only statements have
+//!   are translated where statements are planned.
 mod pattern;
 mod terms;
 

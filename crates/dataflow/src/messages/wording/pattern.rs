@@ -9,7 +9,7 @@ pub fn reworded(rewordings: &[Rewording], message: &str) -> Option<String> {
     rewordings.iter().find_map(|(pattern, text)| Some(filled(text, &holes(pattern, message)?)))
 }
 
-/// What the holes of a pattern stand for, if the message is of its form: each as little as possible, the last the rest.
+/// The texts that the holes of a pattern stand for, if the message is of its form: each as little as possible, the last the rest.
 fn holes<'a>(pattern: &str, message: &'a str) -> Option<Vec<&'a str>> {
     let mut pieces = pattern.split("{}");
     let mut rest = message.strip_prefix(pieces.next()?)?;

@@ -2,8 +2,8 @@
 
 use arrow::datatypes::DataType;
 
-/// The text with types and constants of Arrow as SQL writes them: `Int32` is INTEGER, and `Utf8("x")` is `'x'`. What is
-/// quoted stays.
+/// The text with types and constants of Arrow as SQL writes them: `Int32` is INTEGER, and `Utf8("x")` is `'x'`. Quoted
+/// text stays.
 pub fn in_sql_terms(text: &str) -> String {
     let mut terms = String::with_capacity(text.len());
     let mut rest = text;
@@ -101,7 +101,7 @@ fn constant(name: &str, inside: &str) -> Option<String> {
     }
 }
 
-/// A number with so many digits behind its point.
+/// A number with so many digits after its point.
 fn decimal(digits: &str, scale: usize) -> Option<String> {
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(digits) => ("-", digits),

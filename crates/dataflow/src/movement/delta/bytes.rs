@@ -3,8 +3,8 @@
 //! A header of six little-endian `u64` (the number of rows, the bytes of each of the three parts
 //! that follow, whether there is one time for all rows, whether there are weights), then, each
 //! padded to eight bytes: the columns (name, type, whether NULL is allowed), the rows as
-//! [`ValueCodec`] encodes them behind their ends, the times as timely encodes vectors; then the
-//! weights. Metadata of the schema stays behind.
+//! [`ValueCodec`] encodes them after their ends, the times as timely encodes vectors; then the
+//! weights. Metadata of the schema is dropped.
 //!
 //! Both ends run the same program, so there is no version, and bytes that do not fit are a broken
 //! invariant rather than an error.

@@ -202,7 +202,7 @@ fn presence(values: &ArrayRef) -> ArrayRef {
 }
 
 impl Widening {
-    /// Rows of `schema` with the first `keys` columns, and NULLs behind them.
+    /// Rows of `schema` with the first `keys` columns, and NULLs after them.
     fn new(schema: &SchemaRef, keys: usize) -> Self {
         let source = |column| match column < keys {
             true => Source::Value { column, mark: None },

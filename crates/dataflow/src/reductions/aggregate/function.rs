@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType;
 
-/// What an aggregate computes over the rows of its group.
+/// The function of an aggregate over the rows of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// The number of rows, or of rows whose input is not NULL.

@@ -111,7 +111,7 @@ impl Spec {
         &self.accumulators
     }
 
-    /// What turns accumulators into results.
+    /// The step that turns accumulators into results.
     pub(crate) fn results(&self) -> Results {
         Results {
             keys: self.keys.clone(),

@@ -19,9 +19,9 @@ use crate::rows::key_columns::KeyColumns;
 pub struct Spec {
     /// The group of a row.
     pub(super) key: KeyColumns,
-    /// What is accumulated.
+    /// The accumulated part.
     pub(super) linear: Option<linear::Spec>,
-    /// What is recomputed.
+    /// The recomputed part.
     pub(super) fallback: Option<fallback::Spec>,
     /// For each lane whose first or last row in an order is read: the keys, the input, and the rank if there is one.
     pub(super) ranked: Vec<Columns>,

@@ -48,7 +48,7 @@ impl AppendOnly {
         self.old.sort();
     }
 
-    /// Whether all entries from this one on are behind the selection.
+    /// Whether all entries from this one on are past the selection.
     fn is_behind(&self, entry: &[u8]) -> bool {
         let full = |&(_, rows): &(&[u8], u64)| rows >= self.which.last();
         self.which.numbering == Numbering::Row

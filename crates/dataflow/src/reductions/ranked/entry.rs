@@ -137,7 +137,7 @@ pub(crate) fn length(bytes: &[u8]) -> [u8; 4] {
     u32::try_from(bytes.len()).expect("a row is shorter than 4 GiB").to_le_bytes()
 }
 
-/// Reads what [`length`] wrote.
+/// Reads the output of [`length`].
 pub(crate) fn read_length(bytes: &[u8]) -> usize {
     u32::from_le_bytes(bytes.try_into().expect("a length has four bytes")) as usize
 }

@@ -38,7 +38,7 @@ impl PreAggregation {
     }
 }
 
-/// Drops rows that are behind another of the same group, time and delta. All weights are positive.
+/// Drops rows that rank after another of the same group, time and delta. All weights are positive.
 pub(super) fn pre_aggregate<'scope, T: PageTime>(
     spec: &PreAggregation,
     rows: DeltaStream<'scope, T>,
@@ -110,7 +110,7 @@ mod tests {
         let kept = firsts.select(&delta).unwrap();
         assert_eq!(kept.values().set_indices().collect::<Vec<_>>(), [1, 2, 5]);
 
-        // A row that is behind one of a later time is selected until then.
+        // A row that ranks after one of a later time is selected until then.
         delta.times = Times::Each((0..8).collect());
         assert_eq!(firsts.select(&delta), None);
     }

@@ -1,6 +1,6 @@
 //! The first rows of each group: LIMIT, DISTINCT ON, `ROW_NUMBER() <= k` and its relatives.
 //!
-//! Of a group only the selected rows and the first one that is not selected are read; a change behind that one is ignored.
+//! Of a group only the selected rows and the first one that is not selected are read; a change after that one is ignored.
 //! The output is the difference between the previous and the present selection, so a change rewrites only the rows whose
 //! number shifts.
 
@@ -270,7 +270,7 @@ impl Logic for First {
         select(&mut self.old, self.which, &self.overlay, changes, history.as_deref_mut());
         for slice in changes.time_slices(key) {
             let time = changes.change(slice.start).time;
-            // Rows of a time slice are in order: if the first is behind the selection, all are.
+            // Rows of a time slice are in order: if the first is past the selection, all are.
             let behind = match self.old.rejected() {
                 Some(rejected) => changes.value(slice.start) >= rejected,
                 None => false,

@@ -97,7 +97,7 @@ impl Groups {
     }
 }
 
-/// What a row takes beside its value: its end, its weight, and a place in an order.
+/// The bytes that a row takes beside its value: its end, its weight, and a place in an order.
 const ROW_BYTES: usize = 24;
 
 /// The results of groups: rows, or one error.

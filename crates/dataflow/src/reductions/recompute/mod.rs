@@ -100,7 +100,7 @@ struct Recompute<E> {
     pending: Vec<Pending>,
     /// The time slices of the pending keys, and the group at each time.
     slices: Vec<(Epoch, Place)>,
-    /// Counts what evaluation decodes.
+    /// Counts the rows that evaluation decodes.
     charge: Charge,
     /// The bytes of groups that were evaluated and did not consume fuel yet.
     evaluated: usize,

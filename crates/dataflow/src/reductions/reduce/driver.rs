@@ -39,7 +39,7 @@ pub(crate) trait Reducer<Tr>: 'static {
     /// Everything before `upper` is done.
     fn finish(&mut self, upper: Option<Epoch>);
 
-    /// Maintains what the reducer keeps; called once per activation.
+    /// Maintains the state of the reducer; called once per activation.
     fn maintain(&mut self);
 }
 
@@ -90,9 +90,9 @@ where
     streams
 }
 
-/// What a reduction of one input reads.
+/// The input of a reduction of one input.
 pub(crate) trait Changing<'scope>: Sized {
-    /// What keeps the rows.
+    /// The trace that keeps the rows.
     type Trace: TraceReader<Time = Epoch, Batch = Batch<Epoch>> + 'static;
 
     /// Where the operator is built.
@@ -173,7 +173,7 @@ where
         let lower = reducer.lower();
         let mut input = builder.new_input(rows, Pipeline);
         let (mut port, streams) = open(&mut builder);
-        // What prunes the output knows nothing of these rows.
+        // The pruning of the output does not apply to these rows.
         let any_thread = scope.worker().sync_activator_for(address);
         let mut batcher = Batcher::new(&context.without_pruning(), frontier(lower), any_thread);
         let mut driver = Driver::new(vec![Input::of_rows(lower)], reducer, activator, context);
@@ -229,7 +229,7 @@ where
         Self { inputs, reducer, lower, running: None, held: None, fuel, activator }
     }
 
-    /// Processes what the inputs have completed, as far as the fuel of one activation reaches.
+    /// Processes the completed rows of the inputs, as far as the fuel of one activation reaches.
     fn activate(&mut self, port: &mut impl Port<R::Message>) {
         self.fuel.refill();
         let done = self.run(port);

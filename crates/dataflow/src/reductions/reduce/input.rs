@@ -91,7 +91,7 @@ impl<Tr: TraceReader<Time = Epoch, Batch = Batch<Epoch>>> Input<Tr> {
             .expect("an interval starts where a batch of its only input ends")
     }
 
-    /// Releases what only times before `upper` need.
+    /// Releases batches that only times before `upper` need.
     pub(super) fn advance(&mut self, upper: Option<Epoch>) {
         let Some(end) = upper else {
             self.trace = None;

@@ -1,4 +1,4 @@
-//! What becomes of the messages of a reduction.
+//! Emitting the messages of a reduction.
 
 use alluvium_trace::memory::StateContext;
 use alluvium_trace::{Batch, Cursor, Epoch};
@@ -13,13 +13,13 @@ use crate::movement::fuel::{Emission, Emitted, Fuel, Produced};
 
 /// The outputs of an operator.
 pub(crate) trait Port<M>: 'static {
-    /// Rows have arrived with this capability. What they become can be emitted at its time until it is [released](Self::release).
+    /// Rows have arrived with this capability. Their output can be emitted at its time until it is [released](Self::release).
     fn hold(&mut self, capability: &InputCapability<Epoch>);
 
     /// Takes a message, with the capability of output 0.
     fn emit(&mut self, capability: &Capability<Epoch>, message: M);
 
-    /// Emits what waits, as far as the fuel reaches; returns whether nothing waits any more.
+    /// Emits waiting messages, as far as the fuel reaches; returns whether nothing waits any more.
     fn advance(&mut self, fuel: &mut Fuel) -> bool;
 
     /// Nothing will be emitted before `least` but what waits; nothing at all without it.

@@ -1,4 +1,4 @@
-//! What a reduction held before an interval.
+//! The state of a reduction before an interval.
 
 use alluvium_trace::{Cursors, Epoch};
 

@@ -175,7 +175,7 @@ fn an_output_that_was_saved_is_continued_and_not_emitted_again() {
         let pinned = states.pin().into_iter().map(|(name, batches)| (name, vec![batches]));
         let saved = Saved { upper: 4, batches: pinned.collect(), ..Saved::default() };
 
-        // What was counted is known; only later changes are counted, and lead to the same output.
+        // Earlier counts are known; only later changes are counted, and lead to the same output.
         let ((_imports, second, emitted, calls, probe), _) =
             counted(worker, &context, &contents, 3, Some(saved));
         while probe.less_than(&4) {

@@ -37,7 +37,7 @@ pub(super) struct Evaluator {
     layout: Layout,
     order: Order,
     codec: ValueCodec,
-    /// What results carry, and which of its columns each function does.
+    /// The codec of the state that results carry, and the columns of each function in it.
     carried: ValueCodec,
     carried_columns: Vec<Range<usize>>,
     beside: Beside,
@@ -54,7 +54,7 @@ pub(super) struct Evaluator {
     open: Option<usize>,
     /// The bytes of rows that were evaluated and did not consume fuel yet.
     pub(super) bytes: usize,
-    /// Counts what evaluation decodes.
+    /// Counts the rows that evaluation decodes.
     charge: Charge,
 }
 
@@ -118,7 +118,7 @@ impl Evaluator {
         slices.clear();
     }
 
-    /// Evaluates the rows before or after the changes; returns what is known before the next row, if that is asked for.
+    /// Evaluates the rows before or after the changes; returns the carried state before the next row, if that is asked for.
     fn evaluate_version(
         &mut self,
         version: &Version,
@@ -279,7 +279,7 @@ impl Evaluator {
     }
 }
 
-/// Encodes what the functions carry at the stops.
+/// Encodes the state that the functions carry at the stops.
 fn carry<'a>(
     functions: &[Function],
     codec: &ValueCodec,

@@ -58,7 +58,7 @@ impl Extent {
         let behind = farthest(reach, Direction::Behind);
         let (Some(before), Some(behind)) = (before, behind) else { return Self::default() };
         let data_type = column.data_type();
-        // Some functions see rows by their places, however far away: those before a row, and those behind it.
+        // Some functions see rows by their places, however far away: those before a row, and those after it.
         let sees_before = reach.before > 0 || reach.keeps_results();
         let sees_behind = reach.behind > 0;
         let (sees_greater, lower) = match options.descending {
@@ -235,7 +235,7 @@ mod tests {
         let far = |results, counted| Extent { results, rows: Distance::Any, counted };
         let last = rows(ASCENDING, before(number(2)), here.clone());
         assert_eq!(last, far(Distance::Zero, Some(2)));
-        // The rows behind a changed one have less.
+        // The rows after a changed one have less.
         assert_eq!(rows(DESCENDING, before(number(2)), here.clone()), far(Distance::Any, Some(2)));
         let next = rows(DESCENDING, here.clone(), behind(number(2)));
         assert_eq!(next, far(Distance::Zero, Some(2)));

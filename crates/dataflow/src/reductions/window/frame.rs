@@ -17,7 +17,7 @@ use crate::rows::key_columns::KeyColumns;
 /// A frame that ends near the row, and begins near it, or without a start at the beginning of the partition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Frame {
-    /// From so many rows behind the row, to so many; negative numbers are rows before it.
+    /// From so many rows after the row, to so many; negative numbers are rows before it.
     Rows(Option<i64>, i64),
     /// Rows whose order is between these.
     Range(Option<Edge>, Edge),
@@ -28,7 +28,7 @@ pub(super) enum Frame {
 pub(super) enum Edge {
     /// The order of the row itself.
     Peers,
-    /// An order so far before or behind it.
+    /// An order so far before or after it.
     Away { direction: Direction, by: ScalarValue },
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Direction {
     Behind,
 }
 
-/// Offsets in rows that lead farther lead behind all rows.
+/// Offsets in rows that lead farther lead past all rows.
 const FAR: u64 = 1 << 32;
 
 impl Frame {
@@ -138,12 +138,12 @@ impl Frame {
     }
 }
 
-/// Whether an entry is behind all whose order begins with `target`.
+/// Whether an entry sorts after all whose order begins with `target`.
 pub(super) fn is_behind(entry: &[u8], target: &[u8]) -> bool {
     entry >= target && !entry.starts_with(target)
 }
 
-/// Whether a row is behind all of these ends of ranges.
+/// Whether a row is past all of these ends of ranges.
 pub(super) fn is_beyond(entry: &[u8], ends: &Encoded) -> bool {
     ends.iter().all(|end| is_behind(entry, end))
 }
@@ -186,7 +186,7 @@ fn edge(bound: &WindowFrameBound, types: &[DataType]) -> Option<Edge> {
 }
 
 impl Edge {
-    /// An edge from which this one leads to a row, or behind it: the other direction, and no shorter.
+    /// An edge from which this one leads to a row, or past it: the other direction, and no shorter.
     pub(super) fn turned(&self) -> Self {
         let Self::Away { direction, by } = self else { return Self::Peers };
         let direction = match direction {
@@ -208,7 +208,7 @@ impl Edge {
     }
 }
 
-/// The order of rows, and what is needed to compute ends of ranges.
+/// The order of rows, with the means to compute ends of ranges.
 pub(super) struct Orders<'a> {
     /// The rows' entries, which begin with their order.
     pub(super) entries: &'a Encoded,
@@ -221,7 +221,7 @@ pub(super) struct Orders<'a> {
 
 impl Orders<'_> {
     /// Bytes for each row. Where a range begins at `edge`, rows below them are before it; where it ends there, rows
-    /// [behind](is_behind) them are behind it.
+    /// [past](is_behind) them are after it.
     pub(super) fn targets(&self, edge: &Edge, is_start: bool) -> Encoded {
         let mut targets = Encoded::new();
         let rows = self.entries.len();

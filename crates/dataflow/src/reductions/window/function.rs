@@ -17,7 +17,7 @@ use crate::reductions::aggregate::{Aggregate, Function as Kind};
 use crate::rows::codec::Encoded;
 use crate::rows::layout::types_of;
 
-/// A function whose results are computed from the rows around each row, and from what is known of all rows before these.
+/// A function whose results are computed from the rows around each row, and from the state of all rows before these.
 #[derive(Clone, Debug)]
 pub(super) enum Function {
     /// COUNT, SUM or AVG over a frame.
@@ -26,7 +26,7 @@ pub(super) enum Function {
     Extreme { input: usize, is_max: bool, filter: Option<usize>, frame: Frame },
     /// FIRST_VALUE, LAST_VALUE or NTH_VALUE over a frame.
     Value { input: usize, which: Which, frame: Frame },
-    /// LAG or LEAD: the value so many rows behind the row, or before it if negative.
+    /// LAG or LEAD: the value so many rows after the row, or before it if negative.
     Shift { input: usize, offset: i64, default: ScalarValue },
     /// ROW_NUMBER.
     RowNumber,
@@ -45,13 +45,13 @@ pub(super) enum Which {
     Last,
 }
 
-/// What is known when results are computed.
+/// The inputs from which results are computed.
 pub(super) struct Known<'a> {
     /// The rows.
     pub(super) version: &'a Version,
-    /// For each of its spans, if there are rows before it: what is known of them.
+    /// For each of its spans, if there are rows before it: their state.
     pub(super) starts: &'a [Option<Start<'a>>],
-    /// What the starts carry for the function, if it is running.
+    /// The state that the starts carry for the function, if it is running.
     pub(super) carried: &'a [ArrayRef],
     /// The orders of all rows, which rows share with their peers; none unless a function needs them.
     pub(super) peers: &'a Encoded,
@@ -59,7 +59,7 @@ pub(super) struct Known<'a> {
     pub(super) column: &'a dyn Fn(usize) -> ArrayRef,
 }
 
-/// What is known of the rows before a span.
+/// The count and the state of the rows before a span.
 #[derive(Clone, Copy)]
 pub(super) struct Start<'a> {
     /// The row of the columns that are carried.
@@ -100,7 +100,7 @@ impl Function {
                 let fits = function.filter.is_none() && of(column) == result;
                 let which = which(function.function.name(), &function.arguments)?;
                 let frame = frame()?;
-                // What is last before such a range may be any number of rows before those that are read.
+                // The last row before such a range may be any number of rows before those that are read.
                 let is_far = matches!(
                     (&frame, which),
                     (
@@ -271,7 +271,7 @@ fn shift(
             _ => return None,
         },
     };
-    // Offsets that lead farther than this lead behind most partitions, and slices should stay small.
+    // Offsets that lead farther than this lead past most partitions, and slices should stay small.
     const FAR: i64 = 1 << 20;
     if arguments.len() > 3 || !(-FAR..=FAR).contains(&offset) {
         return None;

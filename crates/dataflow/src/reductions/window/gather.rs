@@ -1,7 +1,7 @@
 //! The slices of a partition that its changes reach.
 //!
-//! From the first change on, rows are *emitted* until enough rows behind the last change are passed that no frame sees it.
-//! Rows before and behind the emitted ones are read as far as the frames of these reach. A long run of changes is cut into
+//! From the first change on, rows are *emitted* until enough rows after the last change are passed that no frame sees it.
+//! Rows before and after the emitted ones are read as far as the frames of these reach. A long run of changes is cut into
 //! several slices, of which each repeats what its frames reach. So no more is in memory at once than some ten thousand rows
 //! or the rows of two frames.
 
@@ -43,7 +43,7 @@ pub(super) struct Partition<'a> {
     pub(super) remembers: bool,
 }
 
-/// What the rows of a partition are read from.
+/// The sources of the rows of a partition.
 pub(super) struct Held<'a> {
     /// The rows at the beginning of the interval.
     pub(super) rows: Option<&'a mut Cursors<Epoch>>,
@@ -86,12 +86,12 @@ pub(super) struct Gatherer {
     full: usize,
 }
 
-/// What is known of all rows of a partition at a time.
+/// The count and the carried state of all rows of a partition at a time.
 struct Memory {
     /// All of them are before this.
     end: Vec<u8>,
     rows: i64,
-    /// What is carried, if there are any.
+    /// The carried state, if there are any.
     known: Option<Carry>,
 }
 
@@ -116,7 +116,7 @@ impl Gatherer {
         }
     }
 
-    /// Forgets what is known of a partition, because another one follows.
+    /// Forgets the state of a partition, because another one follows.
     pub(super) fn forget(&mut self) {
         self.memory = None;
     }
@@ -146,7 +146,7 @@ impl Gatherer {
                 flow
             });
             while run.is_cut() {
-                // What is left has been read, up to the end of the partition.
+                // The remaining rows have been read, up to the end of the partition.
                 let _ = self.cut(&mut run, partition, evaluate);
             }
             let end = run.end(self.slices.rows());
@@ -272,8 +272,8 @@ impl Gatherer {
         Copies { old: number + old, new: number + new }
     }
 
-    /// How many rows are before `read`, and what is carried up to there. Both are known behind the last row of an earlier time,
-    /// if nothing before it is read, and behind the last row before the first one that changes in the interval; what is
+    /// How many rows are before `read`, and the state carried up to there. Both are known after the last row of an earlier time,
+    /// if nothing before it is read, and after the last row before the first one that changes in the interval; what is
     /// read and emitted moves back to there.
     fn known(
         &self,
@@ -379,7 +379,7 @@ impl Gatherer {
         !is_beyond(entry, unseen)
     }
 
-    /// The tail behind emitted rows that end at row `end`.
+    /// The tail after emitted rows that end at row `end`.
     fn tail(&self, run: &Run, partition: &Partition<'_>, end: usize, is_cut: bool) -> Tail {
         let unseen = match end > run.first {
             true => {
@@ -391,7 +391,7 @@ impl Gatherer {
         Tail { end, rows: 0, unseen, is_cut }
     }
 
-    /// Ends a slice that is cut, has it evaluated, and goes on with the rows of the next one that were read.
+    /// Ends a slice that is cut, has it evaluated, and continues with the rows of the next one that were read.
     fn cut(
         &mut self,
         run: &mut Run,

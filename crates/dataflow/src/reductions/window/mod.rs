@@ -4,16 +4,16 @@
 //! depend on the history of the rows.
 //!
 //! Functions that read a few rows around each row are *sliding*: a change is evaluated with the rows that its frames reach
-//! ([`is_sliding`]). So are those over frames that begin with the partition, for results carry what is known of all rows up to
-//! theirs: a change is evaluated with the rows behind it. If one function over a partitioning is not, partitions whose rows change are recomputed as a whole
-//! (`whole`, on [`crate::reductions::recompute`]).
+//! ([`is_sliding`]). So are those over frames that begin with the partition, for results carry the state of all rows up to
+//! theirs: a change is evaluated with the rows after it. If one function over a partitioning is not, partitions whose rows
+//! change are recomputed as a whole (`whole`, on [`crate::reductions::recompute`]).
 //!
 //! - `reach`, `extent`: which rows the results of a row depend on, and which a change does;
 //! - `versions`: the rows of a partition before and after a change;
 //! - `gather`, `run`: the slices of a partition that a change reaches, and one in the making;
 //! - `slices`, `frame`, `function`: slices, the frames in them, and the functions over these;
-//! - `near`, `running`: what these return over near rows, and over all rows from the beginning of the partition on;
-//! - `evaluate`, `results`: what slices result in, and its bytes;
+//! - `near`, `running`: their results over near rows, and over all rows from the beginning of the partition on;
+//! - `evaluate`, `results`: the results of slices, and their bytes;
 //! - `sliding`: the operator.
 
 mod evaluate;
@@ -190,7 +190,7 @@ pub struct Definition<'a> {
     pub order: &'a [(usize, SortOptions)],
     /// Columns by which rows are ordered that are equal in that; rows equal in these as well are ordered by their bytes.
     pub ties: &'a [usize],
-    /// What is computed.
+    /// The functions to compute.
     pub functions: &'a [WindowFunction],
     /// The columns of the rows, then the results.
     pub output: &'a SchemaRef,

@@ -59,7 +59,7 @@ impl Totals<'_> {
         let mut number = 0;
         for span in &version.spans {
             state.clear();
-            // What the state is the sum of.
+            // The rows that the state is the sum of.
             let mut held = span.all.start..span.all.start;
             for frame in &frames[number..number + span.emitted.len()] {
                 if frame.start >= held.end {
@@ -94,7 +94,7 @@ pub(super) fn extremes(
             && filter.is_none_or(|filter| filter.admits(row))
     };
     let mut best: Vec<Option<u32>> = Vec::with_capacity(frames.len());
-    // Places of which each is better than all behind it in the frame.
+    // Places of which each is better than all after it in the frame.
     let mut candidates: VecDeque<usize> = VecDeque::new();
     for span in &version.spans {
         candidates.clear();
@@ -148,7 +148,7 @@ pub(super) fn shifted(
     offset: i64,
     default: &ScalarValue,
 ) -> ArrayRef {
-    // The default is behind all values.
+    // The default comes after all values.
     let beyond = values.len() as u32;
     let mut rows: Vec<u32> = Vec::with_capacity(version.emitted());
     for span in &version.spans {

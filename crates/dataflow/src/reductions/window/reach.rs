@@ -9,7 +9,7 @@ use crate::fault::{self, Fault};
 pub(super) struct Reach {
     /// How many rows before it.
     pub(super) before: u64,
-    /// How many rows behind it.
+    /// How many rows after it.
     pub(super) behind: u64,
     /// Ranges begin at these.
     pub(super) starts: Vec<Edge>,
@@ -51,7 +51,7 @@ impl Reach {
                 // A range that begins with the partition is read from its end on.
                 let start = start.as_ref().unwrap_or(end);
                 for (edges, edge) in [(&mut self.starts, start), (&mut self.ends, end)] {
-                    // A range may begin behind the row, or end before it.
+                    // A range may begin after the row, or end before it.
                     for edge in [edge, &Edge::Peers] {
                         if !edges.contains(edge) {
                             edges.push(edge.clone());
@@ -67,7 +67,7 @@ impl Reach {
         self.counts || self.runs
     }
 
-    /// How many rows behind a change see it.
+    /// How many rows after a change see it.
     pub(super) fn seen_behind(&self) -> u64 {
         match fault::armed(Fault::ShortFrames) {
             true => self.before.saturating_sub(1),

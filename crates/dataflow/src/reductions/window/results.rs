@@ -26,17 +26,17 @@ const ERROR: u8 = 1;
 /// The bytes of the number of rows before a row.
 const NUMBER: usize = size_of::<u64>();
 
-/// What results have beside their values.
+/// The parts of results beside their values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beside {
     /// The number of rows before a row.
     pub(super) counts: bool,
-    /// What is known of the rows up to a row, with all of its copies.
+    /// Whether results carry the state after a row with all of its copies.
     pub(super) carries: bool,
 }
 
 impl Beside {
-    /// What a tail carries, and its results or its error.
+    /// The carried state of a tail, and its results or its error.
     fn body(self, tail: &[u8]) -> (&[u8], &[u8]) {
         let rest = &tail[if self.counts { 1 + NUMBER } else { 1 }..];
         if !self.carries {
@@ -50,11 +50,11 @@ impl Beside {
 /// The results of a version.
 pub(super) struct Evaluated {
     pub(super) results: Encoded,
-    /// What the results carry, if they do.
+    /// The carried state of the results, if they have one.
     pub(super) carried: Encoded,
     /// By place, of each place the first one.
     pub(super) failures: Vec<(usize, usize, String)>,
-    /// What is behind the entries of results, for each emitted place.
+    /// The bytes after the entries of results, for each emitted place.
     pub(super) tails: Encoded,
 }
 
@@ -113,7 +113,7 @@ impl Evaluated {
     }
 }
 
-/// Makes a result of an entry and what is behind it.
+/// Makes a result of an entry and its tail.
 pub(super) fn make(entry: &[u8], tail: &[u8], result: &mut Vec<u8>) {
     result.clear();
     result.extend_from_slice(entry);
@@ -127,19 +127,19 @@ fn parts(result: &[u8]) -> (&[u8], &[u8]) {
     result.split_at(result.len() - read_length(tail))
 }
 
-/// What the results under a key say of a row.
+/// The result for a row among those under a key.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// How many rows are before it, if results say that.
     pub(super) before: i64,
     /// How many copies it has.
     pub(super) copies: i64,
-    /// What its results carry.
+    /// The carried state of its results.
     pub(super) carried: Vec<u8>,
 }
 
 impl Found {
-    /// What the results under the current key say of the row with this entry; `None` if they do not have it.
+    /// The result for the row with this entry under the current key; `None` if there is none.
     pub(super) fn of(entry: &[u8], results: &mut Cursors<Epoch>, beside: Beside) -> Option<Self> {
         results.rewind_vals();
         results.seek_val(entry);
@@ -171,7 +171,7 @@ pub(super) struct Decoder {
     pub(super) output: SchemaRef,
     /// The names of the functions in errors.
     pub(super) names: Vec<String>,
-    /// What results have beside their values.
+    /// The parts of results beside their values.
     pub(super) beside: Beside,
 }
 

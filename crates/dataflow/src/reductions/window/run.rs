@@ -13,19 +13,19 @@ pub(super) struct Run {
     pub(super) first: usize,
     /// How many rows of the partition are before it.
     pub(super) before: Copies,
-    /// What else is known of these.
+    /// The carried state of these.
     pub(super) known: [Option<Carry>; 2],
-    /// How many are before the row that comes next, or before the end of what is emitted.
+    /// How many are before the row that comes next, or before the end of the emitted rows.
     pub(super) passed: Copies,
     /// The first row that is emitted.
     pub(super) emitted: Option<usize>,
     /// The last changed row.
     pub(super) change: Option<usize>,
-    /// Rows behind these do not see the last change. None unless they are known.
+    /// Rows after these do not see the last change. None unless they are known.
     pub(super) unseen: Option<Encoded>,
-    /// How many rows are behind the last change.
+    /// How many rows are after the last change.
     pub(super) since: u64,
-    /// Set while only what is behind the emitted rows is read.
+    /// Set while only rows after the emitted ones are read.
     pub(super) tail: Option<Tail>,
     /// The slice is cut when it has so many rows, or all slices have so many bytes.
     pub(super) limit: usize,
@@ -36,20 +36,20 @@ pub(super) struct Run {
     pub(super) reached: Option<Vec<u8>>,
 }
 
-/// The rows behind those that are emitted.
+/// The rows after those that are emitted.
 pub(super) struct Tail {
     /// Where these end.
     pub(super) end: usize,
     /// How many rows were read.
     pub(super) rows: u64,
-    /// Rows behind these are not in the ranges of emitted ones.
+    /// Rows after these are not in the ranges of emitted ones.
     pub(super) unseen: Encoded,
-    /// Whether emitting goes on in the next slice.
+    /// Whether emitting continues in the next slice.
     pub(super) is_cut: bool,
 }
 
 impl Run {
-    /// Whether emitting goes on in another slice.
+    /// Whether emitting continues in another slice.
     pub(super) fn is_cut(&self) -> bool {
         self.tail.as_ref().is_some_and(|tail| tail.is_cut)
     }
@@ -65,7 +65,7 @@ impl Run {
     }
 
     /// The slice, with the rows before `rows`, of which those before `end` are emitted.
-    /// What is known before row `next` is asked for.
+    /// The carried state before row `next` is asked for.
     pub(super) fn slice(
         &mut self,
         partition: &Partition<'_>,

@@ -1,6 +1,6 @@
 //! Results over all rows from the beginning of a partition on.
 //!
-//! What is known of the rows before a slice is carried by the result of the last of them, so only the rows of the slice are
+//! The state of the rows before a slice is carried by the result of the last of them, so only the rows of the slice are
 //! added.
 
 use std::cmp::Ordering;
@@ -18,7 +18,7 @@ use super::near::{Filter, Totals};
 use super::slices::Version;
 use crate::reductions::aggregate::accumulator::{Accumulators, State};
 
-/// Places, ascending in each span. What is before each of them is asked for.
+/// Places, ascending in each span; the state before each of them is computed.
 pub(super) struct Stops {
     places: Vec<usize>,
     /// How many are in each span.
@@ -26,7 +26,7 @@ pub(super) struct Stops {
 }
 
 impl Stops {
-    /// Behind each emitted row with all of its copies.
+    /// After each emitted row with all of its copies.
     pub(super) fn rows(version: &Version) -> Self {
         let mut places: Vec<usize> = Vec::with_capacity(version.emitted());
         for span in &version.spans {
@@ -43,7 +43,7 @@ impl Stops {
         Self { places, numbers: Self::emitted(version) }
     }
 
-    /// Behind the frame of each emitted place.
+    /// After the frame of each emitted place.
     pub(super) fn frames(version: &Version, frames: &[Range<usize>]) -> Self {
         let places = frames.iter().map(|frame| frame.end).collect();
         Self { places, numbers: Self::emitted(version) }
@@ -122,12 +122,12 @@ pub(super) fn results(
             });
             results.finish().remove(0)
         }
-        // What else results carry ends with the result itself.
+        // Other carried state ends with the result itself.
         _ => carried(function, known, stops).pop().expect("a running function carries something"),
     }
 }
 
-/// What a running function carries at the stops.
+/// The state that a running function carries at the stops.
 pub(super) fn carried(function: &Function, known: &Known<'_>, stops: &Stops) -> Vec<ArrayRef> {
     match function {
         Function::Total { accumulators, input, filter, .. } => {
@@ -276,7 +276,7 @@ fn groups(known: &Known<'_>, stops: &Stops) -> ArrayRef {
     Arc::new(UInt64Array::from(groups))
 }
 
-/// The values with those that are carried behind them, and where these begin.
+/// The values followed by the carried ones, and where these begin.
 fn with_carried(values: &ArrayRef, carried: &ArrayRef) -> (ArrayRef, usize) {
     if carried.is_empty() {
         return (Arc::clone(values), values.len());

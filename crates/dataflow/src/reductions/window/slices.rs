@@ -15,12 +15,12 @@ pub(super) struct Slices {
     pub(super) entries: Encoded,
     pub(super) copies: Vec<Copies>,
     slices: Vec<Slice>,
-    /// What was known before the [`next`](Slice::next) row of the slices that were evaluated last, before and after their
+    /// The carried state before the [`next`](Slice::next) row of the slices that were evaluated last, before and after their
     /// changes.
     pub(super) known: [Option<Carry>; 2],
 }
 
-/// What is known of all rows before some row of a partition; there are some.
+/// The state of all rows before some row of a partition; there are some.
 #[derive(Clone, Debug)]
 pub(super) struct Carry {
     /// The values that results carry.
@@ -40,7 +40,7 @@ pub(super) struct Slice {
     pub(super) emitted: Range<usize>,
     /// How many rows of the partition are before the slice.
     pub(super) before: Copies,
-    /// What is known of these before and after the changes, if functions are running and there are some.
+    /// The carried state of these before and after the changes, if functions are running and there are some.
     pub(super) known: [Option<Carry>; 2],
     /// The row before which [`Slices::known`] is to be found. Only the last slice has one.
     pub(super) next: Option<usize>,
@@ -141,7 +141,7 @@ impl Slices {
 }
 
 impl Version {
-    /// The place of the first copy of a row of a span, or behind it, of the first row that has copies.
+    /// The place of the first copy of a row of a span, or after it, of the first row that has copies.
     pub(super) fn place(&self, span: &Span, row: usize) -> usize {
         let rows = &self.rows[span.all.clone()];
         span.all.start + rows.partition_point(|&other| (other as usize) < row)

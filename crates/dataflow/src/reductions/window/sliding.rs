@@ -38,7 +38,7 @@ pub struct Sliding {
     /// The names of the results.
     names: Vec<String>,
     pub(super) results: ValueCodec,
-    /// What results carry from row to row, and which of its columns each function does.
+    /// The codec of the state that results carry from row to row, and the columns of each function in it.
     pub(super) carried: ValueCodec,
     pub(super) carried_columns: Vec<Range<usize>>,
     pub(super) beside: Beside,

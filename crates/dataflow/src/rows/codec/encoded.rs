@@ -18,7 +18,7 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// No rows yet; for rows that are soon dropped, whose allocation nobody counts.
+    /// No rows yet; for rows that are soon dropped, whose allocation is not counted.
     pub fn new() -> Self {
         Self::default()
     }

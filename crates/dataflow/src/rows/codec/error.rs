@@ -30,7 +30,7 @@ pub enum CodecError {
     Type {
         /// The number of the column, from zero.
         column: usize,
-        /// What the codec was made for.
+        /// The type that the codec was made for.
         expected: DataType,
         /// The type of the column.
         found: DataType,
@@ -42,7 +42,7 @@ pub enum CodecError {
         expected: usize,
         /// The number of rows each must have.
         rows: usize,
-        /// What was given, in words.
+        /// The given value, in words.
         found: String,
     },
     /// A row, or a decoded column of a batch, is longer than its offsets can say.

@@ -115,7 +115,7 @@ impl Raising {
     }
 }
 
-/// What comes in time.
+/// The filter that passes changes in time.
 struct Filter {
     /// The batches that have not been gone through, in the order of their times.
     waiting: VecDeque<Batch<Epoch>>,

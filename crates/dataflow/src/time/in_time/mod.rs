@@ -17,8 +17,8 @@
 //! - `greatest` finds the greatest value that is inserted in each epoch, and tells all workers (`greatest.rs`).
 //! - `waterline` keeps the greatest value so far, which is the only state: all workers keep the same.
 //! - The filter (`filter.rs`) holds a batch until it knows the greatest values of all epochs before its last one. It says how
-//!   far it has come once it knows those of the epoch itself, and has told the [`Waterlines`] of the dataflow. So whoever has
-//!   all changes of an epoch finds the waterline behind it.
+//!   far it has come once it knows those of the epoch itself, and has told the [`Waterlines`] of the dataflow. So a reader with
+//!   all changes of an epoch finds the waterline after it.
 
 mod filter;
 mod greatest;
@@ -53,7 +53,7 @@ pub struct Spec {
 #[derive(Clone, Debug)]
 struct LateColumn {
     place: BoundColumn,
-    /// How much a change may be behind the greatest value.
+    /// How far a change may be below the greatest value.
     by: i64,
     waterline: TimeColumn,
 }

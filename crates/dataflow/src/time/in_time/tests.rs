@@ -55,7 +55,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
         })
 }
 
-/// What came in time, how many copies came late, and the waterlines of each epoch.
+/// The changes in time, how many copies came late, and the waterlines of each epoch.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     rows: BTreeMap<(Epoch, Row), i64>,
@@ -184,7 +184,7 @@ fn run(
             while probe.less_than(&next) {
                 worker.step();
             }
-            // What has all changes before an epoch finds its waterline.
+            // A reader with all changes before an epoch finds its waterline.
             let known = columns().map(|column| waterlines.at(&column, next));
             found.lock().unwrap().1.push((next, known));
             epoch = next;

@@ -4,21 +4,21 @@
 //!
 //! The bound of a column rises with the epochs, and never falls. In view are either the rows *below* it, which come into view
 //! when it passes them, or the rows *from* it on, which leave view then. It is the bound below which the trace of the rows is
-//! pruned: what it has passed is never needed again.
+//! pruned: passed rows are never needed again.
 //!
 //! The rows are sorted by the column, so those that the bound passes together lie together. They are read in place, in one
-//! pass from the bound before the interval to the bound behind it. An epoch reads its own rows and those that it passes, and no
+//! pass from the bound before the interval to the bound after it. An epoch reads its own rows and those that it passes, and no
 //! others, however many there are. All is linear in weights, so rows that come and go need not meet in an epoch.
 //!
 //! Before there is a bound nothing is in view.
 //!
-//! The bound of an epoch is that which holds behind it, for changes of the next one: the epoch that raises it changes what is
+//! The bound of an epoch is that which holds after it, for changes of the next one: the epoch that raises it changes what is
 //! in view. So there is something to emit in epochs without rows, and the operator holds a capability for the first epoch that
 //! it has not gone through. It reaches it whenever its inputs do. Rows that never change have no epochs of their own; `ticks`
 //! says how far time has come.
 //!
 //! - [`rises`]: the epochs in which the bound rises.
-//! - [`rows`]: the rows, and what becomes of them.
+//! - [`rows`]: the rows, in view and out of it.
 mod rises;
 mod rows;
 
@@ -63,10 +63,10 @@ pub(crate) struct Rule {
     pub(crate) with_equal: bool,
 }
 
-/// The changes of what is in view of the rows of `stream`, sorted by the column of the bound in `layout`.
+/// The changes of the rows of `stream` in view, sorted by the column of the bound in `layout`.
 ///
 /// `context` prunes them by this column; its bound decides. Exchanges rows so that equal rows meet. No row has NULL in the
-/// column. Time goes on with `ticks`, if there are any, after the end of the rows.
+/// column. Time advances with `ticks`, if there are any, after the end of the rows.
 ///
 /// # Panics
 ///

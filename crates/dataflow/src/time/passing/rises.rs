@@ -7,9 +7,9 @@ use crate::fault::{self, Fault};
 
 /// A bound over an interval of epochs.
 pub(super) struct Rises {
-    /// What it is before the interval; `None` if it was not known.
+    /// The bound before the interval; `None` if it was not known.
     before: Option<Bound>,
-    /// The epochs behind which it is higher than before them, and what it is there.
+    /// The epochs after which it is higher than before them, and its value there.
     steps: Vec<(Epoch, Bound)>,
 }
 
@@ -27,7 +27,7 @@ impl Rises {
         let (mut steps, mut epoch, mut bound) = (Vec::new(), lower, before);
         let last = behind(upper - 1);
         while least(&bound) < least(&last) {
-            // The first epoch behind which it is higher: it never falls.
+            // The first epoch after which it is higher: it never falls.
             let mut end = upper - 1;
             while epoch < end {
                 let middle = epoch + (end - epoch) / 2;
@@ -53,19 +53,19 @@ impl Rises {
         &self.steps
     }
 
-    /// The bound that the epochs before this one have left behind.
+    /// The bound after the epochs before this one.
     #[inline]
     pub(super) fn before(&self, epoch: Epoch) -> Option<Bound> {
         self.after(self.steps.partition_point(|(step, _)| *step < epoch))
     }
 
-    /// The bound that the epochs up to this one leave behind.
+    /// The bound after the epochs up to this one.
     #[inline]
     pub(super) fn behind(&self, epoch: Epoch) -> Option<Bound> {
         self.after(self.steps.partition_point(|(step, _)| *step <= epoch))
     }
 
-    /// The bound behind the interval.
+    /// The bound after the interval.
     pub(super) fn last(&self) -> Option<Bound> {
         self.after(self.steps.len())
     }
@@ -76,7 +76,7 @@ impl Rises {
     }
 }
 
-/// The bound behind an epoch; `None` if it is not known.
+/// The bound after an epoch; `None` if it is not known.
 pub(super) fn behind(pruning: &dyn Pruning, rule: Rule, epoch: Epoch) -> Option<Bound> {
     let late = rule.in_view == InView::From && fault::armed(Fault::LeaveViewLate);
     let early = rule.in_view == InView::Below && fault::armed(Fault::FinalEarly);

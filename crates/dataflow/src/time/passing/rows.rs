@@ -88,7 +88,7 @@ impl PassingRows {
         self.fresh.extend(batches.drain(..).filter(|batch| !batch.is_empty()));
     }
 
-    /// Goes on up to `upper` until the fuel is used up; returns whether it has come there. All rows from before are there.
+    /// Advances up to `upper` until the fuel is used up; returns whether it has come there. All rows from before are there.
     pub(super) fn advance(
         &mut self,
         upper: Epoch,
@@ -130,7 +130,7 @@ impl PassingRows {
             self.trace.map_batches(|batch| all.push(batch.clone()));
         }
         let fresh = std::mem::take(&mut self.fresh);
-        // What was passed before stays in view, or out of it.
+        // Rows that were passed before stay in view, or out of it.
         let arrivals = match self.rule.in_view {
             InView::Below => Cursors::scan(fresh.iter().cloned()),
             InView::From => scan_from(fresh.iter().cloned(), before),
@@ -179,7 +179,7 @@ impl PassingRows {
         }
     }
 
-    /// Emits what has been collected; returns its bytes.
+    /// Emits the collected rows; returns its bytes.
     fn ship(&mut self, emit: &mut impl FnMut(Delta<Epoch>)) -> usize {
         let delta = self.rows.decode(&self.layout, &self.columns);
         let bytes = delta.as_ref().map_or(0, Delta::bytes);
@@ -220,7 +220,7 @@ impl Running {
                     return;
                 }
                 let shows = match in_view {
-                    // What is passed in its own epoch is among the rows that come into view.
+                    // A row that is passed in its own epoch is among the rows that come into view.
                     InView::Below => {
                         rises.before(time).is_some_and(|bound| bound.forgets(key, &[]))
                     }
@@ -276,7 +276,7 @@ fn weight_in(passed: &Cursors<Epoch>, in_view: InView, epoch: Epoch) -> i64 {
                 weight = add(weight, more);
             }
         }),
-        // What comes too late has never been in view.
+        // Rows that come too late have never been in view.
         InView::From => passed.updates(|time, more| {
             if time < epoch {
                 weight = add(weight, -more);

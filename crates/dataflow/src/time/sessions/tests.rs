@@ -1,4 +1,4 @@
-//! Tests of sessions, against all rows of each key sorted anew in every epoch.
+//! Tests of sessions, against all rows of each key sorted again in every epoch.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::state::states;
 
 const GAP: i64 = 10;
 
-/// A waterline that is so far behind the epoch.
+/// A waterline at this distance below the epoch.
 #[derive(Debug)]
 struct Behind(i64);
 
@@ -79,7 +79,7 @@ fn counting() -> Spec {
     Spec::compile(&schema(0), &[0], (1, GAP), &BOUNDS, true, &output).unwrap()
 }
 
-/// What comes of these changes, of which `together` epochs arrive at a time, the number of errors, and how many rows are kept.
+/// The output for these changes, of which `together` epochs arrive at a time, the number of errors, and how many rows are kept.
 fn emitted(
     spec: Spec,
     changes: &Changes,
@@ -238,7 +238,7 @@ fn sessions_of_rows_that_stay_are_counted() {
                 assert_eq!(added_up(&found, epoch), expected_counts, "seed {seed}, epoch {epoch}");
                 sessions = expected_counts.len();
             }
-            // What has been taken back may still be there.
+            // Retracted rows may still be there.
             let rows = changes.len();
             assert!(sessions > 0 && (together < 200 || kept <= 2 * sessions), "{kept} of {rows}");
         }

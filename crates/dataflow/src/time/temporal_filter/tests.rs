@@ -118,7 +118,7 @@ impl Running {
         }
     }
 
-    /// What the filter keeps, as a dataflow that goes on at `upper` starts with it.
+    /// The state of the filter, as a dataflow that resumes at `upper` starts with it.
     fn saved(&self, upper: Epoch) -> Saved {
         let pinned = self.states.pin().into_iter().map(|(name, batches)| (name, vec![batches]));
         Saved { upper, batches: pinned.collect(), ..Saved::default() }
@@ -137,7 +137,7 @@ fn holds(comparison: Comparison, value: i64, time: i64) -> bool {
     }
 }
 
-/// What is in view after an epoch, by the changes up to it.
+/// The rows in view after an epoch, by the changes up to it.
 fn added_up(changes: &Changes, epoch: Epoch, shows: impl Fn(&Row) -> bool) -> BTreeMap<Row, i64> {
     let mut rows = BTreeMap::new();
     for (_, row, weight) in changes.iter().filter(|(at, row, _)| *at <= epoch && shows(row)) {
@@ -189,7 +189,7 @@ fn random_changes(random: &mut Random) -> (Clock, Changes) {
     (clock, changes)
 }
 
-/// What a filter emits that runs for some epochs at a time and may start again once; with `ending`, no rows come for the last
+/// The output of a filter that runs for some epochs at a time and may start again once; with `ending`, no rows come for the last
 /// epochs, and their stream ends.
 fn emitted(comparison: Comparison, seed: u64) -> (Clock, Changes, Changes) {
     let mut random = Random(seed);

@@ -38,7 +38,7 @@ impl<'a> Feed<'a> {
         self.next = last + 1;
     }
 
-    /// Moves the frontier behind what was sent.
+    /// Moves the frontier past the rows that were sent.
     pub fn advance(&mut self) {
         self.input.advance_to(self.next);
     }

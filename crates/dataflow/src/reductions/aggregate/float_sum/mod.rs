@@ -170,7 +170,7 @@ impl FloatSum {
         }
     }
 
-    /// Becomes the sum at the front of `bytes` and moves `bytes` behind it.
+    /// Becomes the sum at the front of `bytes` and moves `bytes` past it.
     ///
     /// `None` if the bytes are not a sum; `self` and `bytes` are then unspecified.
     pub fn decode_from(&mut self, bytes: &mut &[u8]) -> Option<()> {
@@ -214,7 +214,7 @@ impl FloatSum {
     }
 }
 
-/// The first `N` bytes of `bytes`, which moves behind them.
+/// The first `N` bytes of `bytes`, which moves past them.
 fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;

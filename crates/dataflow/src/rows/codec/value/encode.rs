@@ -108,7 +108,7 @@ fn encode_width<const WIDTH: usize>(column: &ArrayRef, at: usize, first: usize, 
             }
         }
         Some(nulls) => {
-            // What lies under a NULL is anything, and must not tell equal rows apart.
+            // The bytes under a NULL are arbitrary, and must not tell equal rows apart.
             for ((value, &end), is_valid) in rows.zip(nulls) {
                 if is_valid {
                     bytes[start + at..start + at + WIDTH].copy_from_slice(value);

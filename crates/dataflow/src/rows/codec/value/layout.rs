@@ -41,7 +41,7 @@ pub(super) enum Kind {
     Nested {
         /// Which of the variable columns this is.
         variable: usize,
-        /// What encodes it.
+        /// The codec that encodes it.
         codec: Arc<NestedCodec>,
     },
 }
@@ -51,7 +51,7 @@ pub(super) enum Kind {
 pub(super) struct NestedCodec {
     pub(super) converter: RowConverter,
     pub(super) parser: RowParser,
-    /// What stands for NULL when decoding; a row says NULL with its bit alone.
+    /// The bytes that stand for NULL when decoding; a row marks NULL with its bit alone.
     pub(super) null: Box<[u8]>,
 }
 
@@ -68,7 +68,7 @@ impl NestedCodec {
 pub(super) struct Layout {
     pub(super) types: Arc<[DataType]>,
     pub(super) kinds: Arc<[Kind]>,
-    /// Where the ends of variable columns start: behind NULL bits and fixed columns.
+    /// Where the ends of variable columns start: after NULL bits and fixed columns.
     pub(super) ends_at: usize,
     /// Where the bytes of variable columns start; the least length of a row.
     pub(super) bytes_at: usize,
