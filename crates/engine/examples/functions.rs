@@ -16,7 +16,7 @@ use alluvium::functions::{
     Signature, Volatility, create_udf,
 };
 
-/// What is behind the @ of an address, in lower case; NULL without one.
+/// The part after the @ of an address, in lower case; NULL without one.
 fn domain() -> ScalarUDF {
     let call = |arguments: &[ColumnarValue]| {
         let columns = ColumnarValue::values_to_arrays(arguments)?;

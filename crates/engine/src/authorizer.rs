@@ -6,11 +6,11 @@ use alluvium_sql::name::is_temporary;
 
 use crate::error::{Error, Result};
 
-/// Decides what a session may do with the relations that its statements name.
+/// Decides on the rights of a session to the relations that its statements name.
 ///
 /// A [session](crate::Session::set_authorizer) asks before each execution of a statement, for each relation that the statement
 /// names, before it reads or writes anything. A view is asked for by its own name: it reads what it reads with the rights of who
-/// created it. So `CREATE VIEW` asks for what its query names, and nobody asks again.
+/// created it. So `CREATE VIEW` asks for what its query names, and later reads of the view do not ask again.
 ///
 /// System relations are not asked for. They show the rows of those relations that the session may select from.
 ///
@@ -20,13 +20,13 @@ pub trait Authorizer: Send + Sync {
     fn allows(&self, access: &Access<'_>) -> bool;
 }
 
-/// What a statement would do.
+/// An access that a statement would make.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Access<'a> {
     /// Whose session it is.
     pub role: &'a str,
-    /// What it would do.
+    /// The kind of access.
     pub action: Action,
     /// With what.
     pub object: Object<'a>,
@@ -35,7 +35,7 @@ pub struct Access<'a> {
     pub columns: &'a [String],
 }
 
-/// What is done.
+/// A kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Action {
@@ -57,7 +57,7 @@ pub enum Action {
     Subscribe,
 }
 
-/// What something is done with.
+/// The object of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Object<'a> {
@@ -110,7 +110,7 @@ impl Rights {
     }
 
     fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {
-        // What a session has created for itself is its own.
+        // A session may do anything with its own temporary relations.
         if let Object::Relation(name) = object
             && is_temporary(name)
             && action != Action::Create

@@ -206,7 +206,7 @@ impl Builder {
     }
 
     /// How many checkpoints of a [state directory](Builder::state) are kept, at least two and by default two. The journal is kept
-    /// since the oldest one, so an engine can be taken back to each of them and all that was committed behind it.
+    /// since the oldest one, so an engine can be taken back to each of them and all that was committed after it.
     pub fn retain_checkpoints(mut self, count: u32) -> Self {
         self.retained = count.max(RETAINED);
         self
@@ -219,7 +219,7 @@ impl Builder {
     }
 
     /// For how many epochs tables and materialized views keep their changes, for [`Engine::subscribe_from`]; by default 0: a
-    /// subscriber goes on only if it has had the last epoch. A row that changes often takes the more memory the more
+    /// subscriber resumes only if it has had the last epoch. A row that changes often takes the more memory the more
     /// epochs there are.
     ///
     /// With [`Builder::history_time`] the longer one of both counts.
@@ -248,21 +248,21 @@ impl Builder {
     /// process, and [`Builder::open`] resumes where it was. The directory is created if it is missing. One engine uses it at
     /// a time.
     ///
-    /// A commit returns once it is on the disk, and is visible to nobody before. [Checkpoints](Builder::checkpoints) are taken
+    /// A commit returns once it is on the disk, and is invisible before. [Checkpoints](Builder::checkpoints) are taken
     /// beside the work. Resuming begins with the last one, and commits again what was committed since.
     ///
-    /// Inputs go on where they were, and outputs of changes have every change once: see the guide to operations for the
+    /// Inputs resume where they were, and outputs of changes have every change once: see the guide to operations for the
     /// formats that can.
     pub fn state(mut self, url: impl Into<String>) -> Self {
         self.state = Some(url.into());
         self
     }
 
-    /// Takes the [state directory](Builder::state) back before it is opened: epochs behind `epoch` are left out, and definitions
-    /// behind the first of these. If `epoch` is the last one, definitions behind it are left out. For a directory that cannot be opened
+    /// Takes the [state directory](Builder::state) back before it is opened: epochs after `epoch` are left out, and definitions
+    /// after the first of these. If `epoch` is the last one, definitions after it are left out. For a directory that cannot be opened
     /// because of its last records, or whose last commits were a mistake.
     ///
-    /// What is left out is not lost: a copy of the directory as it was is made in its folder `aside` before, which
+    /// Nothing is lost: a copy of the directory as it was is made in its folder `aside` before, which
     /// [`Engine::put_aside`] names; batches are shared with it by hard links. Outputs of changes are cut back too, and inputs are
     /// read again from where they were.
     ///
@@ -388,7 +388,7 @@ impl Builder {
         Ok(Engine { instance })
     }
 
-    /// What merges in the background.
+    /// The compaction that merges in the background.
     fn merges(&self) -> Result<Option<Arc<dyn Compaction>>> {
         if self.compaction.is_some() || self.merge_threads == 0 {
             return Ok(self.compaction.clone());

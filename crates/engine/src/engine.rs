@@ -33,8 +33,8 @@ use crate::view::View;
 /// Clones are handles of one engine. All calls block. When the last handle is dropped (sessions and open
 /// transactions are handles too, subscriptions are not) the workers shut down and their threads are joined.
 ///
-/// If a view panics, or its state cannot be read or written, that view and what reads it have failed ([`Error::Failed`]), and all
-/// others go on. If a worker panics otherwise, or a [`crate::Source`] or a thread that owns a [`Subscription`] does, the engine is
+/// If a view panics, or its state cannot be read or written, that view and all views that read it have failed ([`Error::Failed`]); all
+/// others continue. If a worker panics otherwise, or a [`crate::Source`] or a thread that owns a [`Subscription`] does, the engine is
 /// poisoned: every call on every handle, also those that wait, returns [`Error::Poisoned`] from then on.
 #[derive(Clone)]
 pub struct Engine {
@@ -146,9 +146,9 @@ impl Engine {
         self.subscribe_with(view, SubscribeOptions::new())
     }
 
-    /// Subscribes to the changes of a view, or of a table, behind an epoch: for a subscriber that has had all changes up to
+    /// Subscribes to the changes of a view, or of a table, after an epoch: for a subscriber that has had all changes up to
     /// that one, from this engine or from one before it that had the same [state directory](Builder::state). There is no
-    /// snapshot: it goes on with the first change behind `epoch`.
+    /// snapshot: the first item is the first change after `epoch`.
     ///
     /// An epoch that was not durable may be lost with its process, and another one gets its number: with another
     /// [durability](Builder::durability) than `always`, a subscriber after a crash has to begin with a snapshot.
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// Waits until all inputs that were started have been read to their ends, and all of it is complete in
-    /// every view. Fails as soon as one of them cannot be read any further; the others go on.
+    /// every view. Fails as soon as one of them cannot be read any further; the others continue.
     ///
     /// A thread with an open transaction waits for itself.
     pub fn wait_for_sources(&self) -> Result<()> {
@@ -238,7 +238,7 @@ impl Engine {
     /// the engine finishes. Without a `format` the file's name decides. Does nothing if the relation is written to this
     /// path already.
     ///
-    /// With a [state directory](Builder::state) the output is part of the state: it goes on after a restart, without gap or
+    /// With a [state directory](Builder::state) the output is part of the state: it resumes after a restart, without gap or
     /// duplicate, and changes can only be written to files of CSV or JSON lines without compression.
     pub fn output(
         &self,
@@ -251,7 +251,7 @@ impl Engine {
         self.instance.output(name::short(relation), path.as_ref(), format, options, mode)
     }
 
-    /// Writes the contents of views to the outputs of contents that they have, as of what is committed. [`Engine::finish`] does
+    /// Writes the contents of views to the outputs of contents that they have, as of the last commit. [`Engine::finish`] does
     /// so when inputs have ended.
     pub fn write_outputs(&self) -> Result<()> {
         self.instance.poison.guard(|| {
@@ -268,7 +268,7 @@ impl Engine {
     }
 
     /// Takes a checkpoint, so that a restart need not do again what was done so far, and the journal gets shorter. Waits until
-    /// it is on the disk; others go on meanwhile. Does nothing without a [state directory](Builder::state), and if nothing
+    /// it is on the disk; others continue meanwhile. Does nothing without a [state directory](Builder::state), and if nothing
     /// has changed since the last checkpoint.
     pub fn checkpoint(&self) -> Result<()> {
         self.instance.checkpoint()
@@ -314,7 +314,7 @@ impl Engine {
         self.instance.definitions.catalog.entries().sequences.keys().cloned().collect()
     }
 
-    /// The functions that SQL defines, each behind those that it calls.
+    /// The functions that SQL defines, each after those that it calls.
     pub fn functions(&self) -> Vec<FunctionInfo> {
         self.instance.definitions.catalog.entries().function_infos()
     }

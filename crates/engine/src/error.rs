@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why an engine could not do something.
 ///
-/// A statement that fails leaves nothing behind; a transaction it was part of stays open as it was.
+/// A statement that fails has no effect; a transaction it was part of stays open as it was.
 /// Displays as its message alone. A program that knows the file's name puts it and [`Error::position`] in front.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Error {
     #[error("{message}")]
     #[non_exhaustive]
     Sql {
-        /// What is wrong and, where possible, what to do about it.
+        /// The problem and, where possible, a remedy.
         message: String,
         /// Where, in the text that was given.
         position: Option<Position>,
@@ -32,7 +32,7 @@ pub enum Error {
     #[error("{message}")]
     #[non_exhaustive]
     Data {
-        /// What is wrong with the data.
+        /// The problem with the data.
         message: String,
         /// Where the statement starts, if it was a statement.
         position: Option<Position>,
@@ -65,16 +65,16 @@ pub enum Error {
     Failed {
         /// The view.
         view: String,
-        /// What has happened.
+        /// The cause.
         reason: String,
     },
     /// Another transaction stands in the way. Nothing is wrong with the statement: the transaction may succeed if it is run again.
     #[error("{message}")]
     #[non_exhaustive]
     Conflict {
-        /// What stands in the way.
+        /// The kind of conflict.
         kind: Conflict,
-        /// What has happened, to which relation and key.
+        /// The event, with its relation and key.
         message: String,
         /// Where the statement starts, if it was a statement.
         position: Option<Position>,
@@ -100,14 +100,14 @@ pub enum Error {
         /// The bytes of their rows.
         bytes: u64,
     },
-    /// A subscriber cannot [go on behind an epoch](crate::Engine::subscribe_from): the changes since then are not kept any more,
+    /// A subscriber cannot [resume after an epoch](crate::Engine::subscribe_from): the changes since then are not kept any more,
     /// or never were. Who subscribes without an epoch begins with a snapshot.
     #[error("{message}")]
     #[non_exhaustive]
     Gone {
         /// Why, and what to do.
         message: String,
-        /// The first epoch behind which the relation's changes are kept; `None` if it keeps none.
+        /// The first epoch after which the relation's changes are kept; `None` if it keeps none.
         oldest: Option<u64>,
     },
     /// The call was ended by an [`Interrupt`](crate::Interrupt).
@@ -120,14 +120,14 @@ pub enum Error {
     #[error("{message}")]
     #[non_exhaustive]
     State {
-        /// What failed, where, and what can be done.
+        /// The failure, its place, and the remedy.
         message: String,
     },
     /// The engine could not be started.
     #[error("the engine cannot start: {message}")]
     #[non_exhaustive]
     Start {
-        /// What failed.
+        /// The failure.
         message: String,
     },
 }
@@ -140,7 +140,7 @@ pub enum Conflict {
     Serialization,
     /// Each of several waits for another.
     Deadlock,
-    /// What it needs was locked for longer than it may wait.
+    /// A resource that it needs was locked for longer than it may wait.
     Locked,
 }
 
@@ -173,7 +173,7 @@ impl Error {
         Self::Source { message: message.into(), position: None }
     }
 
-    /// The error for what a session may not do.
+    /// The error of a session without the right.
     pub(crate) fn denied(message: impl Into<String>) -> Self {
         Self::Denied { message: message.into(), position: None }
     }

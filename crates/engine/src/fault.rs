@@ -7,11 +7,11 @@ pub(crate) use alluvium_trace::fault::armed;
 /// A fault of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nobody is woken who waits for an epoch in a relation.
+    /// Threads that wait for an epoch in a relation are not woken.
     LoseWaker,
     /// A relation is read before it has the epoch.
     ReadEarly,
-    /// What reads a view that has failed does not fail.
+    /// Readers of a failed view do not fail.
     KeepReaders,
     /// A subscriber misses a change if others share its queue.
     MissChange,
@@ -23,13 +23,13 @@ pub enum Fault {
     KeepPlans,
     /// Nothing that a transaction has read is validated.
     SkipValidation,
-    /// What others commit while a transaction is validated is not compared.
+    /// Commits of others while a transaction is validated are not compared.
     SkipLastCommits,
     /// Views that a transaction has read are not validated.
     SkipViews,
     /// Rows that others have deleted are not among what they have written.
     SkipDeleted,
-    /// A transaction goes on to a later version though what it has read is another one there.
+    /// A transaction moves to a later version though its reads differ there.
     MoveVersion,
     /// Each statement of a transaction reads the last version.
     ReadLast,

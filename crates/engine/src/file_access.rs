@@ -19,7 +19,7 @@ pub enum FileAccess {
     /// judged. New files may be written there, not new directories.
     ///
     /// A path is judged when its statement runs, just before the file is opened. So directories must be the program's own:
-    /// somebody else who can rename directories there, or put symbolic links in their place, at that very moment, can lead a
+    /// another user who can rename directories there, or put symbolic links in their place, at that very moment, can lead a
     /// statement out. Statements cannot: they write regular files only.
     Below(Vec<PathBuf>),
     /// All that the process may read and write.
@@ -27,7 +27,7 @@ pub enum FileAccess {
     Everything,
 }
 
-/// What a statement does with a file.
+/// The use that a statement makes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Read,
@@ -45,7 +45,7 @@ impl FileAccess {
             Self::Nothing => return Err(denied(written, purpose)),
             Self::Below(directories) => directories,
         };
-        // One that is not there has nothing below it.
+        // A missing one has nothing below it.
         let roots: Vec<PathBuf> =
             directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect();
         let is_pattern = |part: &str| part.contains(PATTERN);
@@ -63,7 +63,7 @@ impl FileAccess {
         if leaves || !fixed.is_ok_and(|fixed| is_below(&fixed, &roots)) {
             return Err(denied(written, purpose));
         }
-        // What is wrong with the pattern, or cannot be read, its reader says.
+        // Its reader reports errors in the pattern and unreadable files.
         let found = glob::glob(pattern).into_iter().flatten().flatten();
         let mut files = found.filter(|found| found.is_file());
         files.try_for_each(|found| check_one(written, &found, purpose, &roots))
@@ -78,7 +78,7 @@ impl FileAccess {
             _ => return error,
         };
         if *self != Self::Everything && !base.as_os_str().is_empty() {
-            // What an engine records begins at the root.
+            // Recorded paths begin at the root.
             for base in
                 [std::path::absolute(base).ok().as_deref(), Some(base)].into_iter().flatten()
             {
@@ -107,7 +107,7 @@ fn check_one(written: &str, path: &Path, purpose: Purpose, roots: &[PathBuf]) ->
     // Nothing is created through a link that leads nowhere.
     let is_link = path.symlink_metadata().is_ok();
     let is_named = matches!(path.components().next_back(), Some(Component::Normal(_)));
-    // The first directory that is there: what is missing is reported by who opens the file.
+    // The first existing directory: missing ones are reported when the file is opened.
     let mut directory = path.parent();
     while let Some(missing) = directory
         && or_here(missing).symlink_metadata().is_err()

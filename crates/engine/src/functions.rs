@@ -2,7 +2,7 @@
 //!
 //! A program registers them before it opens an engine, with [`Builder::function`] and [`Builder::aggregate`], and calls them
 //! in SQL like others. They are DataFusion's: a [`ScalarUDF`] computes a column from columns, an [`AggregateUDF`] a value from
-//! the rows of a group or, with `OVER`, of a window. What is needed to write them is re-exported here.
+//! the rows of a group or, with `OVER`, of a window. The types needed to write them are re-exported here.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -38,9 +38,9 @@
 //!
 //! - Its [volatility](Volatility) is true. Queries call all functions, views only those that are `Immutable`: equal arguments
 //!   have equal results, whatever the time, the thread or the rows beside them. A view whose function does not hold to that
-//!   is wrong, and nobody notices.
-//! - It returns the type that it announces, one value for each row, and NULL only if it announces that. What it
-//!   returns otherwise is an error, and so are its own errors and its panics: of the statement, or in a view of the row or
+//!   is wrong, without any sign.
+//! - It returns the type that it announces, one value for each row, and NULL only if it announces that. Anything else
+//!   is an error, and so are its own errors and its panics: of the statement, or in a view of the row or
 //!   the group.
 //! - An aggregate has a value over no rows. If that is not NULL, [`AggregateUDFImpl::default_value`] returns it, and no group
 //!   has NULL. Its result does not depend on the order of rows, or the call has `ORDER BY`.

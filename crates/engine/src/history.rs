@@ -12,7 +12,7 @@ const PARTS: u32 = 256;
 /// For how long relations keep their changes: for a number of epochs or for a time, whichever is longer, but not over more than a
 /// number of bytes.
 ///
-/// Workers compact up to [`first`](Self::first), and subscribers go on behind it. It never falls, so what a subscriber finds in
+/// Workers compact up to [`first`](Self::first), and subscribers resume after it. It never falls, so what a subscriber finds in
 /// a version of a relation has not been compacted further than it is told when it asks afterwards.
 #[derive(Debug)]
 pub(crate) struct History {
@@ -45,7 +45,7 @@ struct Part {
 }
 
 impl History {
-    /// The history of an engine that begins after the epoch `start`. What is there of earlier ones is kept as if they had just been committed.
+    /// The history of an engine that begins after the epoch `start`. Earlier epochs are kept as if they had just been committed.
     pub(crate) fn new(epochs: u64, time: Duration, bytes: u64, start: Epoch) -> Self {
         let now = Instant::now();
         let part = Part { epochs: (start, start), times: (now, now), before: 0 };
@@ -126,7 +126,7 @@ mod tests {
         }
         let first = |seconds: u32| history.first_at(begin + SECOND * seconds, 1000);
         assert_eq!([first(1000), first(1030), first(5000)], [940, 970, 990]);
-        // It never falls, and is not behind the epoch that is asked for.
+        // It never falls, and is not past the epoch that is asked for.
         assert_eq!(first(1000), 990);
         assert_eq!(history.first_at(begin + SECOND * 5000, 500), 500);
         let of_epochs = History::new(10, Duration::ZERO, u64::MAX, 0);

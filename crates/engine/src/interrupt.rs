@@ -20,8 +20,8 @@ use crate::wait::WaitList;
 /// A request to end calls of an engine. Clones are the same request.
 ///
 /// Calls inside of [`Interrupt::watch`] fail with [`Error::Interrupted`] soon after
-/// [`Interrupt::request`], while they wait, answer a query, or read or write a file. They leave nothing behind: what was
-/// staged is not committed, and what was created is gone. A call that has nothing to wait for, or that could not be undone,
+/// [`Interrupt::request`], while they wait, answer a query, or read or write a file. They have no effect: staged changes
+/// are not committed, and created relations are gone. A call that has nothing to wait for, or that could not be undone,
 /// is completed.
 #[derive(Clone, Default)]
 pub struct Interrupt {
@@ -36,7 +36,7 @@ struct Shared {
     condition: Option<Condition>,
 }
 
-/// A condition that has to be looked at, because nobody requests the end of calls when it comes true.
+/// A condition that has to be looked at, because no thread requests the end of calls when it comes true.
 struct Condition {
     interval: Duration,
     /// When it is looked at next.
@@ -63,7 +63,7 @@ impl Condition {
 
 impl Interrupt {
     /// A request that is also made once `is_true`, which the calls that watch this ask about every `interval`, on their threads. For
-    /// conditions that nobody can wait for, as the signals of an interpreter whose handlers run on one thread.
+    /// conditions that cannot be waited for, as the signals of an interpreter whose handlers run on one thread.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ impl Interrupt {
     }
 }
 
-/// What ends a call before it is done.
+/// The interrupts and deadlines that end a call before it is done.
 #[derive(Clone, Default)]
 pub(crate) struct Limits {
     interrupt: Option<Interrupt>,

@@ -68,7 +68,7 @@ impl Poison {
         }
     }
 
-    /// Runs what a client asks for, on its thread. State that cannot be read poisons the engine. A panic is an error of
+    /// Runs the request of a client, on its thread. State that cannot be read poisons the engine. A panic is an error of
     /// what was asked.
     pub(crate) fn guard<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
         catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|caught| {

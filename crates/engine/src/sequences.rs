@@ -58,7 +58,7 @@ pub(crate) struct BoundSequences {
     /// Whose rights count; `None` if all may be taken.
     rights: Option<Rights>,
     is_read_only: bool,
-    /// Whether the values are seen before a commit that is behind their record.
+    /// Whether the values are seen before a commit that follows their record.
     durable: Durable,
 }
 

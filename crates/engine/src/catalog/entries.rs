@@ -1,4 +1,4 @@
-//! What exists at one moment.
+//! The relations that exist at one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -83,7 +83,7 @@ impl Entries {
         entries
     }
 
-    /// The functions, each behind those that it calls.
+    /// The functions, each after those that it calls.
     pub(crate) fn function_infos(&self) -> Vec<FunctionInfo> {
         let mut left: Vec<FunctionInfo> =
             self.functions.values().map(|function| FunctionInfo::of(function)).collect();

@@ -49,7 +49,7 @@ pub(crate) enum Definition {
 /// A view that recurs, before all views are there that it recurs over.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
-    /// What it is, if it is created.
+    /// The view, if it is created.
     pub(crate) view: Option<Arc<Waiting>>,
 }
 
@@ -80,13 +80,13 @@ pub(crate) struct Table {
     pub(crate) shows_late: bool,
     /// For how many microseconds it has had no rows when it is idle.
     pub(crate) idle_after: Option<i64>,
-    /// What it is besides, if it is a session's own.
+    /// Its part as a temporary relation, if it is a session's own.
     pub(crate) temporary: Option<Arc<Temporary>>,
     /// Its definition.
     pub(crate) defined: Box<TableDefinition>,
-    /// How its primary key is encoded, once somebody has asked.
+    /// How its primary key is encoded, once that is asked for.
     pub(crate) keys: OnceLock<Arc<KeyColumns>>,
-    /// The conditions that its rows have to meet, once somebody has asked.
+    /// The conditions that its rows have to meet, once these are asked for.
     pub(crate) checks: OnceLock<Arc<Checks>>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct View {
     /// Its dataflow; `None` for a local view, which has none.
     pub(crate) id: Option<DataflowId>,
     pub(crate) kind: ViewKind,
-    /// What stands in its place in queries and views that name it.
+    /// The plan that stands in its place in queries and views that name it.
     pub(crate) logical: Arc<LogicalPlan>,
     /// The size of that plan.
     pub(crate) extent: Extent,
@@ -134,7 +134,7 @@ pub(crate) struct View {
     pub(crate) plan: Arc<IncrementalPlan>,
     /// The lower bounds of its columns.
     pub(crate) bounds: Arc<LowerBounds>,
-    /// What it is part of, if it recurs.
+    /// The recursion that it is part of, if it recurs.
     pub(crate) recursion: Option<Arc<DeclaredRecursion>>,
     /// The views that a local view reads that are declared and not complete.
     pub(crate) awaits: Vec<String>,
@@ -143,7 +143,7 @@ pub(crate) struct View {
     pub(crate) uses: Uses,
     /// The statement that created it.
     pub(crate) text: String,
-    /// What it keeps and why, once somebody has asked.
+    /// Its state and the reasons for it, once these were asked for.
     pub(crate) kept: OnceLock<Vec<KeptBy>>,
 }
 
@@ -187,7 +187,7 @@ pub struct RelationInfo {
     /// The statement that created it, if the engine has a state directory; `None` of a table with the columns of a file or a
     /// query.
     pub definition: Option<String>,
-    /// SQL that defines it: what was written or, of a table with the columns of a file or a query, a statement that creates a
+    /// SQL that defines it: the text as written or, of a table with the columns of a file or a query, a statement that creates a
     /// table like it.
     pub sql: String,
     /// The relations that it names.
@@ -200,7 +200,7 @@ pub struct RelationInfo {
     pub primary_key: Vec<usize>,
     /// The indexes that statements created on it.
     pub indexes: Vec<IndexInfo>,
-    /// The statements that say what [COMMENT ON](https://www.postgresql.org/docs/current/sql-comment.html) has said of it and its
+    /// The statements of [COMMENT ON](https://www.postgresql.org/docs/current/sql-comment.html) for it and its
     /// columns.
     pub comments: Vec<String>,
     /// Why it has failed, if it has: it is not kept up to date, until `ALTER VIEW … RESUME`.
@@ -223,7 +223,7 @@ pub enum RelationKind {
     LocalView,
     /// A view whose rows are kept.
     MaterializedView,
-    /// A view that is declared, and is not there before all views are created that it recurs over.
+    /// A view that is declared, and does not exist before all views are created that it recurs over.
     DeclaredView,
 }
 
@@ -346,7 +346,7 @@ impl Entry {
         }
     }
 
-    /// What declares it, if it recurs.
+    /// The statement that declares it, if it recurs.
     fn declaration(&self) -> String {
         format!("DECLARE RECURSIVE VIEW {} ({})", name::written(&self.name), self.columns())
     }
@@ -491,7 +491,7 @@ impl Entry {
         }
     }
 
-    /// Refuses what is not a materialized view.
+    /// Refuses anything but a materialized view.
     pub(crate) fn check_materialized(&self) -> Result<()> {
         match self.as_view()?.kind {
             ViewKind::Materialized => Ok(()),
@@ -502,7 +502,7 @@ impl Entry {
         }
     }
 
-    /// Refuses what is not a view.
+    /// Refuses anything but a view.
     pub(crate) fn check_view(&self) -> Result<()> {
         match &self.definition {
             Definition::Declared(_) => Ok(()),
@@ -510,7 +510,7 @@ impl Entry {
         }
     }
 
-    /// What a declared view is, if it is created and waits for others.
+    /// The definition of a declared view that is created and waits for others.
     pub(crate) fn waiting(&self) -> Option<&Arc<Waiting>> {
         match &self.definition {
             Definition::Declared(declared) => declared.view.as_ref(),
@@ -523,7 +523,7 @@ impl Entry {
         matches!(self.definition, Definition::Declared(Declared { view: None }))
     }
 
-    /// The plan of its changes: a scan of what is kept, the stream of a table that keeps nothing, or a plain view itself.
+    /// The plan of its changes: a scan of kept rows, the stream of a table that keeps nothing, or a plain view itself.
     pub(crate) fn changes(&self) -> Result<Arc<IncrementalPlan>> {
         if let Definition::Declared(_) = &self.definition {
             self.as_view()?;

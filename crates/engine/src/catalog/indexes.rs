@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::worker::DataflowId;
 
-/// The indexes that views, subscriptions and statements share, by what they hold. One without users is removed.
+/// The indexes that views, subscriptions and statements share, by the fingerprints of their contents. One without users is removed.
 #[derive(Default)]
 pub(crate) struct Indexes(Mutex<HashMap<Fingerprint, Entry>>);
 
@@ -73,7 +73,7 @@ impl Indexes {
         release(&mut self.0.lock(), released)
     }
 
-    /// Forgets the index of a dataflow that has failed, if it is one, whoever uses it. Returns the indexes that have no users left
+    /// Forgets the index of a dataflow that has failed, if it is one, with or without users. Returns the indexes that have no users left
     /// without it.
     pub(crate) fn forget(&self, id: DataflowId) -> Vec<DataflowId> {
         let mut entries = self.0.lock();

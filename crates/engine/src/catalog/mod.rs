@@ -283,7 +283,7 @@ impl Catalog {
         }
     }
 
-    /// Makes an epoch, and has what `change` makes of the relations be those that there are: whoever sees one of the two sees the
+    /// Makes an epoch, and replaces the relations by the result of `change`: a reader that sees one of the two sees the
     /// other. Nothing that takes another lock of the catalog is called.
     pub(crate) fn exchange<R>(
         &self,

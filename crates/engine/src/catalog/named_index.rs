@@ -70,7 +70,7 @@ impl NamedIndex {
         Self { id: None, uses: Uses::default(), ..self.clone() }
     }
 
-    /// What is said of it to users.
+    /// Its description for users.
     pub(crate) fn info(&self) -> IndexInfo {
         let (name, columns, sql) = (self.name.clone(), self.columns.clone(), self.text.clone());
         IndexInfo { name, columns, sql }

@@ -7,7 +7,7 @@ use alluvium_sql::statement::OnCommit;
 
 use super::{Entries, Entry};
 
-/// What a temporary table is besides a table. It is in no catalog but that of its session, and its dataflow goes with the last who
+/// The additional part of a temporary table. It is in no catalog but that of its session, and its dataflow goes with the last who
 /// knows it.
 #[derive(Debug)]
 pub(crate) struct Temporary {
@@ -17,7 +17,7 @@ pub(crate) struct Temporary {
 }
 
 impl Entry {
-    /// What it is besides, if it is a temporary table.
+    /// Its additional part, if it is a temporary table.
     pub(crate) fn temporary(&self) -> Option<&Temporary> {
         self.as_table().ok()?.temporary.as_deref()
     }

@@ -11,7 +11,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::Result;
 
-/// What rows must have at least, to be in time, in some columns. NULL is always in time.
+/// The lower bounds in some columns for rows to be in time. NULL is always in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds(Arc<[(usize, i64)]>);
 
@@ -64,7 +64,7 @@ impl Bounds {
     }
 }
 
-/// A row as `column=value, …`, without the columns behind those of the table.
+/// A row as `column=value, …`, without the columns after those of the table.
 pub(crate) fn row_text(rows: &RecordBatch, width: usize, row: usize) -> String {
     let columns: Vec<usize> = (0..width).collect();
     rows.project(&columns).map_or_else(|_| String::new(), |rows| print_row(&rows, row))

@@ -2,7 +2,7 @@
 //!
 //! - [`table_change`]: changes of one table;
 //! - [`rows`]: their rows, in memory that is counted ([`counted`]) or in files;
-//! - [`late`]: the bounds that rows must keep, and what is too late.
+//! - [`late`]: the bounds that rows must keep, and late rows.
 
 pub(crate) mod counted;
 pub(crate) mod late;

@@ -96,7 +96,7 @@ impl Rows {
         }
     }
 
-    /// The rows, for a program: what it keeps of them is not counted.
+    /// The rows, for a program, which are not counted.
     pub(crate) fn take(self) -> Result<RecordBatch> {
         match self.place {
             Place::Memory(rows) => Ok(rows),
@@ -271,7 +271,7 @@ mod tests {
                 *batch
             );
             let memory: usize = loaded.iter().map(|rows| rows.get_array_memory_size()).sum();
-            // What a column is sliced from counts once for each of them, and an array takes more than its buffers.
+            // A buffer counts once for each column sliced from it, and an array takes more than its buffers.
             assert!(budget.used() > 0 && budget.used() <= memory, "{} of {memory}", budget.used());
             let column = loaded[0].column(0).clone();
             drop(loaded);

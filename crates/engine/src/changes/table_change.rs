@@ -25,7 +25,7 @@ pub(crate) struct TableChange {
     /// With the table's columns. With [`Weights::Column`] one more follows.
     rows: Rows,
     weights: Weights,
-    /// What rows must have so that they are changed; `None` if all are.
+    /// The bounds for rows to be changed; `None` if all are.
     bounds: Option<Bounds>,
     /// The number of the first row among the transaction's changes to the table; the others follow. Set on commit.
     sequence: u64,
@@ -148,7 +148,7 @@ impl TableChange {
         self.split(self.rows.load()?)
     }
 
-    /// As [`load`](Self::load), for a program: what it keeps of the rows is not counted.
+    /// As [`load`](Self::load), for a program: the rows are not counted.
     pub(crate) fn take(self) -> Result<(RecordBatch, Option<ScalarBuffer<i64>>)> {
         let rows = self.rows.clone().take()?;
         self.split(rows)
@@ -263,7 +263,7 @@ mod tests {
         ];
         let budget = MemoryBudget::unlimited();
         let coalesced = TableChange::coalesce(changes, &budget).expect("the columns agree");
-        // Whoever staged the others counts them.
+        // The others are counted where they were staged.
         assert_eq!(budget.used(), 8 * 3);
         let shapes: Vec<_> = coalesced
             .iter()

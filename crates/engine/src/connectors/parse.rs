@@ -44,7 +44,7 @@ pub(crate) fn format(options: &[Setting]) -> (Option<&Setting>, Vec<Setting>) {
 }
 
 impl Registry {
-    /// The input that a connector of a table defines, behind so many others of the table.
+    /// The input that a connector of a table defines, after so many others of the table.
     pub(crate) fn input(
         &self,
         table: &str,

@@ -45,9 +45,9 @@ pub(crate) struct Parts<'a> {
     pub(crate) base: &'a Path,
 }
 
-/// What an altered table starts with.
+/// The initial rows of an altered table.
 enum Contents {
-    /// What the table keeps.
+    /// The rows of the table before.
     Same,
     /// These rows.
     Rows(Vec<TableChange>),
@@ -62,7 +62,7 @@ impl Definitions {
         let replays = self.sequencer.durable().is_replaying();
         if let Ok(entry) = self.catalog.get(&alter.name) {
             match self.wait_if_filling(&entry) {
-                // What is done again had not failed then.
+                // A replayed statement had not failed then.
                 Err(Error::Failed { .. }) if replays => {}
                 filled => filled?,
             }
@@ -207,7 +207,7 @@ impl Definitions {
         };
         let moved = self.install_view(definition, planned, None, start, &entries, writer)?;
         drop(entries);
-        // It starts with what the other one keeps, and so is full.
+        // It starts with the rows of the other one, and so is full.
         match moved.dataflow().map_or(Ok(()), |id| self.progress.wait_filled(id)) {
             // As the other one would have, whose name it has from now on.
             Err(Error::Failed { .. }) => {}

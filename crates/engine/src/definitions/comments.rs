@@ -56,13 +56,13 @@ impl Definitions {
     }
 }
 
-/// What a comment is said of: a relation or an index, and a column.
+/// The subject of a comment: a relation or an index, and a column.
 fn subject(comment: &Comment) -> (&str, Option<&str>) {
     let column = comment.column.as_ref().map(|(column, _)| &**column);
     (name::short(&comment.name), column)
 }
 
-/// Fails if there is nothing of that kind that a comment could be said of. One that is said again is of what has the name.
+/// Fails if the comment has no subject of its kind. A replayed comment is on whatever has the name.
 fn check(comment: &Comment, entries: &Entries, replays: bool) -> Result<()> {
     let (name, _) = subject(comment);
     let index = || named_index::find(entries, name);
@@ -113,7 +113,7 @@ fn of_other_kind(entry: &Entry) -> Error {
         .with_sqlstate(SqlState::WRONG_KIND)
 }
 
-/// What an open transaction says of relations and indexes, by the names that they have in it.
+/// The comments of an open transaction on relations and indexes, by the names that they have in it.
 #[derive(Clone, Default)]
 pub(super) struct StagedComments(BTreeMap<String, Said<Option<Arc<str>>>>);
 
@@ -141,7 +141,7 @@ impl StagedComments {
         self.0.insert(after.name.clone(), said);
     }
 
-    /// What is said once the transaction is committed, given that of the relations that are then there.
+    /// The comments once the transaction is committed, given those on the relations that are then there.
     pub(super) fn apply(&self, comments: &mut Comments) {
         for (name, said) in &self.0 {
             for (column, text) in said {
@@ -159,7 +159,7 @@ impl StagedComments {
     }
 }
 
-/// What is said of an altered relation: of columns by their places if there are as many or more, else by their names.
+/// The comments on an altered relation: on columns by their places if there are as many or more, else by their names.
 pub(super) fn altered<T>(said: Said<T>, before: &Schema, after: &Schema) -> Said<T> {
     if after.fields().len() >= before.fields().len() {
         return with_columns(said, before, after);

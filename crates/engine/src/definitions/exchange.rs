@@ -1,6 +1,6 @@
 //! Definitions of a transaction that commits.
 //!
-//! First, beside everybody else, what it creates is built and filled: [`Candidates`], which are in no catalog and no checkpoint. If
+//! First, beside all other work, its relations are built and filled: [`Candidates`], which are in no catalog and no checkpoint. If
 //! that fails or is interrupted, they are removed, and nothing has happened. Then, while nothing else is committed or defined,
 //! it is made sure that all relations are still those that the transaction has named, and all takes effect at once: one record in
 //! the journal, one exchange of the catalog's relations, and the epoch with the transaction's rows.
@@ -25,7 +25,7 @@ use crate::sequencer::{Changed, Committed, Defined, Role};
 use crate::worker::DataflowId;
 use crate::writer::{WriteGuard, Writer};
 
-/// What a transaction creates, built. Dropping it removes it again, unless it has [taken its place](Candidates::take_places).
+/// The relations that a transaction creates, built. Dropping it removes it again, unless it has [taken its place](Candidates::take_places).
 pub(crate) struct Candidates<'a> {
     definitions: &'a Definitions,
     staged: StagedDefinitions,
@@ -33,7 +33,7 @@ pub(crate) struct Candidates<'a> {
     built: Vec<Arc<Entry>>,
     /// The relations that take the places of others, each with that one.
     moved: Vec<(Arc<Entry>, Arc<Entry>)>,
-    /// The names that nobody else may give to relations meanwhile.
+    /// The names that others may not give to relations meanwhile.
     claimed: BTreeSet<String>,
 }
 
@@ -57,7 +57,7 @@ impl Exchange<'_> {
 }
 
 impl Definitions {
-    /// Builds what a transaction creates, and waits until it is full.
+    /// Builds the relations that a transaction creates, and waits until they are full.
     pub(crate) fn build(
         &self,
         staged: StagedDefinitions,
@@ -114,7 +114,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Fills an index that is there by its name. Without it, whoever could use it finds the same rows in another order. The caller
+    /// Fills an index that is there by its name. Without it, its users find the same rows in another order. The caller
     /// holds the definitions' lock.
     fn fill_index(&self, relation: &str, name: &str) {
         let Ok(entry) = self.catalog.get(relation) else { return };
@@ -144,7 +144,7 @@ impl Candidates<'_> {
 
     fn build(&mut self, created: &Created, writer: &Writer) -> Result<()> {
         let entry = match created {
-            // It has the rows of its relation in another order, and is filled behind that.
+            // It has the rows of its relation in another order, and is filled after that.
             Created::Index { .. } => return Ok(()),
             Created::Table { definition, id, .. } => {
                 let (_lock, _) = self.over()?;
@@ -210,7 +210,7 @@ impl Candidates<'_> {
             };
             let moved = Arc::new(moved);
             self.moved.push((before.clone(), moved.clone()));
-            // It starts with what the other one keeps, and so is full.
+            // It starts with the rows of the other one, and so is full.
             if let Some(id) = moved.dataflow() {
                 definitions.progress.wait_filled(id)?;
             }
@@ -334,7 +334,7 @@ impl Candidates<'_> {
         Ok(Exchange { defined, moved: moved.collect() })
     }
 
-    /// The statements of the record, and what they leave to be said of relations.
+    /// The statements of the record, and the resulting definitions of relations.
     fn recorded(&self, writer: &Writer) -> Result<(Vec<Record>, Vec<Recorded>)> {
         let now = writer.now()?;
         let mut statements = self.staged.statements.clone();

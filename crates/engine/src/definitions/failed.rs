@@ -1,8 +1,8 @@
 //! Views that fail.
 //!
-//! A dataflow that fails ends on the workers by itself ([`crate::worker`]). What knows of it hears of that here, behind the
+//! A dataflow that fails ends on the workers by itself ([`crate::worker`]). Its dependants are told here, behind the
 //! definitions' lock: the view stays in the catalog, *failed*, with its reason and without a dataflow; indexes that have
-//! failed are shared no more; and subscriptions to what has failed end with an error. `DROP` removes a failed view as any
+//! failed are shared no more; and subscriptions to failed dataflows end with an error. `DROP` removes a failed view as any
 //! other, and `ALTER VIEW … RESUME` fills it again. That a relation fails and resumes is recorded: an engine that is opened again leaves
 //! out what had failed, instead of failing with it once more.
 
@@ -26,7 +26,7 @@ use crate::poison::Poison;
 use crate::sequencer::{Role, Sequencer};
 use crate::worker::{Dataflow, DataflowId, Failed, Progress, Purpose, Watcher};
 
-/// What has to do with dataflows that fail.
+/// The parts of the engine that failures of dataflows concern.
 pub(crate) struct Failing {
     pub(super) catalog: Arc<Catalog>,
     pub(super) indexes: Arc<Indexes>,
@@ -131,7 +131,7 @@ impl Failing {
 }
 
 impl Definitions {
-    /// Fills a view again that has failed, durably, from what it reads.
+    /// Fills a failed view again, durably, from the relations that it reads.
     pub(super) fn resume(&self, alter: &Alter, connectors: &Connectors) -> Result<()> {
         let find = || {
             if alter.if_exists && !self.catalog.contains(&alter.name) {
@@ -148,7 +148,7 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// Records what has failed while the journal was replayed, which is attached now.
+    /// Records the failures while the journal was replayed, which is attached now.
     pub(super) fn record_failures(&self) -> Result<()> {
         let lock = self.lock();
         self.failing.settle_locked(&lock);
@@ -171,7 +171,7 @@ impl Definitions {
         }
     }
 
-    /// Replays that a view resumes. It stays as it is if it fails again later, or if what it reads has failed this time.
+    /// Replays that a view resumes. It stays as it is if it fails again later, or if a relation that it reads has failed this time.
     pub(crate) fn replay_resumed(&self, view: &str, connectors: &Connectors) -> Result<()> {
         if self.sequencer.left_out(view).is_some() {
             self.sequencer.replay_resumed(view);
@@ -286,7 +286,7 @@ pub(super) fn failed_read<'a>(
     Some(format!("it reads \"{read}\", which has failed: {reason}").into())
 }
 
-/// The error of a relation that has failed while it was filled, and is not there.
+/// The error of a relation that has failed while it was filled, and does not exist.
 pub(super) fn unfilled(name: &str, error: Error) -> Error {
     match error {
         Error::Failed { reason, .. } => {

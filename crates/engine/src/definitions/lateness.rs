@@ -1,8 +1,8 @@
 //! LATENESS of columns of views.
 //!
-//! The dataflow of a view drops what comes too late before anybody reads it. So lateness is part of how the view is built: a
-//! view that is there already, and that nobody reads yet, is built again. What is said of a view that is not there yet waits
-//! for it. It goes with the view.
+//! The dataflow of a view drops late changes before they are read. So lateness is part of how the view is built: an
+//! existing view without readers is built again. The lateness of a view that does not exist yet waits for it. It goes with
+//! the view.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -73,7 +73,7 @@ impl Definitions {
         })?;
         match self.build_view(&definition, Some(entry.clone()), record, writer)? {
             Built::Begun(begun) => Ok(Some(begun)),
-            // What a view reads was full before the view was.
+            // The relations that a view reads were full before the view was.
             Built::Waits(_) => {
                 Err(Error::sql("the view reads one that is filled; run the statement again"))
             }
@@ -85,7 +85,7 @@ impl Definitions {
         let mut announced = self.announced.lock();
         let mut waiting = announced.get(&declared.view).cloned().unwrap_or_default();
         if waiting.iter().any(|said| said.text == declared.text) {
-            // A program that ended behind this is run again.
+            // A program that ended after this is run again.
             return Ok(());
         }
         waiting.push(declared.clone());
@@ -99,7 +99,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// The definition of a view that is created, with what has been said of it before.
+    /// The definition of a view that is created, with the lateness announced for it before.
     pub(super) fn with_announced<'a>(
         &self,
         definition: &'a ViewDefinition,
@@ -118,7 +118,7 @@ impl Definitions {
         self.announced.lock().contains_key(name)
     }
 
-    /// What waited for a relation of this name waits no more.
+    /// Drops the lateness that waited for a relation of this name.
     pub(super) fn forget_announced(&self, name: &str) {
         self.announced.lock().remove(name);
     }
@@ -158,7 +158,7 @@ fn texts(lateness: &[ViewLateness]) -> String {
     texts.join(";\n")
 }
 
-/// The definition of a view, as it was written, with what was said of it since.
+/// The definition of a view, as it was written, with its present lateness.
 pub(super) fn defined(view: &View) -> Result<ViewDefinition> {
     for statement in statement::parse(&view.text) {
         if let StatementKind::CreateView(definition) = statement?.kind {

@@ -2,7 +2,7 @@
 //!
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
 //! [`relations`] creates and drops tables and views, in [`schemas`], [`mod@sequences`] what generates their keys, [`functions`] what their queries call, [`mod@indexes`] their
-//! indexes, and [`alter`] changes them; [`comments`] are said of them; [`recursion`] has views that
+//! indexes, and [`alter`] changes them; [`comments`] describe them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody;
 //! those of a transaction are [`staged`], [`temporary`] tables are a session's own, and take effect together when it commits ([`exchange`]). A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
@@ -60,14 +60,14 @@ pub(crate) struct Definitions {
     indexes: Arc<Indexes>,
     subscriptions: Arc<Mutex<Subscriptions>>,
     pub(crate) failing: Arc<Failing>,
-    /// What is said of views that are not there yet.
+    /// The lateness of views that are not there yet.
     announced: Mutex<BTreeMap<String, Vec<ViewLateness>>>,
     /// The names of relations that a transaction which commits is building.
     claimed: Mutex<BTreeSet<String>>,
     sequencer: Arc<Sequencer>,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
-    /// What changes that wait for subscribers are counted in.
+    /// The context that changes waiting for subscribers are counted in.
     context: StateContext,
     /// Held while relations or subscriptions come and go.
     lock: Arc<Mutex<()>>,
@@ -194,7 +194,7 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// The dataflows of a checkpoint start with what they had there, until this is done.
+    /// The dataflows of a checkpoint start with their state there, until this is done.
     pub(crate) fn restoring(
         &self,
         restored: Restored,

@@ -83,7 +83,7 @@ impl Definitions {
         self.catalog.get(name).is_ok_and(|entry| entry.is_only_declared())
     }
 
-    /// Whether something has been said of a view that is not there yet.
+    /// Whether a view that does not exist yet is declared, or has a LATENESS.
     pub(super) fn is_said(&self, name: &str) -> bool {
         self.is_announced(name) || self.is_only_declared(name)
     }
@@ -97,7 +97,7 @@ impl Definitions {
         record: Option<&Recorded>,
         writer: &Writer,
     ) -> Result<Vec<(String, DataflowId)>> {
-        // What cannot be kept is refused before the others are there.
+        // A view that cannot be kept is refused before the others are there.
         compile(&planned.plan, output_of(definition.kind), &|_| false)?;
         let name = definition.name.clone();
         let waiting = Arc::new(Waiting { definition: definition.clone(), planned });
@@ -181,7 +181,7 @@ impl Definitions {
                 stale.insert(&entry.name);
             }
         }
-        // A view comes behind the local ones that it reads. Declared views are not expanded where they are read.
+        // A view comes after the local ones that it reads. Declared views are not expanded where they are read.
         while let Some(name) = stale.iter().copied().find(|name| {
             let is_local = |read: &String| {
                 read != name
@@ -234,7 +234,7 @@ fn waiting_views(entries: &Entries) -> WaitingViews {
 
 /// The views that recur with one, itself among them; `None` while one of them is missing.
 ///
-/// Whatever is complete is installed at once. So a view that becomes complete has been waited for by all that it reads.
+/// Complete recursions are installed at once. So a view that becomes complete has been waited for by all that it reads.
 fn recurring_with(name: &str, views: &WaitingViews) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::from([name.to_owned()]);
     let mut rest = vec![name.to_owned()];

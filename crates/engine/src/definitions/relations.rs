@@ -22,7 +22,7 @@ use crate::sequencer::Role;
 use crate::worker::{Dataflow, DataflowId};
 use crate::writer::Writer;
 
-/// What happens to the name of a new relation.
+/// The outcome of claiming the name of a new relation.
 pub(crate) enum Taken {
     /// No relation has it.
     Free,
@@ -51,7 +51,7 @@ impl<'a> Start<'a> {
     }
 }
 
-/// What became of a view that was to be built.
+/// The outcome of building a view.
 pub(super) enum Built<B> {
     /// Its dataflow is filled.
     Begun(B),
@@ -63,7 +63,7 @@ pub(super) enum Built<B> {
 pub(super) struct Begun {
     /// The dataflows, with the names of their views.
     filled: Vec<(String, DataflowId)>,
-    /// What happens when they are full.
+    /// The replacement to make when they are full.
     replacement: Option<Box<Replacement>>,
 }
 
@@ -74,7 +74,7 @@ struct Replacement {
     record: Option<Recorded>,
 }
 
-/// What the dataflow of a view of this kind makes.
+/// The output of the dataflow of a view of this kind.
 pub(super) fn output_of(kind: ViewKind) -> Output {
     match kind {
         ViewKind::Materialized => Output::Rows,
@@ -112,7 +112,7 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// The record of a statement about a relation, and of all that has been said of it; `None` without a journal.
+    /// The record of a statement about a relation, and of its whole definition; `None` without a journal.
     pub(super) fn recorded(
         &self,
         name: &str,
@@ -210,7 +210,7 @@ impl Definitions {
             Some(begun) => self.finish_view(begun, connectors).map(|()| true),
             None => Ok(false),
         };
-        // What has been said of the view goes when its record is written: the two are not interrupted. Neither are views that
+        // Earlier definitions of the view go when its record is written: the two are not interrupted. Neither are views that
         // recur, as one creates others.
         let created = match self.is_said(&definition.name) {
             true => interrupt::deferred(create)?,
@@ -312,7 +312,7 @@ impl Definitions {
         };
         let entry = self.install_view(definition, planned, None, start, &entries, writer)?;
         let filled = entry.dataflow().into_iter().map(|id| (entry.name.clone(), id)).collect();
-        // The catalog copies entries that somebody still reads.
+        // The catalog copies entries that are still being read.
         drop(entries);
         let replacement = match before {
             Some(before) => Some(Box::new(Replacement { before, entry, record })),
@@ -331,7 +331,7 @@ impl Definitions {
         let full = filled.iter().try_for_each(|(_, id)| self.progress.wait_filled(*id));
         let lock = self.lock();
         self.failing.settle_locked(&lock);
-        // What is done again was full once, and failed later.
+        // A replayed view was full once, and failed later.
         let replays = self.sequencer.durable().is_replaying();
         let Some(replacement) = replacement else {
             return match full {
@@ -373,7 +373,7 @@ impl Definitions {
             return Ok(());
         }
         for (name, id) in views {
-            // Somebody else may have dropped it.
+            // Another client may have dropped it.
             if let Ok(entry) = self.catalog.get(name)
                 && self.failing.is_of(&entry, *id)
             {
@@ -386,7 +386,7 @@ impl Definitions {
         })
     }
 
-    /// Has a view that is full take the place of another one, at once for whoever reads it. An inner error says that an output of
+    /// Has a view that is full take the place of another one, at once for all readers. An inner error says that an output of
     /// the old one could not be written to its end. The caller holds the definitions' lock.
     fn replace(
         &self,
@@ -567,7 +567,7 @@ impl Definitions {
         self.take_down(entry, connectors)
     }
 
-    /// As [`Definitions::dismantle`], of a relation of which nothing is said any more.
+    /// As [`Definitions::dismantle`], of a relation whose definitions are already forgotten.
     pub(super) fn take_down(&self, entry: &Entry, connectors: &Connectors) -> Result<()> {
         self.cut_all(&entry.name);
         // Outputs write what is complete, which waits for the disk.
@@ -582,7 +582,7 @@ impl Definitions {
         if let Ok(table) = entry.as_table() {
             let entries = self.catalog.entries();
             let sequences = table.defined.sequences().map(|(_, sequence, _)| sequence);
-            // That of a table which takes the place of another one goes on.
+            // That of a table which takes the place of another one continues.
             for sequence in sequences.filter(|name| entries.sequence(name).is_none()) {
                 self.sequencer.hold_sequences().forget(&sequence);
             }
@@ -591,7 +591,7 @@ impl Definitions {
         durable.and(written)
     }
 
-    /// What happens to the name of a new relation; fails if it cannot have the name.
+    /// The outcome of claiming the name of a new relation; fails if it cannot have the name.
     pub(crate) fn taken(
         &self,
         name: &str,
@@ -603,7 +603,7 @@ impl Definitions {
     }
 }
 
-/// What happens to the name of a new relation among others; fails if it cannot have the name.
+/// The outcome of claiming the name of a new relation among others; fails if it cannot have the name.
 pub(crate) fn taken(
     entries: &Entries,
     name: &str,

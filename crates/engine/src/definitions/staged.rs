@@ -2,7 +2,7 @@
 //!
 //! They are applied to a copy of the catalog's relations, by which the transaction resolves names. Nothing is locked, and nothing
 //! is built before the transaction commits: a table that it has created has the rows that it has written, and the query of a view
-//! stands in its place. What is staged is kept by its effect: first what becomes of relations that were there, then what is new.
+//! stands in its place. Staged definitions are kept by effect: first changes of existing relations, then new ones.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::worker::DataflowId;
 /// Why a transaction cannot alter a relation in some way.
 const ALTER_OUTSIDE: &str = "inside a transaction ALTER only renames a relation that was there before, or a column of a table; COMMIT first";
 
-/// What a transaction has defined so far.
+/// The definitions of a transaction so far.
 #[derive(Clone)]
 pub(crate) struct StagedDefinitions {
     /// The relations when it first defined something.
@@ -46,17 +46,17 @@ pub(crate) struct StagedDefinitions {
     pub(super) dropped_indexes: Vec<(String, Arc<NamedIndex>)>,
     /// The schemas that it creates.
     pub(super) schemas: Vec<String>,
-    /// The tables that it has created, and that are no more.
+    /// The tables that it has created and dropped.
     forgotten: BTreeSet<DataflowId>,
-    /// What it says of relations and indexes.
+    /// Its comments on relations and indexes.
     pub(super) comments: StagedComments,
     /// The statements about relations of `base`, in their order.
     pub(super) statements: Vec<Record>,
-    /// What it creates, in an order in which that can be done.
+    /// The relations it creates, in an order in which that can be done.
     pub(super) created: Vec<Created>,
 }
 
-/// What a transaction creates.
+/// Something that a transaction creates.
 #[derive(Clone)]
 pub(super) enum Created {
     Table { definition: Arc<TableDefinition>, base: PathBuf, id: DataflowId },
@@ -116,7 +116,7 @@ impl Created {
 }
 
 impl StagedDefinitions {
-    /// Nothing yet, over the relations that there are.
+    /// Nothing yet, over the existing relations.
     pub(crate) fn new(base: Arc<Entries>) -> Self {
         Self {
             entries: base.clone(),
@@ -149,7 +149,7 @@ impl StagedDefinitions {
         self.named.insert(relation.to_owned());
     }
 
-    /// What comments say in the transaction, given what they say outside of it.
+    /// The comments as the transaction sees them, given those outside of it.
     pub(crate) fn comments(&self, mut comments: Comments) -> Comments {
         let mut moved = Vec::with_capacity(self.moved.len());
         for Moved { before, after, .. } in &self.moved {
@@ -168,14 +168,14 @@ impl StagedDefinitions {
         comments
     }
 
-    /// What it creates is there.
+    /// Adds a created relation.
     fn create(&mut self, created: Created, entry: Entry) {
         self.named.insert(entry.name.clone());
         Arc::make_mut(&mut self.entries).insert(entry.name.clone(), Arc::new(entry));
         self.created.push(created);
     }
 
-    /// A relation is no more, with those that depend on it if that is meant.
+    /// Drops a relation, with `cascade` also those that depend on it.
     fn drop(&mut self, entry: &Arc<Entry>, cascade: bool) -> Result<()> {
         let mut gone = match cascade {
             true => self.entries.dependents(&entry.name),
@@ -225,7 +225,7 @@ impl StagedDefinitions {
         }
     }
 
-    /// The relations of which this is said when they are there, with what becomes of those that are there now. Fails if one that
+    /// The relations with these definitions applied to the current ones. Fails if one that
     /// the transaction has named is another one by now.
     pub(super) fn over(&self, current: &Entries) -> Result<Entries> {
         for name in &self.named {
@@ -341,7 +341,7 @@ impl Definitions {
         self.check_sequences(definition, &staged.entries)?;
         self.check_uniques(definition, None, &staged.entries)?;
         let sequences = definition.sequences().map(|(_, sequence, _)| sequence);
-        // A sequence that has the name goes on.
+        // A sequence that has the name continues.
         let sequences = sequences.filter(|name| staged.base.sequence(name).is_none());
         self.sequencer.begin_sequences(sequences);
         let id = self.sequencer.reserve();
@@ -617,7 +617,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Refuses to create in a transaction what something has been said of, which goes with its name.
+    /// Refuses to create in a transaction a relation whose name is declared or has a LATENESS.
     fn check_nothing_said(&self, name: &str) -> Result<()> {
         match self.is_said(name) {
             false => Ok(()),

@@ -59,7 +59,7 @@ impl Subscriptions {
 }
 
 impl Definitions {
-    /// Subscribes to a relation. The dataflow of an output is part of checkpoints, and starts with what it had there.
+    /// Subscribes to a relation. The dataflow of an output is part of checkpoints, and starts with its state there.
     pub(crate) fn subscribe(
         &self,
         name: &str,
@@ -83,7 +83,7 @@ impl Definitions {
             }
         };
         loop {
-            // A relation that is being replaced is not there for a moment.
+            // A relation that is being replaced does not exist for a moment.
             let entry = self.catalog.get(name).or_else(|_| {
                 let _lock = self.lock();
                 self.catalog.get(name)
@@ -178,7 +178,7 @@ impl Definitions {
         Ok(Some(subscription))
     }
 
-    /// Whether what the dataflow of a subscription makes does not depend on when it was built. A plain view drops changes that
+    /// Whether the output of a subscription's dataflow does not depend on when it was built. A plain view drops changes that
     /// come later than it says, which are others than those that one with other waterlines drops.
     fn is_shared(&self, entry: &Entry) -> bool {
         let is_determined = |view: &Entry| match &view.definition {
@@ -217,7 +217,7 @@ impl Definitions {
         self.install_feed(entry, Feeding::Shared(options)).map(Some)
     }
 
-    /// What a subscriber of a relation waits for; `None` instead of an error if the relation has been dropped or replaced meanwhile,
+    /// The result that a subscriber waits for; `None` instead of an error if the relation has been dropped or replaced meanwhile,
     /// and the dataflow that it waits for with it.
     fn unless_dropped<T>(&self, entry: &Entry, result: Result<T>) -> Result<Option<T>> {
         let error = match result {
@@ -233,7 +233,7 @@ impl Definitions {
         self.catalog.get(&entry.name).is_ok_and(|now| now.dataflow() == entry.dataflow())
     }
 
-    /// The changes behind an epoch that a version of a relation has.
+    /// The changes after an epoch that a version of a relation has.
     fn history(&self, rows: &PinnedRows, after: Epoch) -> Result<(Arc<Feed>, SubscriberId)> {
         let feed = self.feed(1, Kind::Alone);
         let subscriber = feed.enter(SubscribeOptions::unlimited());
@@ -350,7 +350,7 @@ impl Definitions {
     }
 }
 
-/// What a dataflow of changes is for.
+/// The purpose of a dataflow of changes.
 enum Feeding<'a> {
     /// All subscribers of the relation; these are the options of the first.
     Shared(SubscribeOptions),
@@ -362,7 +362,7 @@ enum Feeding<'a> {
     Output(&'a str),
 }
 
-/// Fails if the changes of a relation behind an epoch are not kept: all behind `oldest` are, up to the last epoch.
+/// Fails if the changes of a relation after an epoch are not kept: all after `oldest` are, up to the last epoch.
 fn check_kept(entry: &Entry, after: Epoch, oldest: Option<Epoch>, last: Epoch) -> Result<()> {
     let name = &entry.name;
     let message = match oldest {

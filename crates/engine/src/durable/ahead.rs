@@ -1,4 +1,4 @@
-//! What the journal is searched for before anything of it is replayed.
+//! The search of the journal before anything of it is replayed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,10 +9,10 @@ use super::functions::MissingFunctions;
 use super::record::Record;
 use crate::error::Result;
 
-/// What is found.
+/// The findings.
 #[derive(Default)]
 pub(super) struct Found {
-    /// The relations whose dataflows fail in the records behind the checkpoint, once for each time, and why.
+    /// The relations whose dataflows fail in the records after the checkpoint, once for each time, and why.
     pub(super) failing: Vec<(String, String)>,
     /// The numbers of the transactions with parts that have an epoch.
     pub(super) committed: HashSet<u64>,
@@ -55,7 +55,7 @@ pub(super) fn search<'a>(
     let mut functions = MissingFunctions::new(planner);
     definitions.into_iter().try_for_each(|definition| functions.check(definition))?;
     let mut found = Found::default();
-    // What cannot be read is reported when it is replayed.
+    // Unreadable records are reported when they are replayed.
     let Ok(records) = journal.replay(start) else { return Ok(found) };
     for (position, bytes) in records.map_while(std::result::Result::ok) {
         match Record::decode(&bytes) {
@@ -64,7 +64,7 @@ pub(super) fn search<'a>(
             }
             Ok(record) => {
                 functions.check(&record)?;
-                // What cannot be read is reported when it is replayed.
+                // Unreadable records are reported when they are replayed.
                 let _ = found.note_parts(&record);
             }
             Err(_) => {}

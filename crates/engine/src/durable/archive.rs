@@ -1,4 +1,4 @@
-//! Values as bytes: an rkyv archive, which is validated before it is read, and behind it one byte with the version of its
+//! Values as bytes: an rkyv archive, which is validated before it is read, followed by one byte with the version of its
 //! format.
 
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! What a checkpoint has: the contents of a manifest.
+//! The contents of a checkpoint, which a manifest holds.
 
 use alluvium_sql::plan::Fingerprint;
 use rkyv::util::AlignedVec;
@@ -26,7 +26,7 @@ pub(crate) struct Checkpoint {
     pub(crate) time: Option<Moment>,
     /// The time that the relation of the clock has, if there is one.
     pub(crate) clock: Option<Moment>,
-    /// How many workers the state is dealt out to.
+    /// The number of workers that the state is partitioned for.
     pub(crate) workers: u32,
     /// How many checkpoints are kept, with this one.
     pub(crate) retained: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Checkpoint {
     pub(crate) refused: Vec<SavedRefusals>,
     /// The names of all blobs.
     pub(crate) blobs: Vec<String>,
-    /// What the dataflows keep.
+    /// The state of the dataflows.
     pub(crate) dataflows: Vec<SavedDataflow>,
     /// The waterlines of the tables that have some.
     pub(crate) waterlines: Vec<SavedWaterlines>,
@@ -89,7 +89,7 @@ pub(crate) struct OutputName {
     pub(crate) path: String,
 }
 
-/// What identifies a dataflow and says what its state means.
+/// The identity of a dataflow, and the meaning of its state.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DataflowKey {
     pub(crate) name: DataflowName,
@@ -117,25 +117,25 @@ impl DataflowKey {
     }
 }
 
-/// What a dataflow keeps.
+/// The state of a dataflow.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedDataflow {
     pub(crate) key: DataflowKey,
-    /// Its state tells all changes behind this epoch apart; a subscription can go on from there.
+    /// Its state tells all changes after this epoch apart; a subscription can resume from there.
     pub(crate) since: u64,
-    /// For how many workers it was first built, if its rows were dealt out to others since.
+    /// The number of workers it was first built for, if its rows were repartitioned since.
     pub(crate) built_for: Option<u32>,
-    /// What each worker keeps.
+    /// The state of each worker.
     pub(crate) shards: Vec<SavedShard>,
 }
 
-/// What a worker keeps of a dataflow.
+/// The state of a dataflow on one worker.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedShard {
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: u64,
     pub(crate) states: Vec<SavedState>,
-    /// How many writes to rows behind a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
+    /// How many writes to rows below a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
     pub(crate) late: u64,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct SavedBatch {
     pub(crate) range: (u64, u64),
     /// All of its updates are of earlier epochs; `None` if no later ones can come.
     pub(crate) upper: Option<u64>,
-    /// The epoch to which the times of its updates may have been advanced; `None` if nobody reads them any more.
+    /// The epoch to which the times of its updates may have been advanced; `None` if they have no readers any more.
     pub(crate) since: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! Taking checkpoints.
 //!
-//! 1. All workers pin what their dataflows keep, at the same epoch. They finish the epochs in flight for that, and go on at
+//! 1. All workers pin the state of their dataflows at the same epoch. They finish the epochs in flight for that, and continue at
 //!    once: a pin is a list of batches, and batches never change.
-//!    Outputs of changes are marked behind that epoch.
+//!    Outputs of changes are marked after that epoch.
 //! 2. Batches that are only in memory are copied to a blob for each worker. Batches in files, and those that were copied
 //!    before, are there already.
 //! 3. When all changes up to the mark are durable in each output, the new blobs are made durable, and a manifest is published
@@ -52,10 +52,10 @@ pub(crate) struct Pinned {
     pub(crate) connectors: ConnectorFacts,
 }
 
-/// What a checkpoint is made of.
+/// The parts of a checkpoint.
 struct Taken {
     pin: Pin,
-    /// What each worker keeps.
+    /// The state of each worker.
     shards: Vec<BTreeMap<DataflowId, Shard>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Last {
     pub(crate) number: u64,
     /// The first record of the journal that it does not have.
     pub(crate) end: u64,
-    /// How many workers its state is dealt out to.
+    /// The number of workers that its state is partitioned for.
     pub(crate) workers: u32,
     /// Where replaying from each begins.
     pub(crate) replays: BTreeMap<u64, u64>,
@@ -112,7 +112,7 @@ impl Checkpointer {
     }
 
     /// Takes a checkpoint, unless nothing was recorded since the last one, which is of as many workers, and all that are kept
-    /// are of the newest version. If the storage fails, and not because it is full, the engine stops: nobody knows what is on the
+    /// are of the newest version. If the storage fails, and not because it is full, the engine stops: it is unknown what is on the
     /// disk.
     pub(crate) fn take(&self) -> Result<()> {
         let taken = catch_unwind(AssertUnwindSafe(|| self.take_one()));
@@ -136,10 +136,10 @@ impl Checkpointer {
         }
         // A manifest must not name a position that the journal may lose.
         self.durable().sync_all()?;
-        // Outputs wait for epochs to be durable, and nobody else may make them so.
+        // Outputs wait for epochs to be durable, and may have no other thread to make them so.
         self.engine.sequencer.sync(pin.epoch)?;
         let failures = self.engine.sequencer.failures();
-        // What has failed is filled again, if at all.
+        // Failed dataflows are filled again, if at all.
         pin.kept.retain(|id, _| failures.get(*id).is_none());
         let checkpoint = checkpoint(pin, &shards, self.retained)?;
         let bytes = checkpoint.encode()?;
@@ -148,7 +148,7 @@ impl Checkpointer {
         match self.publish(number, &bytes, &checkpoint.blobs, &last) {
             Ok(Published::Done) => {}
             Ok(Published::Conflict { current }) => {
-                // Another engine writes to the same directory: of what both go on to record, one part would be lost.
+                // Another engine writes to the same directory: if both recorded further commits, one part would be lost.
                 let error = failed(&format_args!(
                     "manifest {current} is of another engine, which writes to the same directory"
                 ));
@@ -156,7 +156,7 @@ impl Checkpointer {
                 return Err(error);
             }
             Err(error) => {
-                // After any other failure nobody knows what is published.
+                // After any other failure it is unknown what is published.
                 if let alluvium_storage::Error::Full { .. } = error
                     && self.manifests.current().is_ok()
                 {
@@ -185,7 +185,7 @@ impl Checkpointer {
         error
     }
 
-    /// What all workers keep at the last epoch, and all facts.
+    /// The state of all workers at the last epoch, and all facts.
     fn pin(&self) -> Result<Taken> {
         let Pinned { sequencer, definitions, connectors } = &self.engine;
         // Relations and outputs neither come nor go meanwhile.
@@ -255,7 +255,7 @@ fn failed(error: &dyn Display) -> Error {
     Error::source(format!("no checkpoint could be taken: {error}"))
 }
 
-/// The checkpoint of all facts and of what the workers keep, all of which is in blobs.
+/// The checkpoint of all facts and of the state of the workers, all of which is in blobs.
 fn checkpoint(
     pin: Pin,
     shards: &[BTreeMap<DataflowId, Shard>],

@@ -1,9 +1,9 @@
-//! What is said of a directory that is damaged.
+//! Messages about a damaged directory.
 
 use alluvium_storage::Error;
 use alluvium_trace::file::FileError;
 
-/// What can be done, besides restoring a backup.
+/// A remedy besides restoring a backup.
 const HINT: &str =
     "; `alluvium check` lists everything that is damaged, and says whether there is a way back";
 

@@ -33,7 +33,7 @@ pub(crate) const BLOBS: &str = "blobs";
 /// The folder of copies that were made before the last records were cut off.
 pub(crate) const ASIDE: &str = "aside";
 
-/// A directory with the state of one engine, which nobody else uses meanwhile.
+/// A directory with the state of one engine, which no other engine uses meanwhile.
 ///
 /// ```text
 /// DIR/lock       the number of the process that uses it
@@ -94,7 +94,7 @@ impl Directory {
         let _ = self.journal.set(journal);
     }
 
-    /// Opens what is in it.
+    /// Opens its contents.
     pub(crate) fn open(&self) -> Result<Store> {
         let failed = |error: alluvium_storage::Error| start(damage::of_storage(&error));
         let known = known_end::of(&self.path);
@@ -175,10 +175,10 @@ fn take(
     }
 }
 
-/// What the file says of who holds it locked.
+/// The owner of the lock, by the file.
 fn owner(lock: &mut File) -> String {
     let mut owner = String::new();
-    // Without an answer nobody is named.
+    // Without an answer no owner is named.
     let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut owner));
     owner.trim().to_owned()
 }

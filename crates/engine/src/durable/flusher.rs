@@ -18,7 +18,7 @@ pub enum Durability {
     #[default]
     Always,
     /// At most this much later. A crash of the machine may lose the commits of that time; a crash of the process alone loses
-    /// none. What is there after a crash is all that was committed up to some epoch.
+    /// none. After a crash, all commits up to some epoch are there.
     Interval(Duration),
     /// When the operating system writes it, or a checkpoint is taken. A crash of the machine may lose all since then; a crash
     /// of the process alone loses none.
@@ -82,7 +82,7 @@ impl Drop for Flusher {
             // It catches nothing, and so has nothing to report.
             let _ = thread.join();
         }
-        // Nobody is left who could be told that it failed.
+        // No caller is left to report a failure to.
         let _ = self.shared.sequencer.durable().sync_all();
     }
 }

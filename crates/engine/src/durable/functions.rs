@@ -29,7 +29,7 @@ impl<'a> MissingFunctions<'a> {
             Record::Definition { sql, .. } => sql,
             Record::Transaction { definitions, .. } => {
                 let definitions = definitions.iter().map(|bytes| Record::decode(bytes));
-                // What cannot be read is reported when it is replayed.
+                // Unreadable definitions are reported when they are replayed.
                 return definitions.flatten().try_for_each(|definition| self.check(&definition));
             }
             _ => return Ok(()),

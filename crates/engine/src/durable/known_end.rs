@@ -1,7 +1,7 @@
 //! How far the journal of a state directory is known to go.
 //!
 //! The last group of a journal looks the same torn by a crash and damaged later, and a last segment that is missing leaves no
-//! trace in the others. So an engine that ends leaves a file with the position behind the last record, once that is
+//! trace in the others. So an engine that ends leaves a file with the position after the last record, once that is
 //! durable. Checkpoints have such a position too. Both stay true for good, as a journal only grows.
 //!
 //! The file has 32 bytes, all numbers little-endian: the magic `alluvend`, the version 1 in 8 bytes, the position, and the
@@ -26,7 +26,7 @@ pub(crate) const NASCENT: &str = ".end.new";
 const MAGIC: [u8; 8] = *b"alluvend";
 const VERSION: u64 = 1;
 
-/// How far the journal of a directory is known to go, by this file or by the last checkpoint. What is wrong with either is no
+/// How far the journal of a directory is known to go, by this file or by the last checkpoint. Damage of either does not
 /// matter here.
 pub(crate) fn of(directory: &Path) -> KnownEnd {
     let path = directory.join(END);
@@ -48,7 +48,7 @@ pub(crate) fn of(directory: &Path) -> KnownEnd {
     }
 }
 
-/// What the file of a directory says; `None` if it is damaged or missing.
+/// The position in the file of a directory; `None` if it is damaged or missing.
 pub(crate) fn read(directory: &Path) -> Option<Position> {
     let bytes = fs::read(directory.join(END)).ok()?;
     let (position, checksum) = bytes.split_first_chunk::<24>()?;

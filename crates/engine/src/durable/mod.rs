@@ -1,11 +1,11 @@
-//! What outlives the engine: a journal of definitions and epochs, and checkpoints.
+//! The durable part of the engine: a journal of definitions and epochs, and checkpoints.
 //!
 //! An engine with a state directory appends a [`Record`] to its [`Journal`] for every definition that succeeds and for
 //! every epoch, in the order of the [sequencer](crate::sequencer). An epoch is complete, and so visible to queries and
 //! subscribers, once it is computed on every worker *and* its record is durable.
 //!
 //! A [`Checkpoint`](checkpoint::Checkpoint) has all definitions and names all batches of all dataflows at the end of an
-//! epoch. What it has of the engine are [facts](crate::sequencer::Persisted), also those that are [kept](persisted) with connectors.
+//! epoch. It saves the engine itself as [facts](crate::sequencer::Persisted), also those that are [kept](persisted) with connectors.
 //! It is taken from time to time ([`schedule`]) by the [`checkpointer`], and shortens the journal.
 //!
 //! When the engine starts it reads the last checkpoint ([`restore`]): it executes the definitions again, and their
@@ -14,9 +14,9 @@
 //!
 //! [`Durability`](flusher::Durability) says whether commits wait for the disk.
 //!
-//! - [`record`]: what the journal holds, with [`portion`]s of inputs and [`refused`] rows; [`functions`]: what views need of
+//! - [`record`]: the contents of the journal, with [`portion`]s of inputs and [`refused`] rows; [`functions`]: those that views need of
 //!   the program, for which the journal is searched [`ahead`] of its replay; [`versions`]: how earlier versions have written it;
-//! - [`directory`]: the state directory, and who may use it; [`damage`]: what is said if it is damaged, and
+//! - [`directory`]: the state directory, and who may use it; [`damage`]: the messages if it is damaged, and
 //!   [`known_end`]: how far its journal is known to go.
 
 mod ahead;
@@ -84,7 +84,7 @@ impl Durable {
         self.is_expected.load(Ordering::Relaxed)
     }
 
-    /// Whether what was recorded is being done again.
+    /// Whether records are being replayed.
     pub(crate) fn is_replaying(&self) -> bool {
         self.is_expected() && !self.is_attached()
     }
@@ -128,11 +128,11 @@ impl Durable {
     /// Wakes this thread from now on when the first byte is recorded after a checkpoint, and when so many are. Nothing is recorded meanwhile.
     pub(crate) fn wake_at(&self, bytes: u64, thread: Thread) {
         let (_, thread) = self.checkpoints.get_or_init(|| (bytes, thread));
-        // What was recorded before counts too.
+        // Earlier records count too.
         thread.unpark();
     }
 
-    /// Counts what has to be done again after a restart, whether or not it is recorded itself.
+    /// Counts the work to replay after a restart, whether or not it is recorded itself.
     pub(crate) fn count(&self, bytes: u64) {
         let before = self.recorded.fetch_add(bytes, Ordering::Relaxed);
         if let Some((enough, thread)) = self.checkpoints.get()
@@ -203,7 +203,7 @@ impl Durable {
         }
     }
 
-    /// Nobody knows what of the last records is on the disk: the engine stops.
+    /// It is unknown which of the last records are on the disk: the engine stops.
     fn fail(&self, error: &dyn Display) -> Error {
         let message = format!(
             "the journal cannot be written: {error}; transactions that were committed are safe, of those in progress each \

@@ -34,7 +34,7 @@ impl ConnectorFacts {
         [&self.outputs, &self.refused]
     }
 
-    /// Goes on with what a checkpoint has of them.
+    /// Restores them from a checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: &mut Checkpoint) -> Result<()> {
         let facts: [&mut dyn Persisted; 2] = [&mut self.outputs, &mut self.refused];
         facts.into_iter().try_for_each(|fact| fact.restore(checkpoint))
@@ -47,7 +47,7 @@ struct OutputLengths {
     poison: Arc<Poison>,
 }
 
-/// Outputs that are marked behind an epoch.
+/// Outputs that are marked after an epoch.
 struct MarkedOutputs {
     marks: Vec<Marks>,
     epoch: Epoch,

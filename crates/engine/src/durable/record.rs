@@ -30,7 +30,7 @@ pub(crate) const VERSION: u8 = 4;
 /// The number of all transactions in records of versions before 4: there, the parts of one come right before its epoch.
 pub(crate) const UNNUMBERED: u64 = 0;
 
-/// What an engine has done, as its journal holds it: enough to do it again.
+/// An action of an engine, as its journal holds it: enough to replay it.
 ///
 /// The bytes of a record are an rkyv archive, which is validated before it is read, and its version.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -175,14 +175,14 @@ pub(crate) struct Recorded {
     pub(crate) before: Option<String>,
     /// The statement.
     pub(crate) definition: Record,
-    /// All that has been said of the relation, which checkpoints have.
+    /// The whole definition of the relation, for checkpoints.
     pub(crate) whole: Record,
-    /// Whether what has been said of the relation before holds as well, and stands before this.
+    /// Whether this definition adds to earlier ones instead of replacing them.
     pub(crate) adds: bool,
 }
 
 impl Recorded {
-    /// A statement that says all that there is to say, and after which nothing can fail.
+    /// A statement that is the whole definition, and after which nothing can fail.
     pub(crate) fn new(name: String, statement: Record) -> Self {
         let whole = statement.clone();
         Self { name, before: None, definition: statement, whole, adds: false }
@@ -213,7 +213,7 @@ impl Record {
         Self::without_base(format!("CREATE SCHEMA {}", name::spelled(name)))
     }
 
-    /// A statement that drops a schema, with what is in it.
+    /// A statement that drops a schema, with its contents.
     pub(crate) fn dropped_schema(name: &str) -> Self {
         Self::without_base(format!("DROP SCHEMA {} CASCADE", name::spelled(name)))
     }
@@ -233,7 +233,7 @@ impl Record {
         Self::without_base(format!("DROP SEQUENCE {}", name::written(name)))
     }
 
-    /// A statement that says something of a relation.
+    /// A comment on a relation.
     pub(crate) fn comment(text: String) -> Self {
         Self::without_base(text)
     }

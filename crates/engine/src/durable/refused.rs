@@ -10,7 +10,7 @@ use crate::catalog::ERRORS_SCHEMA;
 use crate::error::Result;
 use crate::source::{KeptRefusals, LeftOut, Refusal, Refusing};
 
-/// What a transaction brings into a table and a source refused.
+/// The rows for a table that a source refused in a transaction.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RefusedRows {
     pub(crate) table: String,

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::sequencer::Kept;
 use crate::worker::{Resumed, Shard};
 
-/// What an engine starts with.
+/// The state that an engine starts with.
 pub(crate) struct Restored {
     /// The checkpoint, without its dataflows.
     pub(crate) checkpoint: Checkpoint,
@@ -38,12 +38,12 @@ pub(crate) struct RestoredDataflow {
     pub(crate) since: Epoch,
     /// As in [`SavedDataflow`](super::checkpoint::SavedDataflow).
     built_for: Option<usize>,
-    /// What each worker keeps.
+    /// The state of each worker.
     shards: Vec<Shard>,
 }
 
 impl RestoredDataflow {
-    /// What a running dataflow keeps on each worker. Changes before the epoch `first` are forgotten.
+    /// The state of a running dataflow on each worker. Changes before the epoch `first` are forgotten.
     pub(crate) fn of(kept: &Kept, first: Epoch, shards: Vec<Shard>) -> Self {
         Self {
             fingerprint: kept.key.fingerprint.clone(),
@@ -67,9 +67,9 @@ impl RestoredDataflow {
         self.fingerprint == fingerprint
     }
 
-    /// What each of `workers` workers starts with, who have everything before `upper`. With other workers than before each
-    /// takes its share of what all of those kept. Returns also for how many it was first built, if its rows have ever been
-    /// dealt out anew.
+    /// The initial state of each of `workers` workers, who have everything before `upper`. With another number of workers than before each
+    /// takes its share of the state of all of those. Returns also the number it was first built for, if its rows have ever been
+    /// repartitioned.
     pub(crate) fn deal(self, workers: usize, upper: Epoch) -> (Option<usize>, Vec<Resumed>) {
         let Self { built_for, shards, .. } = self;
         if shards.len() == workers {
@@ -93,7 +93,7 @@ impl RestoredDataflow {
         let resumed = (0..workers).map(|worker| {
             let share = Some(Share { worker, workers });
             let saved = Saved { upper, batches: batches.clone(), share, built_for };
-            // What all have counted is counted on.
+            // The sums of all workers' counts are kept.
             let (refused, late) = (std::mem::take(&mut refused), std::mem::take(&mut late));
             Resumed { refused, late, saved }
         });
@@ -107,7 +107,7 @@ impl Restored {
         (self.checkpoint.epoch, self.checkpoint.time.unwrap_or(now))
     }
 
-    /// Whether the state is dealt out to so many workers.
+    /// Whether the state is partitioned for so many workers.
     pub(crate) fn is_for(&self, workers: usize) -> bool {
         self.checkpoint.workers as usize == workers
     }
@@ -130,7 +130,7 @@ impl Restored {
         }
     }
 
-    /// What each worker keeps of a dataflow, unless it was another one.
+    /// The state of a dataflow on each worker, unless it was another one.
     pub(crate) fn take(&mut self, key: &DataflowKey) -> Option<RestoredDataflow> {
         match self.dataflows.get(&key.name)?.fingerprint == key.fingerprint {
             true => self.dataflows.remove(&key.name),

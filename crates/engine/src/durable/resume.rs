@@ -1,4 +1,4 @@
-//! Going on after a checkpoint, and replaying the journal.
+//! Resuming from a checkpoint, and replaying the journal.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -91,7 +91,7 @@ pub(crate) fn resume(
             Record::Transaction { definitions, epoch } => {
                 replay.transact(&definitions, epoch.as_deref(), (journal, position))
             }
-            // What they are changes of may be defined behind them.
+            // The relations they change may be defined after them.
             Record::Part { transaction, .. } if replay.defining.contains_key(&transaction) => {
                 let first = replay.defining.entry(transaction).or_default();
                 first.get_or_insert(position);
@@ -129,11 +129,11 @@ struct Replay<'a> {
     engine: &'a Engine,
     /// The numbers of the transactions with parts that have an epoch.
     committed: HashSet<u64>,
-    /// The numbers of those that have definitions as well, which come behind their parts; and where the first part is, once it has come.
+    /// The numbers of those that have definitions as well, which come after their parts; and where the first part is, once it has come.
     defining: HashMap<u64, Option<Position>>,
     /// Those whose parts come, by their numbers, and how many have come.
     parts: HashMap<u64, (Transaction, u32)>,
-    /// What reads inputs again, in portions of so many rows.
+    /// The readers that read inputs again, in portions of so many rows.
     readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
     /// Tables whose first rows have not come.
     incomplete: Vec<DataflowId>,
@@ -274,7 +274,7 @@ impl Replay<'_> {
         }
     }
 
-    /// The portion of an input that comes next, of as many rows as were recorded. The reader of the one before goes on, if
+    /// The portion of an input that comes next, of as many rows as were recorded. The reader of the one before continues, if
     /// it was as long.
     fn next_portion(&mut self, input: &Arc<Input>, recorded: &ReadPortion) -> Result<Portion> {
         let before = self.readers.remove(&recorded.input);

@@ -147,7 +147,7 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         };
         let is_ahead = end.is_some() && !input.liveness.follow;
         transaction.enter(input, &portion, end)?;
-        // What comes from a pipe, or behind the end of a file, may be the last for long.
+        // Rows from a pipe, or past the end of a file, may be the last for long.
         in_flight.push_back(match is_ahead {
             true => transaction.submit()?,
             false => transaction.commit()?,

@@ -65,20 +65,20 @@ pub(crate) struct Instance {
     pub(crate) settings: Settings,
     /// Which files sessions may use at first.
     pub(crate) file_access: Arc<FileAccess>,
-    /// What takes checkpoints, if the engine has a state directory.
+    /// The thread that takes checkpoints, if the engine has a state directory.
     pub(crate) checkpoints: OnceLock<Checkpoints>,
-    /// What syncs the journal, if the engine has one.
+    /// The thread that syncs the journal, if the engine has one.
     pub(crate) flusher: OnceLock<Flusher>,
     /// The state directory, which is released after everything else has ended.
     pub(crate) directory: OnceLock<Directory>,
     /// The copy of the state directory with the records that were left out when it was opened.
     pub(crate) put_aside: OnceLock<PathBuf>,
     pub(crate) poison: Arc<Poison>,
-    /// What state is counted in, and where it spills to.
+    /// The budget that state is counted in, and where it spills to.
     pub(crate) context: StateContext,
 }
 
-/// What a program adds to an engine.
+/// The sources, sinks and functions that a program adds to an engine.
 pub(crate) struct Extensions {
     pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
@@ -195,9 +195,9 @@ impl Drop for Instance {
     fn drop(&mut self) {
         drop(self.checkpoints.take());
         drop(self.flusher.take());
-        // Without that, the next start leaves out some values. Nobody is left who could be told of an error.
+        // Without that, the next start leaves out some values. No caller is left to report an error to.
         let _ = self.reader.sequencer.end_sequences();
-        // Outputs write what is durable. Nobody is left who could be told of an error.
+        // Outputs write durable epochs only. No caller is left to report an error to.
         let _ = self.reader.sequencer.sync(self.writer.last());
         self.definitions.failing.close();
         self.definitions.close();

@@ -61,7 +61,7 @@ impl Instance {
         Ok(here.join(path))
     }
 
-    /// What is asked of the sink of an output of a relation with these columns, and the name of the output in checkpoints; `None`
+    /// The request to the sink of an output of a relation with these columns, and the name of the output in checkpoints; `None`
     /// if it writes its contents.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Instance {
         Ok(Some((request, name)))
     }
 
-    /// Opens what the contents of a relation with these columns, or its changes, will be written to.
+    /// Opens the sink for the contents of a relation with these columns, or for its changes.
     pub(crate) fn open_output(
         &self,
         relation: &str,
@@ -130,14 +130,14 @@ impl Instance {
         let lasting = name.map(|name| (name, self.poison.clone()));
         let writing = Writing { path, subscription, writer, schema, written, lasting };
         let running = Running::start(relation, writing)?;
-        // A checkpoint that has its length has its definition: else it would go on behind what it has written, from the start.
+        // A checkpoint with its length has its definition: else it would write everything again after its earlier output.
         record()?;
         outputs.changes.lock().push(running);
         Ok(())
     }
 
     /// Starts inputs that have not started, waits until all inputs are at their ends and their epochs are complete, writes
-    /// the contents of views, and ends the outputs of changes. If these go on after a restart, they do not end: a checkpoint
+    /// the contents of views, and ends the outputs of changes. If these resume after a restart, they do not end: a checkpoint
     /// is taken that has all of them.
     pub(crate) fn finish(self: &Arc<Self>) -> Result<()> {
         self.start_inputs()?;
@@ -155,7 +155,7 @@ impl Instance {
         written.and(ended)
     }
 
-    /// Writes the contents of views to their outputs, as of what is committed.
+    /// Writes the contents of views to their outputs, as of the last commit.
     pub(crate) fn write_outputs(&self) -> Result<()> {
         let outputs = &self.connectors.outputs;
         let contents = std::mem::take(&mut *outputs.contents.lock());
@@ -177,7 +177,7 @@ impl Instance {
     }
 }
 
-/// The name of an output in checkpoints; fails if it cannot go on after a restart.
+/// The name of an output in checkpoints; fails if it cannot resume after a restart.
 fn output_name(relation: &str, sink: &dyn Sink, request: &SinkRequest) -> Result<OutputName> {
     let path = request.path.display();
     if !sink.resumes(request) {

@@ -34,7 +34,7 @@ static DIVIDE: LazyLock<Arc<ScalarUDF>> =
 static REMAINDER: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Checked::function("checked_remainder", Operation::Remainder));
 
-/// Replaces what wraps around by what fails. Runs after the types are coerced.
+/// Replaces arithmetic that wraps around by arithmetic that fails. Runs after the types are coerced.
 #[derive(Debug)]
 pub(super) struct CheckedArithmetic;
 

@@ -1,7 +1,7 @@
 //! A condition that may fail is evaluated only for rows that satisfy all other conditions.
 //!
 //! DataFusion puts the filters of views and of those that read them into one AND, and evaluates all of it for all rows:
-//! `WHERE 10 / k > 1` would fail for what the view below it has left out with `WHERE k <> 0`.
+//! `WHERE 10 / k > 1` would fail for rows that the view below it has left out with `WHERE k <> 0`.
 
 use alluvium_sql::planner::may_fail;
 use datafusion::common::Result;

@@ -55,13 +55,13 @@ pub(crate) struct QueryEngine {
     merging: OnceLock<Planning>,
 }
 
-/// What a sort sets aside for its merges at most, in bytes.
+/// The most that a sort sets aside for its merges, in bytes.
 const SORT_RESERVATION: usize = 10 << 20;
 
 /// How many sorted files are merged at once, at most.
 const MERGED: usize = 128;
 
-/// The rules, functions and options for a plan, and what it runs in.
+/// The rules, functions and options for a plan, and its runtime.
 #[derive(Clone)]
 struct Planning {
     state: SessionState,
@@ -85,7 +85,7 @@ impl Planning {
         })??)
     }
 
-    /// What a plan runs in, with an account of its own if it needs one.
+    /// The context that a plan runs in, with an account of its own if it needs one.
     fn task(&self, memory: &Arc<QueryMemory>) -> Arc<TaskContext> {
         if !self.holds {
             return self.task.clone();
@@ -336,8 +336,9 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.chain(last).collect()
 }
 
-/// DataFusion's own rules behind [`Sequences`] and [`KeyOrder`], with [`MergeJoins`] once joins have their sides, but those that push filters further than [`FilterPushDown`] lets
-/// them pass: into sources, which here take none, and below outer joins where they do not stay above.
+/// DataFusion's own rules after [`Sequences`] and [`KeyOrder`], with [`MergeJoins`] once joins have their sides, but those that
+/// push filters further than [`FilterPushDown`] lets them pass: into sources, which here take none, and below outer joins where
+/// they do not stay above.
 fn physical_rules(joins: MergeJoins) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let first: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
         [Arc::new(Sequences), Arc::new(KeyOrder)];

@@ -3,7 +3,7 @@
 //! A query is [interrupted](interrupt), and lets others [compute](super::slots), where a scan or a join emits rows. A join whose condition holds for hardly any pair
 //! emits nothing for a long time; it is interrupted where it evaluates the condition.
 //!
-//! These fail rather than yield to the runtime. What yields does so for want of tokio's budget, of which every operator on
+//! These fail rather than yield to the runtime. Operators yield for want of tokio's budget, of which every operator on
 //! the way to a scan takes some: plans deeper than the budget would never reach it.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What views keep, and why: EXPLAIN STATE, and the reasons in `alluvium.arrangements`.
+//! The state of views and the reasons for it: EXPLAIN STATE, and the reasons in `alluvium.arrangements`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub(super) type StateKey = (String, String);
 /// The id of the rows of a table, of an index, and of a materialized view.
 const ROWS: &str = "rows";
 
-/// What a view keeps and reads, an operator a line, with its states below it: how much they have, and whether and below what
+/// The state that a view keeps and reads, an operator a line, with its states below it: how much they have, and whether and below what
 /// they are pruned, or why not and what helps.
 fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> {
     let view = entry.as_view()?;
@@ -46,7 +46,7 @@ fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> 
 }
 
 impl Reader {
-    /// What a view keeps and reads, and why: EXPLAIN STATE.
+    /// The state that a view keeps and reads, with reasons: EXPLAIN STATE.
     pub(crate) fn explain_state(&self, entry: &Entry, entries: &Entries) -> Result<String> {
         explain(self, entry, entries)
     }
@@ -86,7 +86,7 @@ pub(super) fn reasons(entries: &Entries) -> Result<BTreeMap<StateKey, String>> {
     Ok(reasons.into_iter().map(|(key, reasons)| (key, joined(reasons))).collect())
 }
 
-/// What a view keeps and reads, which is found out once.
+/// The state that a view keeps and reads, which is found out once.
 fn kept<'a>(entry: &Entry, view: &'a View, entries: &Entries) -> Result<&'a [KeptBy]> {
     if let Some(kept) = view.kept.get() {
         return Ok(kept);
@@ -115,7 +115,7 @@ fn expanded<'a>(names: &[String], entries: &'a Entries, texts: &mut Vec<ViewText
     }
 }
 
-/// What a state is that others read, too.
+/// The kind of a shared state.
 enum Shared {
     Table,
     Index,
@@ -143,7 +143,7 @@ fn key(state: &KeptState, entry: &Entry, view: &View) -> StateKey {
     }
 }
 
-/// What the spines of a state hold, of all workers and operators.
+/// The rows and bytes of the spines of a state, of all workers and operators.
 #[derive(Debug, Default)]
 struct Held {
     rows: u64,

@@ -30,7 +30,7 @@ pub(super) struct KeyRead {
     key: Vec<Expr>,
     /// The columns that are selected.
     columns: Vec<usize>,
-    /// What these are called.
+    /// The names of these.
     schema: SchemaRef,
 }
 
@@ -143,7 +143,7 @@ fn selected(plan: &LogicalPlan, conditions: &mut Vec<(usize, Expr)>) -> Option<V
     }
 }
 
-/// Adds what a filter compares columns with; `None` if it is anything but equalities.
+/// Adds the values that a filter compares columns with; `None` if it is anything but equalities.
 fn compared(
     filter: &Expr,
     columns: &[usize],

@@ -41,7 +41,7 @@ impl QueryMemory {
         self.bytes / self.holders.load(Ordering::Relaxed).max(1)
     }
 
-    /// What one query holds.
+    /// The account of one query.
     pub(super) fn account(self: &Arc<Self>) -> Arc<Account> {
         Arc::new(Account { all: self.clone(), held: Mutex::default() })
     }
@@ -58,9 +58,9 @@ pub(super) struct Account {
 struct Held {
     /// How many operators can spill.
     spillers: usize,
-    /// What these hold.
+    /// The bytes that these hold.
     spillable: usize,
-    /// What others hold.
+    /// The bytes that others hold.
     unspillable: usize,
 }
 

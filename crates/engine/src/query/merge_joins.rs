@@ -29,7 +29,7 @@ use super::memory::QueryMemory;
 /// The bytes of a value whose type does not say how many it has.
 const VALUE: usize = 16;
 
-/// What a hash table takes beside the columns of a row.
+/// The bytes that a hash table takes beside the columns of a row.
 const ENTRY: usize = 24;
 
 /// Makes merge joins of hash joins whose build sides are too large. Runs once build sides are chosen, and before rows are sorted
@@ -89,7 +89,7 @@ pub(super) fn has_mergeable(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(is_mergeable)
 }
 
-/// What the hash table of a join takes, about.
+/// The approximate size of the hash table of a join.
 fn build_bytes(join: &HashJoinExec) -> Result<Option<usize>> {
     let statistics = StatisticsContext::new().compute(&**join.left(), &StatisticsArgs::new())?;
     let rows = match statistics.num_rows {

@@ -22,7 +22,7 @@ pub(crate) struct Plans {
     known: Mutex<Known>,
 }
 
-/// What is known of statements, as of one moment of the catalog.
+/// Plans and other knowledge of statements, as of one moment of the catalog.
 #[derive(Default)]
 struct Known {
     entries: Weak<Entries>,
@@ -39,18 +39,18 @@ struct Text {
     kept: Kept,
 }
 
-/// What is kept of a text.
+/// The entry that is kept for a text.
 #[derive(Clone)]
 pub(super) enum Kept {
     /// That it was planned once.
     Text,
-    /// That it is planned anew each time.
+    /// The statement is planned again each time.
     Nothing,
     /// Its plan.
     Plan(Arc<KeptPlan>),
 }
 
-/// What is known by text, of those texts that were used last.
+/// Values by text, of those texts that were used last.
 struct Recent<V> {
     young: HashMap<String, V>,
     /// Those that were young once, and not used since.
@@ -71,7 +71,7 @@ impl<V> Recent<V> {
         self.young.insert(text, value);
     }
 
-    /// What is known of a text; from then on it is young.
+    /// The value of a text; from then on it is young.
     fn get(&mut self, text: &str) -> Option<&V> {
         if !self.young.contains_key(text) {
             let (text, value) = self.old.remove_entry(text)?;
@@ -82,7 +82,7 @@ impl<V> Recent<V> {
 }
 
 impl Known {
-    /// Forgets what was known of other relations than these.
+    /// Forgets entries of other relations than these.
     fn set_entries(&mut self, entries: &Arc<Entries>) {
         if !are(&self.entries, entries) {
             *self = Self { entries: Arc::downgrade(entries), ..Self::default() };
@@ -108,7 +108,7 @@ impl Known {
     }
 }
 
-/// What is known of a statement that is to be planned.
+/// Earlier knowledge of a statement that is to be planned.
 #[derive(Debug, PartialEq)]
 pub(super) enum Seen {
     /// Nothing.
@@ -137,7 +137,7 @@ impl Plans {
         Some((plan, values))
     }
 
-    /// What is known of a statement of this shape over these relations.
+    /// Earlier knowledge of a statement of this shape over these relations.
     pub(super) fn seen(
         &self,
         shape: &Shape,
@@ -177,7 +177,7 @@ impl Plans {
     }
 }
 
-/// What is known of one statement, which whoever prepared it keeps.
+/// The plan of one statement, kept by whoever prepared it.
 pub(crate) struct OwnPlan {
     /// The columns of its result, if it has one.
     columns: Option<SchemaRef>,
@@ -186,7 +186,7 @@ pub(crate) struct OwnPlan {
     plan: Mutex<Option<Own>>,
 }
 
-/// What is kept of it.
+/// Its kept plan, with the catalog that it is valid for.
 struct Own {
     entries: Weak<Entries>,
     /// The types of the values of its parameters.

@@ -115,7 +115,7 @@ pub(crate) struct KeptPlan {
     literals: Vec<Option<DataType>>,
     /// Whether it reads a relation.
     reads: bool,
-    /// What it is, if it finds a row by its key.
+    /// Its form as a read by key, if it finds a row by its key.
     by_key: Option<KeyRead>,
 }
 
@@ -174,7 +174,7 @@ impl Reader {
         reading: Reading<'_>,
     ) -> Result<Plan> {
         let Execution { statement, values, .. } = execution;
-        // Plans are dropped by whoever comes by, on whatever stack.
+        // Plans may be dropped by any thread, on any stack.
         let depth = self.catalog.with_functions(statement.depth) + self.catalog.deepest();
         if stack::is_shallow(depth)
             && let Some((kept, values)) = self.keep(execution, &plan, target, reading)
@@ -195,7 +195,7 @@ impl Reader {
     ) -> Option<(Arc<KeptPlan>, Vec<ScalarValue>)> {
         let Execution { statement, values, own } = execution;
         let types: Vec<DataType> = values.iter().map(ScalarValue::data_type).collect();
-        // What is wrong with it is found again when it is planned as it is, and reported with the values.
+        // Errors in it are found again when it is planned as it is, and reported with the values.
         let prepare = |plan: &LogicalPlan, types: &[DataType], literals| {
             let kind = Change::of(&statement.kind);
             let target = target.zip(kind).map(|(table, kind)| (table.to_owned(), kind));
@@ -365,7 +365,7 @@ fn finds_by_key(scan: &TableScan) -> bool {
     !scan.filters.is_empty() && scan.filters.iter().all(|filter| seek::is_seekable(filter, &schema))
 }
 
-/// Whether the functions that a plan calls are immutable or [of sequences](is_sequence), which are bound anew whenever it runs, and none is called on
+/// Whether the functions that a plan calls are immutable or [of sequences](is_sequence), which are bound on each run, and none is called on
 /// parameters.
 fn is_preparable(plan: &LogicalPlan) -> PlanResult<bool> {
     let mut is_preparable = true;

@@ -69,7 +69,7 @@ impl Reader {
         let (of_kept, with_indexes) = (kept.len(), kept.len() + others.len());
         others.extend(reporters.iter().map(|(_, id)| *id));
         others.extend(counted.iter().filter_map(|entry| entry.dataflow()));
-        // What a transaction reads of files, or of nothing, is the same as of any epoch, its time included.
+        // A query of files alone, or of nothing, is the same as of any epoch, its time included.
         let is_of_files = kept.is_empty()
             && others.is_empty()
             && !names.iter().any(|name| is_system(name) || name == CLOCK);
@@ -111,7 +111,7 @@ impl Reader {
             let indexes = indexes.map(|(index, parts)| path(Some(index), parts));
             let paths = [path(None, parts)].into_iter().chain(indexes).collect();
             let noted = match (reading.transaction, entry.dataflow()) {
-                // Nobody else writes to a session's own.
+                // No other session writes to a session's own.
                 _ if entry.temporary().is_some() => None,
                 (Some(transaction), Some(id)) if reading.counts => {
                     Some(transaction.noted(id, &entry.name))
@@ -122,7 +122,7 @@ impl Reader {
                 table::RelationTable::new(entry.schema.clone(), epoch, paths, overlay).noted(noted);
             providers.insert(entry.name.clone(), Arc::new(table));
         }
-        // What the transaction has created has the rows that it has written.
+        // Relations that the transaction has created have the rows that it has written.
         for entry in created {
             let overlay = reading.transaction.map(|transaction| transaction.overlay(entry));
             let path = AccessPath { index: None, snapshots: Arc::default() };

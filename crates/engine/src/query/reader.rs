@@ -46,9 +46,9 @@ pub(crate) struct Reading<'a> {
     pub(crate) at_least: Epoch,
     /// The transaction it is part of, whose own writes it sees.
     pub(crate) transaction: Option<&'a Transaction>,
-    /// Whether what a transaction reads has to be durable: it is if somebody sees it before the transaction is.
+    /// Whether the reads of a transaction have to be durable: they do if others see them before the transaction is.
     pub(crate) durable: Durable,
-    /// Whether the transaction depends on what is read.
+    /// Whether the transaction depends on the rows that are read.
     pub(crate) counts: bool,
     /// Whose rights say which relations system relations tell of; `None` if they tell of all.
     pub(crate) rights: Option<&'a Rights>,

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::sequencer::Comments;
 use crate::worker::{Condition, DataflowId, Progress, Published};
 
-/// It answers, or will as soon as somebody asks.
+/// It answers, or will as soon as it is asked.
 const RUNNING: &str = "running";
 /// It takes in the rows that were there when it was created.
 const FILLING: &str = "filling";
@@ -23,7 +23,7 @@ const FAILED: &str = "failed";
 /// It is declared, and waits for the views that it recurs over.
 const DECLARED: &str = "declared";
 
-/// What a row tells of.
+/// The subject of a row.
 struct Subject<'a> {
     name: &'a str,
     kind: &'static str,
@@ -99,7 +99,7 @@ impl<'a> Subject<'a> {
             (None, Definition::Declared(_)) => (DECLARED, None),
             (None, _) => (RUNNING, None),
         };
-        // Nothing is kept of what an open transaction has created.
+        // Relations that an open transaction has created have no state.
         let keeps_rows = entry.keeps_rows() && !entry.is_staged;
         Self { name: &entry.name, kind, dataflow, uses, keeps_rows, without }
     }

@@ -29,7 +29,7 @@ pub struct Rows {
     schema: SchemaRef,
     /// The first ones.
     ready: vec::IntoIter<RecordBatch>,
-    /// Computes those behind them.
+    /// Computes those after them.
     pulled: Option<Box<Pulled>>,
     /// Counts them while they are collected, unless they are there.
     memory: Option<Arc<dyn MemoryPool>>,
@@ -230,7 +230,7 @@ impl Pulled {
             let pulled = poison.guard(|| stack::with_room(depth, || source.pull()));
             pulled.map_err(|error| match error {
                 Error::Poisoned { .. } => error,
-                // Whatever the part of it that was ended made of that.
+                // Whatever error the interrupted part made of the interrupt.
                 _ => interrupt::reached()
                     .unwrap_or_else(|| located.iter().fold(error, |error, located| located(error))),
             })

@@ -1,7 +1,7 @@
 //! A query that runs while its rows are pulled.
 //!
 //! It runs on the thread that pulls, and only meanwhile. DataFusion's operators are futures, but those of the plans here need
-//! no runtime: a plan has one partition, so no operator spawns a task, and what it spills is read where it is needed.
+//! no runtime: a plan has one partition, so no operator spawns a task, and spilled rows are read where they are needed.
 
 use std::io;
 use std::pin::pin;
@@ -31,7 +31,7 @@ pub(crate) struct Running {
     rows: SendableRecordBatchStream,
     combined: Combined,
     has_ended: bool,
-    /// What it holds.
+    /// The memory that it holds.
     memory: Arc<dyn MemoryPool>,
     /// When it computes, if not at any time.
     turns: Option<Arc<Turns>>,
@@ -56,7 +56,7 @@ impl Running {
         Self { schema, rows, combined, has_ended: false, memory, turns, again }
     }
 
-    /// What counts the memory that it holds.
+    /// The pool that counts the memory that it holds.
     pub(super) fn memory(&self) -> &Arc<dyn MemoryPool> {
         &self.memory
     }
@@ -71,7 +71,7 @@ impl Running {
         self.has_ended
     }
 
-    /// The next rows, as an operator emits them; `None` behind the last ones.
+    /// The next rows, as an operator emits them; `None` after the last ones.
     pub(crate) fn pull(&mut self) -> Result<Option<RecordBatch>> {
         if self.has_ended {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Running {
             && let DataFusionError::ResourcesExhausted(_) = error.find_root()
             && let Some(Again { engine, plan }) = self.again.take()
         {
-            // What it holds is free before it begins again.
+            // Its memory is freed before it begins again.
             self.rows = Box::pin(EmptyRecordBatchStream::new(self.schema.clone()));
             self.rows = engine.start_merging(&plan, self.turns.clone())?;
             rows = self.compute();
@@ -100,7 +100,7 @@ impl Running {
         }
     }
 
-    /// The next rows, in as few batches as their sizes allow; `None` behind the last ones. Ends at the first error.
+    /// The next rows, in as few batches as their sizes allow; `None` after the last ones. Ends at the first error.
     pub(crate) fn pull_combined(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(rows) = self.pull()? {
             if let Some(full) = self.combined.add(rows)? {

@@ -52,7 +52,7 @@ pub(super) enum Order {
     None,
     /// By key: NULL comes first.
     Key,
-    /// By key, NULL last. The keys of rows with NULL in the first column where that may be come apart, behind all others, if
+    /// By key, NULL last. The keys of rows with NULL in the first column where that may be come apart, after all others, if
     /// there may be such rows.
     NullsLast(Option<[KeyRanges; 2]>),
 }
@@ -114,7 +114,7 @@ impl Scan {
         sorted.collect()
     }
 
-    /// What the seek says of the first columns of the key.
+    /// The conditions of the seek on the first columns of the key.
     fn conditions(&self) -> &[KeyCondition] {
         self.seek.as_ref().map_or(&[], |seek| &seek.conditions)
     }
@@ -131,8 +131,8 @@ impl Scan {
         (0..path.key().len()).find(|place| has_nulls(place) && several(place))
     }
 
-    /// The keys that the scan reads of a path, those with NULL in the first column that may have it apart, if they lie behind
-    /// each other otherwise.
+    /// The keys that the scan reads of a path, those with NULL in the first column that may have it apart, if they are otherwise
+    /// contiguous.
     fn nulls_apart(&self, path: usize) -> Result<Option<[KeyRanges; 2]>> {
         let path = &self.paths[path];
         match (self.nulls_at(path), path.layout()) {
@@ -198,7 +198,7 @@ impl DataSource for Scan {
                 Box::pin(RecordBatchStreamAdapter::new(schema, rows))
             }
             Some(overlay) => {
-                // What the transaction has written is sorted by the relation's own key.
+                // The writes of the transaction are sorted by the relation's own key.
                 let ranges = self.seek.as_ref().filter(|_| self.path == 0).map(|seek| &seek.ranges);
                 let before = self.read(&overlay.columns_to_read(&self.columns));
                 let rows = overlay.apply(&self.columns, ranges, before);

@@ -18,7 +18,7 @@ use datafusion::scalar::ScalarValue;
 #[derive(Clone)]
 pub(super) struct Seek {
     pub(super) ranges: KeyRanges,
-    /// What the first columns of the key are to be.
+    /// The conditions on the first columns of the key.
     pub(super) conditions: Vec<KeyCondition>,
     /// How many of them are one of some values.
     pub(super) equal: usize,

@@ -65,7 +65,7 @@ struct Sequence;
 impl Around for Sequence {
     const NAME: &'static str = "Sequence";
 
-    // Nothing is said of orders and constants.
+    // Orders and constants are left out.
     fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
         Arc::new(PlanProperties::new(
             EquivalenceProperties::new(input.schema()),

@@ -1,8 +1,8 @@
 //! How many queries compute at once.
 //!
 //! A query computes on the thread that pulls its rows, in a slot that it has only meanwhile: a reader that does not pull has none,
-//! so slow readers hold up nobody. Slots are given in the order in which queries ask for them. One that computes for longer than
-//! [`TURN`] while others wait gives its slot away and waits behind them, so that short queries do not wait for long ones.
+//! so slow readers do not hold up others. Slots are given in the order in which queries ask for them. One that computes for longer than
+//! [`TURN`] while others wait gives its slot away and queues after them, so that short queries do not wait for long ones.
 //!
 //! Point reads by key need none, nor do queries of files, which may have to wait for who writes these.
 

@@ -1,7 +1,7 @@
 //! Files of rows that a query has no memory for: sorted runs, partial aggregates, and rows of joins with equal keys.
 //!
-//! They are blobs of the engine's storage, as state is that does not fit into memory: a file goes with its last reader, and what a
-//! crash leaves is removed by the next engine. Bytes are read as they are needed, a piece at a time, and checked: what decodes
+//! They are blobs of the engine's storage, as state is that does not fit into memory: a file goes with its last reader, and files that a
+//! crash leaves are removed by the next engine. Bytes are read as they are needed, a piece at a time, and checked: what decodes
 //! them trusts them.
 
 use std::io::{self, Write};

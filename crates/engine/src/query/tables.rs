@@ -1,4 +1,4 @@
-//! `alluvium.tables`: what each table, and each view with lateness, has not taken, and its waterline.
+//! `alluvium.tables`: the rows that each table, and each view with lateness, has not taken, and its waterline.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) fn table(
     Ok(Arc::new(MemTable::try_new(TABLES_SCHEMA.clone(), vec![vec![rows]])?))
 }
 
-/// What rows must have to be in time; `None` if all are.
+/// The bounds for rows to be in time; `None` if all are.
 fn text(waterlines: &[(usize, Option<i64>)], schema: &Schema) -> Option<String> {
     let texts = waterlines.iter().filter_map(|(column, value)| {
         let field = schema.field(*column);
@@ -92,7 +92,7 @@ impl Reader {
         }
     }
 
-    /// The columns of a table or view with lateness and their waterlines behind `epoch`, which are `None` before the first value.
+    /// The columns of a table or view with lateness and their waterlines after `epoch`, which are `None` before the first value.
     fn waterlines(
         &self,
         entry: &Entry,

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{LogicalPlan, Values};
 /// The plan of an INSERT, with VALUES that may be NULL whatever the table's columns say.
 ///
 /// DataFusion gives VALUES the nullability of the columns they go to, and fails on a NULL without being
-/// able to name the table. What goes into a table is checked when it is staged.
+/// able to name the table. Rows for a table are checked when they are staged.
 pub(crate) fn allow_nulls(plan: LogicalPlan) -> Result<LogicalPlan> {
     let allowed = plan.transform_up(|node| match node {
         LogicalPlan::Values(Values { schema, values }) => {

@@ -34,7 +34,7 @@ pub(super) fn counted(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionP
     Ok(counted.data)
 }
 
-/// What an operator for windows holds.
+/// The memory of an operator for windows.
 #[derive(Debug)]
 struct Held {
     reservation: MemoryReservation,
@@ -58,7 +58,7 @@ impl Held {
     }
 }
 
-/// The bytes that columns behind the first `columns` add to each row.
+/// The bytes that columns after the first `columns` add to each row.
 fn added(schema: &Schema, columns: usize) -> usize {
     let added = schema.fields().iter().skip(columns);
     added.map(|field| field.data_type().primitive_width().unwrap_or(VALUE)).sum()

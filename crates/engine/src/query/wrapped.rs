@@ -1,4 +1,4 @@
-//! Operators of a plan around another one: all but what becomes of its rows is as there.
+//! Physical operators that delegate everything but execution.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use futures::stream::BoxStream;
 /// The rows of an operator.
 pub(super) type Rows = BoxStream<'static, Result<RecordBatch>>;
 
-/// What an operator does around another one.
+/// The part of a wrapping operator that differs from the wrapped one.
 pub(super) trait Around: Clone + Debug + Send + Sync + 'static {
     /// Its name.
     const NAME: &'static str;
 
-    /// What is known of its rows, which have the columns of `inner`.
+    /// The properties of its rows, which have the columns of `inner`.
     fn properties(&self, inner: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
         Arc::clone(inner.properties())
     }

@@ -7,7 +7,7 @@ use crate::durable::record::Record;
 use crate::error::Result;
 
 impl Sequencer {
-    /// What comments say.
+    /// The comments.
     pub(crate) fn comments(&self) -> Comments {
         self.state.lock().comments.clone()
     }

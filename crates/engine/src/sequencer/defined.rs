@@ -1,4 +1,4 @@
-//! What a transaction defines, and its place among the epochs.
+//! The definitions of a transaction, and their place among the epochs.
 
 use alluvium_trace::Epoch;
 
@@ -9,23 +9,23 @@ use crate::durable::record::{Record, Recorded};
 use crate::error::Result;
 use crate::worker::DataflowId;
 
-/// What becomes of the relations that there are, from an epoch on.
+/// A change of the existing relations, from an epoch on.
 type Exchanged<'a> = Box<dyn FnOnce(&mut Entries, Epoch) + 'a>;
 
 /// Definitions that take effect together.
 pub(crate) struct Defined<'a> {
     /// The statements, in an order in which they can be executed; none without a journal.
     pub(crate) statements: Vec<Record>,
-    /// The names of relations, indexes and schemas that are no more.
+    /// The names of dropped relations, indexes and schemas.
     pub(crate) forgotten: Vec<String>,
-    /// What is said of those that are there from now on; nothing without a journal.
+    /// The definitions in force from now on; none without a journal.
     pub(crate) recorded: Vec<Recorded>,
-    /// What comments say from now on.
+    /// The comments from now on.
     pub(crate) comments: Comments,
     /// The dataflows of these that were candidates.
     pub(crate) candidates: Vec<DataflowId>,
     pub(crate) catalog: &'a Catalog,
-    /// Makes of the relations that there are those that there are from an epoch on.
+    /// Changes the existing relations to those from an epoch on.
     pub(crate) change: Exchanged<'a>,
 }
 
@@ -52,7 +52,7 @@ impl Defined<'_> {
 }
 
 impl Sequencer {
-    /// Has definitions take effect behind the last epoch. The caller holds the write lock and the definitions' lock.
+    /// Has definitions take effect after the last epoch. The caller holds the write lock and the definitions' lock.
     pub(crate) fn define(&self, defined: Defined<'_>) -> Result<Committed> {
         self.poison.check()?;
         let mut state = self.state.lock();

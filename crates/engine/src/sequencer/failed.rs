@@ -8,8 +8,8 @@ use crate::error::Result;
 
 impl Sequencer {
     /// Records that the dataflow of a relation has failed. An engine that is opened again leaves the relation out, until it
-    /// resumes or is dropped. Does nothing if that is recorded already. While the journal is replayed nothing is recorded: what fails then is
-    /// recorded once the journal is attached.
+    /// resumes or is dropped. Does nothing if that is recorded already. While the journal is replayed nothing is recorded: failures
+    /// of that time are recorded once the journal is attached.
     pub(crate) fn record_failed(&self, relation: &str, reason: &str) -> Result<()> {
         if self.durable.is_replaying() {
             return Ok(());
@@ -33,7 +33,7 @@ impl Sequencer {
     }
 
     /// The reason for which a definition that is executed again makes no dataflow, if it makes none: the relation had failed at the
-    /// checkpoint that it is part of, or does so in what is still to be replayed.
+    /// checkpoint that it is part of, or does so in the rest of the replay.
     pub(crate) fn left_out(&self, relation: &str) -> Option<String> {
         let state = self.state.lock();
         let had_failed = state.restored.is_some().then(|| state.failed.reason(relation)).flatten();

@@ -17,7 +17,7 @@ use crate::durable::restore::RestoredDataflow;
 use crate::error::{Error, Result};
 use crate::worker::{Command, Dataflow, DataflowId, Resumed, Start};
 
-/// What a dataflow is for.
+/// The purpose of a dataflow.
 pub(crate) enum Role {
     /// It keeps state, which is part of checkpoints.
     Kept(DataflowKey),
@@ -31,7 +31,7 @@ pub(crate) enum Role {
     Reserved(DataflowId, DataflowKey),
     /// It is a session's own, and in no checkpoint.
     Temporary,
-    /// Its changes are for subscribers: of what it reads only those behind the epoch that it is built as of, if it is for
+    /// Its changes are for subscribers: of its inputs only those after the epoch that it is built as of, if it is for
     /// `later` ones.
     Subscription { later: bool },
 }
@@ -95,7 +95,7 @@ impl Sequencer {
     /// Orders a dataflow to be built as of the last committed epoch. `dataflow` makes each worker's part. `definition` is recorded
     /// in its place among the epochs.
     ///
-    /// Nobody waits for anything: epochs that are in flight go on, and the dataflow is filled while others follow. It can be read
+    /// Nothing waits: epochs in flight continue, and the dataflow is filled while others follow. It can be read
     /// once it [has caught up](crate::worker::Progress::wait_filled).
     ///
     /// Fails if rows have passed through one of the `streams` that it reads: they are not kept anywhere.
@@ -180,7 +180,7 @@ impl Sequencer {
         self.progress.expect_filled(id);
         self.pool.broadcast(|worker| {
             let dataflow = dataflow(worker, id, start);
-            // Subscriptions are not recorded, and have the bounds of what they read.
+            // Subscriptions are not recorded, and have the bounds of the relations they read.
             if worker == 0
                 && !is_subscription
                 && let Dataflow::View { plan, .. } | Dataflow::Index { plan, .. } = &dataflow
@@ -209,7 +209,7 @@ impl Sequencer {
         Ok(())
     }
 
-    /// The first epoch behind which all changes of a relation are kept as of `epoch`; `None` if it keeps none.
+    /// The first epoch after which all changes of a relation are kept as of `epoch`; `None` if it keeps none.
     pub(crate) fn oldest(&self, relation: DataflowId, epoch: Epoch) -> Option<Epoch> {
         let since = self.state.lock().kept.get(&relation)?.since;
         Some(since.max(self.history.first(epoch)))

@@ -89,11 +89,11 @@ pub(crate) struct Pin {
     pub(crate) end: Position,
     /// Where to begin to replay: parts of transactions that are not part of it may come before `end`.
     pub(crate) replay: Position,
-    /// What a checkpoint will have of all facts.
+    /// The part of a checkpoint that saves all facts.
     pub(crate) facts: Vec<Box<dyn Saving>>,
     /// The dataflows, apart from those of subscriptions.
     pub(crate) kept: BTreeMap<DataflowId, Kept>,
-    /// Gets what each worker keeps.
+    /// Gets the state of each worker.
     pub(crate) shards: Receiver<(usize, BTreeMap<DataflowId, Shard>)>,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Committed {
     pub(crate) record: Option<Position>,
 }
 
-/// What an epoch is made of.
+/// The parts of an epoch.
 pub(crate) struct Commit<'a> {
     pub(crate) changes: Vec<Changed>,
     /// The changes as they are recorded; `None` without a journal, or if a portion is recorded instead.
@@ -117,7 +117,7 @@ pub(crate) struct Commit<'a> {
     pub(crate) completes: Option<String>,
     /// The rows that sources refused to bring in, if they are recorded.
     pub(crate) refused: Vec<RefusedRows>,
-    /// What it defines.
+    /// Its definitions.
     pub(crate) definitions: Option<Defined<'a>>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Changed {
     pub(crate) changes: Vec<TableChange>,
 }
 
-/// A transaction that reads as of an epoch: what is written after it is remembered until this is dropped.
+/// A transaction that reads as of an epoch: later writes are remembered until this is dropped.
 pub(crate) struct Observed {
     sequencer: Arc<Sequencer>,
     /// The last epoch when it began.
@@ -201,7 +201,7 @@ impl Sequencer {
         self.last.load(Ordering::Acquire)
     }
 
-    /// What is recorded.
+    /// The durable record of commits.
     pub(crate) fn durable(&self) -> &Durable {
         &self.durable
     }
@@ -211,7 +211,7 @@ impl Sequencer {
         self.state.lock().time.0
     }
 
-    /// From now on what is written is remembered.
+    /// From now on writes are remembered.
     pub(crate) fn observe(self: &Arc<Self>) -> Observed {
         self.observers.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
@@ -220,7 +220,7 @@ impl Sequencer {
         Observed { sequencer: self.clone(), from }
     }
 
-    /// What was written to a table after an epoch that is observed.
+    /// The writes to a table after an epoch that is observed.
     pub(crate) fn writes_after(&self, table: DataflowId, epoch: Epoch) -> WritesAfter {
         self.state.lock().writes.after(table, epoch)
     }
@@ -422,14 +422,14 @@ impl Sequencer {
         self.state.lock().definitions.text(name)
     }
 
-    /// Goes on with what a checkpoint has of all facts.
+    /// Restores all facts from a checkpoint.
     pub(crate) fn restore_facts(&self, checkpoint: &mut Checkpoint) -> Result<()> {
         let mut state = self.state.lock();
         state.since = checkpoint.epoch;
         state.restore(checkpoint)
     }
 
-    /// Goes on after a checkpoint, whose dataflows start with what they had there.
+    /// Resumes from a checkpoint, whose dataflows start with their state there.
     pub(crate) fn restore(&self, restored: Restored) {
         self.state.lock().restored = Some(restored);
     }
@@ -460,7 +460,7 @@ impl Sequencer {
             let changes = shares.iter().flatten().flat_map(|(_, changes)| changes);
             changes.map(|change| change.rows().size()).sum()
         });
-        // Before workers have it: one who sees it in a relation, and whoever reads after that, must find that it is committed.
+        // Before workers have it: a reader that sees it in a relation, and all later ones, must find that it is committed.
         self.last.store(epoch, Ordering::Release);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
@@ -504,7 +504,7 @@ impl Sequencer {
         Ok(())
     }
 
-    /// What has been said of these is no more, with what they belonged to.
+    /// Forgets all definitions of these, with all that belongs to them.
     pub(crate) fn forget<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         let mut state = self.state.lock();
         names.into_iter().for_each(|name| state.forget(name));

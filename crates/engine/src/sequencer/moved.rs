@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::worker::{Command, DataflowId};
 
 impl Sequencer {
-    /// What a dataflow keeps at the last epoch.
+    /// The state of a dataflow at the last epoch.
     pub(crate) fn kept(&self, id: DataflowId) -> Result<RestoredDataflow> {
         self.poison.check()?;
         let (reply, replies) = unbounded();
@@ -37,8 +37,8 @@ impl Sequencer {
         Ok(RestoredDataflow::of(&kept, first, shards))
     }
 
-    /// A table takes the place of another one: rows that have passed through that have passed through this, and it goes on
-    /// with its waterlines once it is declared, under this name.
+    /// A table takes the place of another one: rows that have passed the other have passed this one, and it continues the
+    /// other's waterlines once it is declared, under this name.
     pub(crate) fn hand_on(&self, from: DataflowId, to: DataflowId, name: &str) {
         let state = &mut *self.state.lock();
         if state.changed.has(from) {

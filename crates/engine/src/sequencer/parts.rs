@@ -2,7 +2,7 @@
 //!
 //! A commit of many rows takes long to record. So it does that before it takes the lock that orders commits, in parts between
 //! which others record theirs. The record of its epoch has only what is left, and the number by which its parts are known. Parts
-//! of a transaction that fails have no such record, and nobody reads them.
+//! of a transaction that fails have no such record, and are never read.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -14,7 +14,7 @@ use crate::durable::record::{self, ChangedTable, Record};
 use crate::error::Result;
 use crate::interrupt;
 
-/// How many parts are written before the next ones wait until they are on the disk. Whoever commits beside them waits for so much
+/// How many parts are written before the next ones wait until they are on the disk. Concurrent commits wait for so much
 /// at most.
 const IN_FLIGHT: u32 = 4;
 
@@ -41,14 +41,14 @@ impl OpenParts {
     }
 }
 
-/// The changes of a transaction as they are recorded. Dropped, they are nobody's any more.
+/// The changes of a transaction as they are recorded. Once dropped, they belong to no transaction.
 pub(crate) struct RecordedChanges<'a> {
     sequencer: &'a Sequencer,
     /// The number of the transaction, if there are parts.
     transaction: Option<u64>,
     /// How many parts there are.
     parts: u32,
-    /// What is left for the record of the epoch.
+    /// The rest, for the record of the epoch.
     rest: Vec<ChangedTable>,
 }
 
@@ -77,7 +77,7 @@ impl RecordedChanges<'_> {
         let number = self.parts;
         let position = match self.transaction {
             Some(transaction) => durable.append(&Record::Part { transaction, number, changes })?,
-            // Nobody takes a checkpoint meanwhile.
+            // No checkpoint is taken meanwhile.
             None => {
                 let mut open = self.sequencer.parts.lock();
                 let transaction = open.begin(durable.end());
@@ -94,7 +94,7 @@ impl RecordedChanges<'_> {
         }
     }
 
-    /// The number of the transaction, how many parts it has, and what is left for the record of its epoch.
+    /// The number of the transaction, how many parts it has, and the rest for the record of its epoch.
     pub(super) fn take(&mut self) -> (u64, u32, Vec<ChangedTable>) {
         let transaction = self.transaction.unwrap_or(record::UNNUMBERED);
         (transaction, self.parts, mem::take(&mut self.rest))

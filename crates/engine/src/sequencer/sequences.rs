@@ -17,7 +17,7 @@ use crate::error::{Error, Result, SqlState};
 /// How many values are recorded ahead.
 const AHEAD: u64 = 32;
 
-/// Where sequences are that somebody has asked, by their names. Taken before the state.
+/// The positions of sequences that have been used, by their names. Taken before the state.
 pub(super) type LiveSequences = BTreeMap<String, LiveSequence>;
 
 /// Where a sequence is.
@@ -30,7 +30,7 @@ pub(super) struct LiveSequence {
     record: Option<Position>,
 }
 
-/// Sequences that nobody else takes values of, until this is dropped.
+/// Sequences whose values are reserved for the holder, until this is dropped.
 pub(crate) struct HeldSequences<'a> {
     sequencer: &'a Sequencer,
     live: MutexGuard<'a, LiveSequences>,
@@ -49,7 +49,7 @@ impl SequenceValue {
         Self { last: options.start, is_called: false }
     }
 
-    /// The value behind it; `None` at the end of a sequence.
+    /// The next value; `None` at the end of a sequence.
     fn next(self, options: &SequenceOptions) -> Option<i64> {
         if !self.is_called {
             return Some(self.last);
@@ -127,7 +127,7 @@ impl Sequencer {
         Ok(record)
     }
 
-    /// Goes on with a value that was recorded.
+    /// Resumes with a value that was recorded.
     pub(crate) fn restore_sequence(&self, name: &str, value: SequenceValue) {
         self.sequences.lock().remove(name);
         self.state.lock().recorded_sequences.set(name, Some(value));
@@ -154,7 +154,7 @@ impl Sequencer {
         }
     }
 
-    /// Records where sequences are, as nobody takes a value any more.
+    /// Records where sequences are, as no more values are taken.
     pub(crate) fn end_sequences(&self) -> Result<()> {
         let ahead: Vec<_> = {
             let all = self.sequences.lock();
@@ -198,7 +198,7 @@ impl HeldSequences<'_> {
         recorded.set(name, value);
     }
 
-    /// A sequence is no more.
+    /// Forgets a dropped sequence.
     pub(crate) fn forget(&mut self, name: &str) {
         self.live.remove(name);
         self.sequencer.state.lock().recorded_sequences.set(name, None);

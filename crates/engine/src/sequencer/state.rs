@@ -1,4 +1,4 @@
-//! What the sequencer orders.
+//! The state that the sequencer orders.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) failed: FailedRelations,
     pub(super) recorded_sequences: RecordedSequences,
     pub(super) next_dataflow: u64,
-    /// What the last epochs have written.
+    /// The writes of the last epochs.
     pub(super) writes: Writes,
     /// The dataflows, apart from those of subscriptions.
     pub(super) kept: BTreeMap<DataflowId, Kept>,
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) candidates: BTreeMap<DataflowId, Kept>,
     /// Nothing before this epoch is known of dataflows that are not restored: it is that of the checkpoint.
     pub(super) since: Epoch,
-    /// What the dataflows of a checkpoint start with, until all of them are there again.
+    /// The initial state of the dataflows of a checkpoint, until all of them are there again.
     pub(super) restored: Option<Restored>,
 }
 
@@ -47,13 +47,13 @@ pub(super) struct State {
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub(crate) key: DataflowKey,
-    /// Its changes behind this epoch are those of the relation; earlier ones are of how it was built.
+    /// Its changes after this epoch are those of the relation; earlier ones come from filling it.
     pub(crate) since: Epoch,
-    /// For how many workers it was first built, if its rows were dealt out to others since.
+    /// The number of workers it was first built for, if its rows were repartitioned since.
     pub(crate) built_for: Option<usize>,
 }
 
-/// All facts of a state that outlive the engine, as references of its kind. Comments come behind the definitions of what they are
+/// All facts of a state that outlive the engine, as references of its kind. Comments come after the definitions that they are
 /// about.
 macro_rules! facts {
     ($state:expr) => {{
@@ -94,13 +94,13 @@ impl State {
         facts!(self)
     }
 
-    /// What a checkpoint as of an epoch, the last one, will have of all facts.
+    /// The part of a checkpoint as of an epoch, the last one, that saves all facts.
     pub(super) fn save(&self, epoch: Epoch) -> Vec<Box<dyn Saving>> {
         let at = SavePoint { epoch, dataflows: &self.kept };
         self.facts().map(|fact| fact.save(&at)).into()
     }
 
-    /// Goes on with what a checkpoint has of all facts.
+    /// Restores all facts from a checkpoint.
     pub(super) fn restore(&mut self, checkpoint: &mut Checkpoint) -> Result<()> {
         self.facts_mut().into_iter().try_for_each(|fact| fact.restore(checkpoint))
     }
@@ -127,7 +127,7 @@ impl State {
         self.kept.extend(candidate.map(|kept| (id, kept)));
     }
 
-    /// Notes what a statement has defined.
+    /// Notes the definition of a statement.
     pub(super) fn define(&mut self, recorded: &Recorded) {
         self.definitions.define(recorded);
         let Recorded { name, before, adds, .. } = recorded;
@@ -139,14 +139,14 @@ impl State {
         }
     }
 
-    /// What has been said of a relation is no more.
+    /// Forgets all definitions of a relation.
     pub(super) fn forget(&mut self, name: &str) {
         self.definitions.forget(name);
         self.comments.forget(name);
         self.failed.forget(name);
     }
 
-    /// What a dataflow starts with on each worker, if it is in a checkpoint.
+    /// The state that a dataflow starts with on each worker, if it is in a checkpoint.
     pub(super) fn saved(&mut self, key: &DataflowKey) -> Option<RestoredDataflow> {
         self.restored.as_mut()?.take(key)
     }

@@ -1,4 +1,4 @@
-//! Dataflows that go with whoever has them.
+//! Dataflows that are removed with their owners.
 
 use std::sync::{Arc, Weak};
 

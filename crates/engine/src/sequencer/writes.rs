@@ -1,4 +1,4 @@
-//! What the last epochs have written: whoever has read before them finds out whether that still holds.
+//! The writes of the last epochs, by which earlier reads are validated.
 //!
 //! It is kept while a transaction that reads is open, for the epochs after the one it reads as of, and for those that are not
 //! complete when the last such transaction ends: until another one does, or an epoch is committed. Without such transactions nothing
@@ -46,9 +46,9 @@ struct TableWrites {
 pub(crate) struct EpochWrites {
     pub(crate) epoch: Epoch,
     changes: Vec<TableChange>,
-    /// The keys, and whether there is a row with each after the epoch; made when somebody asks.
+    /// The keys, and whether there is a row with each after the epoch; made on demand.
     keys: OnceLock<BTreeMap<Box<[u8]>, bool>>,
-    /// The values of inserted rows in columns that are UNIQUE, by these; made when somebody asks.
+    /// The values of inserted rows in columns that are UNIQUE, by these; made on demand.
     values: Mutex<BTreeMap<Vec<usize>, Arc<InsertedValues>>>,
 }
 
@@ -153,12 +153,12 @@ impl Writes {
         }
     }
 
-    /// Whether somebody wants to know what the next epoch writes.
+    /// Whether the writes of the next epoch are observed.
     pub(super) fn is_observed(&self) -> bool {
         !self.observers.is_empty()
     }
 
-    /// An epoch that nobody observes.
+    /// An epoch without observers.
     pub(super) fn skip(&mut self, epoch: Epoch) {
         self.since = epoch;
         self.tables.clear();
@@ -192,7 +192,7 @@ impl Writes {
         self.tables.remove(&table);
     }
 
-    /// Forgets what nobody asks for once all epochs up to `complete` are.
+    /// Forgets writes that are no longer needed once all epochs up to `complete` are complete.
     pub(super) fn forget(&mut self, complete: Epoch) {
         let upto = self.observers.keys().next().map_or(complete, |first| complete.min(*first));
         self.since = self.since.max(upto);
@@ -204,7 +204,7 @@ impl Writes {
         });
     }
 
-    /// What was written to a table after an epoch.
+    /// The writes to a table after an epoch.
     pub(super) fn after(&self, table: DataflowId, epoch: Epoch) -> WritesAfter {
         if self.since > epoch {
             return WritesAfter::Unknown;
@@ -284,7 +284,7 @@ mod tests {
         let encoded = of.of(rows(&[2, 9], "").columns()).unwrap();
         let has = |epoch: usize, row: usize| epochs[epoch].has(&of, encoded.row(row).data());
         assert_eq!((has(0, 0), has(1, 0), has(0, 1)), (Ok(Some(true)), Ok(Some(false)), Ok(None)));
-        // They stay while somebody observes, and until they are complete.
+        // They stay while there are observers, and until they are complete.
         writes.forget(4);
         assert_eq!(writers(&writes, 2, 2), Some(vec![3, 4]));
         writes.end(2);

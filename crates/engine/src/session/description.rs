@@ -1,4 +1,4 @@
-//! What a statement takes and returns, before it runs.
+//! The parameters and the result of a statement, before it runs.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct Description {
     /// to name a type says VARCHAR, as Postgres does.
     pub parameters: Vec<Option<DataType>>,
     /// The columns of the result, with their names, types, and whether they may be NULL, as what is computed of a parameter may;
-    /// `None` of a statement that returns no rows. What takes its type from a parameter that has none is VARCHAR.
+    /// `None` of a statement that returns no rows. A column that takes its type from a parameter without one is VARCHAR.
     pub columns: Option<SchemaRef>,
 }
 
@@ -120,7 +120,7 @@ impl Session {
                 Ok(Description { parameters, columns: Some(columns) })
             }
             StatementKind::LockingQuery(locking) => {
-                // What cannot be locked is refused here as well.
+                // Relations that cannot be locked are refused here as well.
                 planner.locking(locking, &Scope(entries))?;
                 let kind = StatementKind::Query(locking.query.clone());
                 let query = Statement { kind, ..statement.clone() };

@@ -294,7 +294,7 @@ impl Session {
             return self.change_kept(shape, parameters);
         }
         match self.answer_kept(&kept, &values, &entries, parameters, statement) {
-            // What it reads was replaced: it is planned again.
+            // A relation that it reads was replaced: it is planned again.
             Err(Error::Conflict { .. }) if self.transaction.is_none() => Ok(None),
             answer => Ok(Some(Outcome::Rows(answer?))),
         }
@@ -350,7 +350,7 @@ impl Session {
         });
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,
-            // Whatever the part of it that was ended made of that.
+            // Whatever error the interrupted part made of the interrupt.
             _ => interrupt::reached().unwrap_or_else(|| {
                 self.file_access.worded(error, &self.base).at(statement.position)
             }),
@@ -419,7 +419,7 @@ impl Session {
         Paths { base, access, replacement: self.replacement.as_ref() }
     }
 
-    /// Fails if the session may not use the file of a connector. What was done before is done again wherever that is.
+    /// Fails if the session may not use the file of a connector. Replayed statements may use any file.
     fn check_connectors(&self, connectors: &[ConnectorDefinition], purpose: Purpose) -> Result<()> {
         if self.is_redoing {
             return Ok(());
@@ -456,7 +456,7 @@ impl Session {
         Reading { entries, files, at_least, transaction, durable, counts, rights, taker }
     }
 
-    /// The relations that there are for the next statement.
+    /// The relations that the next statement sees.
     fn catalog_entries(&self) -> Arc<Entries> {
         let of_others = match &self.transaction {
             Some(transaction) => transaction.entries(),

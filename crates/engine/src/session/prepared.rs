@@ -22,7 +22,7 @@ use crate::value::Value;
 /// Its names mean what they did by the search path of the session that prepared it. Rights are those of the session that runs it.
 pub struct Prepared {
     statement: Statement,
-    /// What its names were completed by, if they were.
+    /// The schemas that its names were completed by, if they were.
     qualified: Option<Qualified>,
     description: Description,
     plan: OwnPlan,

@@ -22,7 +22,7 @@ impl Session {
     pub(super) fn answer(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
         loop {
             match self.answer_once(execution, query) {
-                // What it reads was replaced since it was planned.
+                // A relation that it reads was replaced since it was planned.
                 Err(Error::Conflict { .. }) if self.transaction.is_none() => interrupt::check()?,
                 answer => return answer,
             }

@@ -1,4 +1,4 @@
-//! The rights of a session: what its [authorizer](Authorizer) is asked.
+//! The rights of a session: questions to its [authorizer](Authorizer).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,10 +13,10 @@ use crate::catalog::{Entries, named_index};
 use crate::error::Result;
 use crate::query::{FileScope, Files};
 
-/// How many statements are remembered with what they use.
+/// How many statements are remembered with their uses.
 const STATEMENTS: usize = 256;
 
-/// What statements use, as of one moment of the catalog, so that they are not planned for it again.
+/// The uses of statements, as of one moment of the catalog, so that they are not planned for it again.
 #[derive(Default)]
 pub(super) struct KnownUses {
     entries: Weak<Entries>,
@@ -35,7 +35,7 @@ impl Session {
         self.rights.as_ref().map(|rights| rights.role())
     }
 
-    /// Fails if a statement does what the session may not do. Only what exists is asked for, and what is created.
+    /// Fails if the session has no right to a statement. Only existing and created relations are asked for.
     pub(super) fn authorize(&mut self, statement: &Statement) -> Result<()> {
         if self.rights.is_none() || self.is_redoing {
             return Ok(());
@@ -57,7 +57,7 @@ impl Session {
         self.authorize_definition(rights, &statement.kind, &entries)
     }
 
-    /// What is asked for besides rows.
+    /// Asks for rights other than those on rows.
     fn authorize_definition(
         &self,
         rights: &Rights,
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// What a statement does with rows of relations.
+    /// The uses that a statement makes of rows of relations.
     fn uses(&mut self, statement: &Statement, entries: &Arc<Entries>) -> Arc<[Use]> {
         let known = &mut self.known_uses;
         // As long as it is referred to, nothing else has its address, and a definition changes a copy.
@@ -165,7 +165,7 @@ impl Session {
             !files.contains_key(&used.relation) && scope.relation(&used.relation).is_some()
         });
         let uses: Arc<[Use]> = uses.into();
-        // What a file's columns are may change.
+        // The columns of a file may change.
         if files.is_empty() {
             let known = &mut self.known_uses.uses;
             if known.len() >= STATEMENTS {

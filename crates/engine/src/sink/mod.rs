@@ -33,7 +33,7 @@ pub trait Sink: Send + Sync {
         Err(Error::source(format!("there is no option {option} of the format {}", self.name())))
     }
 
-    /// Whether a writer can go on after a restart ([`SinkRequest::start`]). If it cannot, an engine with a state directory
+    /// Whether a writer can resume after a restart ([`SinkRequest::start`]). If it cannot, an engine with a state directory
     /// refuses to write changes with it.
     fn resumes(&self, request: &SinkRequest) -> bool {
         let _ = request;
@@ -56,8 +56,8 @@ pub struct SinkRequest {
     pub schema: SchemaRef,
     /// When the rows become visible to others.
     pub visibility: Visibility,
-    /// How much of the path stays: a length that [`SinkWriter::sync`] returned. Whatever is behind it is removed, and writing
-    /// goes on there. `None` begins anew.
+    /// How much of the path stays: a length that [`SinkWriter::sync`] returned. Everything after it is removed, and writing
+    /// resumes there. `None` starts from scratch.
     pub start: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ pub trait SinkWriter: Send {
     /// Passes buffered rows on, as far as the format allows.
     fn flush(&mut self) -> Result<()>;
 
-    /// Makes what was written durable, and returns its length. Only writers that can go on after a restart are asked.
+    /// Makes written rows durable, and returns its length. Called only for writers that can resume after a restart.
     fn sync(&mut self) -> Result<u64> {
         Err(Error::source("the format cannot go on after a restart"))
     }

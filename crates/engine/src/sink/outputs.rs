@@ -2,10 +2,10 @@
 //!
 //! An output of *changes* is a subscription with a thread of its own, which writes every change as it comes. A writer
 //! that falls far behind holds up commits, as any subscriber does. An output of *contents* is written when the engine
-//! finishes. Dropping a view ends its outputs of changes; what they have written stays.
+//! finishes. Dropping a view ends its outputs of changes; rows that they have written stay.
 //!
-//! With a state directory an output of changes goes on after a restart, without gap or duplicate. A checkpoint has the state
-//! of its subscription and its length at the checkpoint's epoch. The engine that goes on cuts it back to that length, and
+//! With a state directory an output of changes resumes after a restart, without gap or duplicate. A checkpoint has the state
+//! of its subscription and its length at the checkpoint's epoch. The engine that resumes cuts it back to that length, and
 //! writes the changes of later epochs again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,14 +44,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What is asked of its sink: to write rows of these columns from the start.
+    /// The request to its sink: to write rows of these columns from the start.
     pub(crate) fn request(&self, schema: SchemaRef, visibility: Visibility) -> SinkRequest {
         let mut request = SinkRequest::new(&self.path, schema, visibility);
         request.options.clone_from(&self.options);
         request
     }
 
-    /// What it writes of a relation of this kind.
+    /// The mode in which it writes a relation of this kind.
     pub(crate) fn mode_for(&self, name: &str, kind: RelationKind) -> Result<OutputMode> {
         match (self.mode, kind) {
             (_, RelationKind::LocalView) => {
@@ -75,12 +75,12 @@ pub(crate) enum OpenedOutput {
 /// An output of changes that can be written.
 pub(crate) struct OpenedChanges {
     pub(crate) path: PathBuf,
-    /// The columns of what is written.
+    /// The columns of the written rows.
     pub(crate) schema: SchemaRef,
     pub(crate) writer: OutputWriter,
     /// The epoch whose changes, with those before it, are written already.
     pub(crate) written: Option<Epoch>,
-    /// Its name in checkpoints, if it goes on after a restart.
+    /// Its name in checkpoints, if it resumes after a restart.
     pub(crate) name: Option<OutputName>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct OpenedChanges {
 pub(crate) struct Outputs {
     pub(crate) contents: Mutex<Vec<(String, Output)>>,
     pub(crate) changes: Mutex<Vec<Running>>,
-    /// What the checkpoint that the engine goes on after has of outputs: its epoch, and how long they were.
+    /// From the checkpoint that the engine resumes from: its epoch, and the lengths of outputs.
     pub(crate) restored: Mutex<BTreeMap<OutputName, (Epoch, u64)>>,
     /// While what was done before is done again: relations of which an output could not be opened.
     missing: Mutex<Vec<(String, Error)>>,
@@ -121,7 +121,7 @@ impl Outputs {
             || self.changes.lock().iter().any(|running| running.relation == relation)
     }
 
-    /// Outputs go on where they were at the end of an epoch.
+    /// Outputs resume where they were at the end of an epoch.
     pub(crate) fn restore(&self, epoch: Epoch, lengths: Vec<(OutputName, u64)>) {
         let restored = lengths.into_iter().map(|(output, length)| (output, (epoch, length)));
         self.restored.lock().extend(restored);
@@ -140,7 +140,7 @@ impl Outputs {
         }
     }
 
-    /// Those that go on after a restart, marked behind an epoch.
+    /// Those that resume after a restart, marked after an epoch.
     pub(crate) fn mark(&self, epoch: Epoch) -> Vec<Marks> {
         let changes = self.changes.lock();
         let running = changes.iter().filter(|running| !running.has_failed());

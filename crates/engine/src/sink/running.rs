@@ -25,7 +25,7 @@ pub(crate) struct Running {
     pub(crate) subscription: DataflowId,
     feed: Arc<Feed>,
     thread: JoinHandle<Result<()>>,
-    /// What a checkpoint asks, if it can go on after a restart.
+    /// The marks that a checkpoint asks for, if it can resume after a restart.
     marks: Option<Marks>,
 }
 
@@ -37,16 +37,16 @@ pub(crate) struct Marks {
     reached: Receiver<(Epoch, u64)>,
 }
 
-/// What is written, and where.
+/// The rows that are written, and where.
 pub(crate) struct Writing {
     pub(crate) path: PathBuf,
     pub(crate) subscription: Subscription,
     pub(crate) writer: OutputWriter,
-    /// The columns of what is written.
+    /// The columns of the written rows.
     pub(crate) schema: SchemaRef,
     /// The epoch whose changes, with those before it, are written already.
     pub(crate) written: Option<Epoch>,
-    /// How it goes on after a restart: its name in checkpoints, and what stops if it cannot be written.
+    /// How it resumes after a restart: its name in checkpoints, and the poison that stops the engine if it cannot be written.
     pub(crate) lasting: Option<(OutputName, Arc<Poison>)>,
 }
 
@@ -75,13 +75,13 @@ impl Running {
         self.thread.join().unwrap_or(Ok(()))
     }
 
-    /// Waits until all that was delivered is written, if what it writes has not failed.
+    /// Waits until all that was delivered is written, if its relation has not failed.
     pub(super) fn end(self) -> Result<()> {
         let has_failed = self.has_failed();
         self.join().or_else(|error| if has_failed { Ok(()) } else { Err(error) })
     }
 
-    /// Whether what it writes has failed: it lacks changes.
+    /// Whether its relation has failed: the output lacks changes.
     pub(super) fn has_failed(&self) -> bool {
         self.feed.has_failed()
     }
@@ -91,14 +91,14 @@ impl Running {
         self.thread.thread().id()
     }
 
-    /// What a checkpoint asks.
+    /// The marks that a checkpoint asks for.
     pub(super) fn marks(&self) -> Option<&Marks> {
         self.marks.as_ref()
     }
 }
 
 impl Marks {
-    /// Asks for the place behind the changes up to an epoch. The caller keeps later ones from being committed.
+    /// Asks for the place after the changes up to an epoch. The caller keeps later ones from being committed.
     pub(crate) fn mark(&self, epoch: Epoch) {
         self.feed.mark(epoch);
     }
@@ -108,7 +108,7 @@ impl Marks {
         self.feed.pass_mark();
     }
 
-    /// Whether what the output writes has failed: it does not go on after a restart.
+    /// Whether the relation it writes has failed: the output does not resume after a restart.
     pub(crate) fn has_failed(&self) -> bool {
         self.feed.has_failed()
     }
@@ -149,7 +149,7 @@ impl Writing {
                     self.writer.flush()?;
                 }
                 Step::Mark(epoch) => {
-                    // Nobody waits for it if the checkpoint has failed.
+                    // No thread waits for it if the checkpoint has failed.
                     let _ = reached.send((epoch, self.writer.sync()?));
                 }
                 Step::Nothing | Step::End => return Ok(()),

@@ -56,7 +56,7 @@ impl Input {
         }
     }
 
-    /// What identifies it in a journal.
+    /// Its identity in a journal.
     pub(crate) fn id(&self) -> InputName {
         InputName { table: self.table.clone(), number: self.number }
     }
@@ -122,7 +122,7 @@ impl Inputs {
         self.set(input, State::Running);
     }
 
-    /// An input has come to its end, or cannot go on.
+    /// An input has come to its end, or has failed.
     pub(crate) fn ended(&self, input: &Arc<Input>, result: Result<()>) {
         let state = match result {
             Ok(()) => State::Finished,

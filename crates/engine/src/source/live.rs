@@ -41,7 +41,7 @@ impl Live {
         Self { linger, follow, is_over: Arc::new(is_over) }
     }
 
-    /// Whether nobody needs the rows any more. A source that waits for the next row asks again and again, and fails if so.
+    /// Whether the rows are no longer needed. A source that waits for the next row asks again and again, and fails if so.
     pub fn is_over(&self) -> bool {
         (self.is_over)()
     }

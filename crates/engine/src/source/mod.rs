@@ -165,7 +165,7 @@ pub trait SourceReader: Send {
     /// `COPY` then has no effect, while an input keeps the rows it has read before.
     fn next(&mut self) -> Result<Option<Portion>>;
 
-    /// Where the next portion begins; `None` if nobody can read from there again, such as from a pipe.
+    /// Where the next portion begins; `None` if it cannot be read again, such as of a pipe.
     ///
     /// An engine with a state directory records positions instead of rows, and opens the path again with a position
     /// ([`SourceRequest::start`]). Without one it records the rows, and opens the path as before.

@@ -13,7 +13,7 @@ use crate::catalog::ERRORS_SCHEMA;
 use crate::changes::bytes_of;
 use crate::error::{Error, Result};
 
-/// What a row takes beside its texts: the offsets of these, and the epoch.
+/// The bytes that a row takes beside its texts: the offsets of these, and the epoch.
 const ROW_BYTES: usize = 32;
 
 /// Rows that a source refuses, until their transaction commits. The first ones are kept: a file of another format
@@ -138,7 +138,7 @@ impl Refusals {
         Self { most: budget.policy().refused, state: Mutex::new(state) }
     }
 
-    /// Adds what `source` refused while it made `epoch`.
+    /// Adds the rows that `source` refused while it made `epoch`.
     pub(crate) fn add(
         &self,
         table: &str,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The reads of pipes and devices that are going on: each may wait until another program writes.
+/// The reads of pipes and devices in progress: each may wait until another program writes.
 #[derive(Default)]
 pub(crate) struct Waiting {
     next: AtomicU64,

@@ -69,7 +69,7 @@ impl Display for Backup {
 
 /// Why a copy was not made.
 enum Failed {
-    /// What is copied has disappeared, or parts of it were never there.
+    /// A copied file has disappeared, or parts of it were never there.
     Gone(String),
     Final(String),
 }
@@ -198,7 +198,7 @@ fn copy(
     checkpoint: Option<u64>,
     to: &Path,
 ) -> std::result::Result<Backup, Failed> {
-    // What is known now, the journal has for good.
+    // The end known now stays true, as a journal only grows.
     let known = known_end::of(&directory.path);
     let from = directory.disk(MANIFESTS);
     let files = ManifestFiles::list(&from)?;

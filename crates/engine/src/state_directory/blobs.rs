@@ -16,7 +16,7 @@ pub(super) struct NamedBatches {
     blobs: BTreeMap<String, BTreeSet<(u64, u64)>>,
 }
 
-/// What was read of blobs.
+/// The findings about blobs.
 #[derive(Debug, Default)]
 pub(super) struct ReadBlobs {
     pub(super) batches: usize,

@@ -16,13 +16,13 @@ use crate::durable::known_end;
 use crate::durable::record::Record;
 use crate::error::Result;
 
-/// What becomes of a leftover.
+/// The fate of a leftover.
 const DELETED: &str = "it is deleted at the next start";
 
-/// What becomes of a file that is not ours.
+/// The fate of a file that is not ours.
 const IGNORED: &str = "it is no file of an engine, and is left alone";
 
-/// What is in a state directory, and what is wrong with it.
+/// The contents of a state directory, and their damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Check {
@@ -30,7 +30,7 @@ pub struct Check {
     pub findings: Vec<Finding>,
     /// The number of the current checkpoint; 0 before the first. `None` if that is damaged.
     pub current: Option<u64>,
-    /// The last checkpoint of which everything is whole, with all of the journal behind it; 0 stands for the journal alone. The
+    /// The last checkpoint of which everything is whole, with all of the journal after it; 0 stands for the journal alone. The
     /// directory can be [copied from there](StateDirectory::backup_from), and nothing that was committed is lost.
     pub sound: Option<u64>,
     /// How many checkpoints were read.
@@ -55,7 +55,7 @@ impl Check {
         self.findings.iter().all(|finding| finding.severity != Severity::Damage)
     }
 
-    /// What can be done about damage; `None` if there is none.
+    /// A remedy for the damage; `None` if there is none.
     pub fn remedy(&self) -> Option<String> {
         if self.is_sound() {
             return None;
@@ -75,7 +75,7 @@ impl Check {
     }
 }
 
-/// A line for each finding, a line with what was read, and one that says what can be done.
+/// A line for each finding, a line with the counts, and one with the remedy.
 impl Display for Check {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
@@ -232,7 +232,7 @@ fn read_journal(
     Ok(survey)
 }
 
-/// The last checkpoint of which everything is whole, with all of the journal behind it.
+/// The last checkpoint of which everything is whole, with all of the journal after it.
 fn sound(checkpoints: &Checkpoints, blobs: &ReadBlobs, survey: &JournalSurvey) -> Option<u64> {
     let has_journal = |replay: u64, end: u64| {
         (survey.start.0..=survey.end.0).contains(&replay)
@@ -279,7 +279,7 @@ fn in_directory(directory: &StateDirectory, name: &str) -> String {
     directory.folder(name).display().to_string()
 }
 
-/// The names of what is in a folder, in order; none if it is missing.
+/// The names of the entries of a folder, in order; none if it is missing.
 fn list(directory: &StateDirectory, folder: &str) -> Result<Vec<String>> {
     let path = directory.folder(folder);
     let error = |error: std::io::Error| failed(format!("cannot list {}: {error}", path.display()));

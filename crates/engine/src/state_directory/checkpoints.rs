@@ -1,4 +1,4 @@
-//! What checkpoints have.
+//! The contents of checkpoints.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -30,7 +30,7 @@ pub struct CheckpointInfo {
     pub epoch: u64,
     /// The time of the epoch in microseconds since 1970.
     pub time: Option<i64>,
-    /// How many workers the state is dealt out to.
+    /// The number of workers that the state is partitioned for.
     pub workers: u32,
     /// The record of the journal that replaying begins with.
     pub replay: u64,
@@ -40,7 +40,7 @@ pub struct CheckpointInfo {
     pub relations: Vec<(String, String)>,
     /// The relations that have failed, and why.
     pub failed: Vec<(String, String)>,
-    /// What is kept for each table, view, index and output.
+    /// The state of each table, view, index and output.
     pub dataflows: Vec<DataflowInfo>,
     /// How far inputs were read.
     pub inputs: Vec<InputInfo>,
@@ -52,7 +52,7 @@ pub struct CheckpointInfo {
     pub blobs: usize,
 }
 
-/// What is kept for a dataflow.
+/// The state of a dataflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataflowInfo {

@@ -2,7 +2,7 @@
 //!
 //! # Design
 //!
-//! 1. The journal says where the epochs behind the one that stays begin, and the newest checkpoint without them is chosen.
+//! 1. The journal says where the epochs after the one that stays begin, and the newest checkpoint without them is chosen.
 //! 2. A copy of the directory from this checkpoint on, with all records, is made in its folder [`ASIDE`]: nothing is lost.
 //! 3. The file `end` is told of the new end, this checkpoint becomes the current one, and the journal is cut, in this order.
 //!
@@ -21,8 +21,8 @@ use crate::durable::record::Record;
 use crate::durable::{damage, known_end};
 use crate::error::Result;
 
-/// Leaves out the epochs behind this one, and definitions behind the first of these; if it is the last epoch, the definitions
-/// behind it. Returns where a copy with all of that is; `None` if nothing was left out.
+/// Leaves out the epochs after this one, and definitions after the first of these; if it is the last epoch, the definitions
+/// after it. Returns where a copy with all of that is; `None` if nothing was left out.
 pub(crate) fn take_back(path: &Path, epoch: u64) -> Result<Option<PathBuf>> {
     let directory = StateDirectory { path: path.to_owned() };
     let manifests = directory.disk(MANIFESTS);
@@ -59,7 +59,7 @@ fn free(directory: &StateDirectory, epoch: u64) -> PathBuf {
     path
 }
 
-/// The checkpoint to go on from.
+/// The checkpoint to resume from.
 struct Chosen {
     /// Its number; 0 if it is none.
     number: u64,
@@ -73,7 +73,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// The newest one that has no epoch behind this one.
+    /// The newest one that has no epoch after this one.
     fn find(manifests: &ReadOnlyDisk, epoch: u64) -> Result<Self> {
         let failed_to_read = |error: &_| failed(damage::of_storage(error));
         let files = ManifestFiles::list(manifests).map_err(|error| failed_to_read(&error))?;
@@ -99,7 +99,7 @@ impl Chosen {
     }
 }
 
-/// The place in the journal behind which everything is left out.
+/// The place in the journal after which everything is left out.
 struct Cut {
     at: u64,
     /// Where the journal ends so far.

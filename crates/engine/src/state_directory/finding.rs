@@ -1,4 +1,4 @@
-//! What is wrong with a file.
+//! Findings about files.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use alluvium_trace::file::FileError;
 pub enum Severity {
     /// Nothing is lost: a crash has left it, or it is no file of an engine.
     Note,
-    /// What was written is not there any more, or cannot be read by this version.
+    /// Written data is not there any more, or cannot be read by this version.
     Damage,
 }
 
@@ -25,7 +25,7 @@ pub struct Finding {
     pub place: String,
     /// Where in the file the damaged part begins, if it is a part.
     pub offset: Option<u64>,
-    /// What it is.
+    /// A description.
     pub what: String,
 }
 

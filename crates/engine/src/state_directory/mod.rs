@@ -1,9 +1,9 @@
 //! A state directory as its owner sees it: checking it, listing its checkpoints, and copying it.
 //!
 //! - this file: the directory;
-//! - [`check`]: reading everything in it; [`finding`]: what is wrong with a file;
-//! - [`checkpoints`]: what its checkpoints have;
-//! - [`formats`]: the versions of what is in it;
+//! - [`check`]: reading everything in it; [`finding`]: findings about files;
+//! - [`checkpoints`]: the contents of its checkpoints;
+//! - [`formats`]: the versions of its files;
 //! - [`backup`]: a copy of it, also while an engine uses it;
 //! - [`cut`]: taking it back to an epoch.
 
@@ -61,12 +61,12 @@ impl StateDirectory {
         &self.path
     }
 
-    /// Reads everything in it, compares it with its checksums, and looks for what is missing and for what is left over. No
+    /// Reads everything in it, compares it with its checksums, and looks for missing and leftover files. No
     /// engine can use the directory meanwhile.
     ///
     /// # Errors
     ///
-    /// [`Error::State`] if an engine uses it, or if a folder cannot be listed. What is wrong with files is no error, but a
+    /// [`Error::State`] if an engine uses it, or if a folder cannot be listed. Damage of files is no error, but a
     /// [`Finding`].
     pub fn check(&self) -> Result<Check> {
         check::check(self)
@@ -81,7 +81,7 @@ impl StateDirectory {
         checkpoints::list(self)
     }
 
-    /// The versions of the formats of what is in it, which no engine may be writing to meanwhile.
+    /// The versions of the formats of its files, which no engine may be writing to meanwhile.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl StateDirectory {
         formats::read(self)
     }
 
-    /// Copies the last checkpoint, and what was committed since, to a directory that is new or empty. The copy is a state
+    /// Copies the last checkpoint, and all later commits, to a directory that is new or empty. The copy is a state
     /// directory that an engine can be opened on. It has all transactions that were acknowledged before the call; those that
     /// are committed meanwhile are there or not, each as a whole, and none without those before it.
     ///

@@ -1,4 +1,4 @@
-//! What a subscription begins with: all rows of a relation, or its changes since an epoch.
+//! The beginning of a subscription: all rows of a relation, or its changes since an epoch.
 
 use alluvium_dataflow::movement::changes::Changes;
 use alluvium_dataflow::movement::sink::by_epoch;
@@ -19,7 +19,7 @@ pub(super) fn snapshot((epoch, parts): &PinnedRows, schema: &SchemaRef) -> Resul
     Change::snapshot(*epoch, &parts, schema)
 }
 
-/// Puts the changes of a relation behind the epoch `after` into a feed, which ends with them.
+/// Puts the changes of a relation after the epoch `after` into a feed, which ends with them.
 pub(crate) fn resume(feed: &Feed, (epoch, parts): &PinnedRows, after: Epoch) -> Result<()> {
     for delta in Changes::between(parts, after, *epoch).into_iter().flatten() {
         for (epoch, delta) in by_epoch(delta) {

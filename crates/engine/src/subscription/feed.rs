@@ -28,11 +28,11 @@ pub(crate) struct Feed {
     kind: Kind,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
-    /// What progress wakes when epochs become durable.
+    /// The waker that progress wakes when epochs become durable.
     durable: Waker,
 }
 
-/// What a feed is for.
+/// The purpose of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// All subscribers of a relation, who come while it runs. They read the relation as of an epoch that is complete, so later
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Shared,
     /// One subscriber.
     Alone,
-    /// What one subscriber begins with: all rows. It ends with their delivery.
+    /// The first rows of one subscriber: all rows. The feed ends with their delivery.
     Rows,
 }
 
@@ -79,7 +79,7 @@ struct Subscriber {
     at: At,
     /// It has all changes up to this epoch.
     has: Option<Epoch>,
-    /// What it begins with.
+    /// The rows that it begins with.
     pinned: Option<PinnedRows>,
     options: SubscribeOptions,
     is_congested: bool,
@@ -89,7 +89,7 @@ struct Subscriber {
 
 enum At {
     Place(Place),
-    /// It was this far behind, and nothing is kept for it any more.
+    /// It was this far behind; its changes are no longer kept.
     Behind(Lag),
 }
 
@@ -101,14 +101,14 @@ struct Mark {
     is_passed: bool,
 }
 
-/// What a subscriber takes.
+/// The result of taking a delivery.
 pub(super) enum Taken {
     Delivery(Arc<Delivery>),
     /// All rows, which come before the next delivery.
     Pinned(PinnedRows),
     /// All deliveries up to a marked epoch have been taken.
     Mark(Epoch),
-    /// It was this far behind, so that its changes were dropped. Those behind the complete epoch are kept for it from now on if
+    /// It was this far behind, so that its changes were dropped. Those after the complete epoch are kept for it from now on if
     /// it is to get a new snapshot.
     Dropped(Lag),
     /// There is nothing yet.
@@ -158,7 +158,7 @@ impl Feed {
         }
     }
 
-    /// Adds a subscriber, who gets all that is kept and what comes later.
+    /// Adds a subscriber, who gets all kept deliveries and later ones.
     pub(crate) fn enter(&self, options: SubscribeOptions) -> SubscriberId {
         let mut state = self.state.lock();
         let at = At::Place(state.queue.enter());
@@ -202,7 +202,7 @@ impl Feed {
         state.snapshot.filter(|_| is_there)
     }
 
-    /// The epoch behind which there are deliveries, now or later, for a subscriber who has just entered.
+    /// The epoch after which deliveries begin, now or later, for a new subscriber.
     pub(crate) fn begins(&self) -> Epoch {
         self.state.lock().begins.unwrap_or_default()
     }
@@ -230,7 +230,7 @@ impl Feed {
         }
     }
 
-    /// Marks the place behind the deliveries up to an epoch. The caller keeps later ones from being committed.
+    /// Marks the place after the deliveries up to an epoch. The caller keeps later ones from being committed.
     pub(crate) fn mark(&self, epoch: Epoch) {
         self.state.lock().mark = Some(Mark { epoch, is_passed: false });
     }
@@ -244,8 +244,7 @@ impl Feed {
         self.wake_all(state);
     }
 
-    /// The next delivery, or the mark before it. If there is nothing yet, `waker` is woken once there is something; without
-    /// one, nobody is.
+    /// The next delivery, or the mark before it. If there is nothing yet, `waker`, if given, is woken once there is something.
     pub(super) fn take(&self, id: SubscriberId, waker: Option<&Waker>) -> Result<Taken> {
         let mut state = self.state.lock();
         self.poison.check()?;
@@ -312,7 +311,7 @@ impl Feed {
         self.poison.guard(read)
     }
 
-    /// Nobody waits for a subscriber's next delivery any longer.
+    /// No thread waits for a subscriber's next delivery any longer.
     pub(super) fn give_up(&self, id: SubscriberId) {
         let mut state = self.state.lock();
         if let Some(subscriber) = state.subscribers.get_mut(&id) {
@@ -380,7 +379,7 @@ impl Feed {
         self.wake_all(state);
     }
 
-    /// The dataflow has failed: epochs that are not complete are never delivered, and an error comes behind those that are.
+    /// The dataflow has failed: epochs that are not complete are never delivered, and an error follows those that are.
     pub(crate) fn fail(&self, failed: &Failed) {
         let mut state = self.state.lock();
         if !state.is_closed {
@@ -396,7 +395,7 @@ impl Feed {
         self.state.lock().failed.is_some()
     }
 
-    /// Drops what a subscriber has already.
+    /// Drops deliveries that a subscriber has already.
     fn skip_known(&self, state: &mut State, id: SubscriberId) {
         let State { subscribers, queue, .. } = state;
         let Some(Subscriber { at: At::Place(place), has: Some(has), .. }) =
@@ -410,7 +409,7 @@ impl Feed {
         self.trim(state);
     }
 
-    /// Forgets what neither a subscriber will take nor one that comes now.
+    /// Forgets deliveries that no present or new subscriber will take.
     fn trim(&self, state: &mut State) {
         state.queue.trim(match self.kind {
             Kind::Shared => self.progress.complete(),
@@ -418,7 +417,7 @@ impl Feed {
         });
     }
 
-    /// Holds up commits, or drops what waits, where that is too much. Returns versions that nobody will read: to drop them may
+    /// Holds up commits, or drops what waits, where that is too much. Returns versions without readers: to drop them may
     /// take a while.
     fn limit(&self, state: &mut State) -> Vec<PinnedRows> {
         let State { subscribers, queue, limits, congested, .. } = state;
@@ -523,7 +522,7 @@ impl State {
 }
 
 impl Subscriber {
-    /// Whether this is further behind than it may be.
+    /// Whether this subscriber is further behind than its options allow.
     fn is_behind(&self, lag: Lag) -> bool {
         let SubscribeOptions { epochs, bytes, .. } = self.options;
         Lag { epochs, bytes }.is_exceeded_by(lag)

@@ -1,6 +1,6 @@
 //! Subscriptions: the changes of a view, epoch by epoch.
 //!
-//! All subscribers of a relation share one dataflow, which has the changes behind the epoch it was built as of. Each worker puts
+//! All subscribers of a relation share one dataflow, which has the changes after the epoch it was built as of. Each worker puts
 //! its changes into one [`Feed`]; an epoch is delivered when all workers have passed it. A delivery is kept once, in the
 //! feed's [queue](queue), until all subscribers have taken it; each has its place in the queue. The first to take it
 //! [consolidates](consolidate) it.
@@ -64,7 +64,7 @@ impl Change {
 
 /// The changes of a view, or of a table: first a [snapshot](Change::is_snapshot), all that it holds as of the last complete
 /// epoch, which may be nothing, then one [`Change`] for every epoch that changes it, in order. One that
-/// [goes on behind an epoch](crate::Engine::subscribe_from) has no such first change.
+/// [resumes after an epoch](crate::Engine::subscribe_from) has no such first change.
 ///
 /// As an iterator it waits for the next change, and as a [`Stream`] it wakes the task that waits; no thread waits for it. Both
 /// end when the view is dropped or the engine is closed. An error is the last item, except that of an
@@ -77,7 +77,7 @@ impl Change {
 pub struct Subscription {
     feed: Arc<Feed>,
     subscriber: SubscriberId,
-    /// What comes before that.
+    /// The feed of its first rows, which come before that.
     beginning: Option<(Arc<Feed>, SubscriberId)>,
     name: String,
     schema: SchemaRef,
@@ -142,7 +142,7 @@ impl Subscription {
         }
     }
 
-    /// What this feed still has for a subscriber comes first.
+    /// Deliveries that this feed still has for a subscriber come first.
     pub(crate) fn begin_with(&mut self, beginning: (Arc<Feed>, SubscriberId)) {
         self.beginning = Some(beginning);
     }
@@ -200,7 +200,7 @@ impl Subscription {
         })
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next item.
     pub(crate) fn next_step(&mut self) -> Result<Step> {
         Ok(self.wait(None, Self::step)?.unwrap_or(Step::End))
     }
@@ -243,7 +243,7 @@ impl Subscription {
         }
     }
 
-    /// What comes next. If there is nothing yet `waker` is woken once there is.
+    /// The next step. If there is nothing yet `waker` is woken once there is.
     fn step(&mut self, waker: Option<&Waker>) -> Result<Step> {
         if self.is_over {
             return Ok(Step::End);
@@ -251,7 +251,7 @@ impl Subscription {
         let step = self.look(waker);
         self.is_over = match &step {
             Ok(step) => matches!(step, Step::End),
-            // Whoever gives up may come back.
+            // A caller that gives up may come back.
             Err(error) => !matches!(error, Error::Interrupted | Error::TimedOut),
         };
         step
@@ -309,11 +309,11 @@ impl Subscription {
 pub(crate) enum Client<'a> {
     /// A program.
     Program(SubscribeOptions),
-    /// An output, and its path if it goes on after a restart. It has a dataflow of its own, which ends with it.
+    /// An output, and its path if it resumes after a restart. It has a dataflow of its own, which ends with it.
     Output(Option<&'a str>),
 }
 
-/// What comes next in a subscription.
+/// The next step of a subscription.
 pub(crate) enum Step {
     Change(Change),
     /// All changes up to an epoch that was marked have come.

@@ -1,15 +1,15 @@
-//! How somebody subscribes.
+//! Options of subscriptions.
 
-/// What happens when a subscription is further behind than it may be.
+/// The reaction to a subscription that is further behind than it may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
     /// Commits wait until it is not: no change is lost, and one subscriber that does not read stops all that write.
     #[default]
     Block,
-    /// The subscription ends with [`Error::Behind`](crate::Error::Behind), and nobody waits.
+    /// The subscription ends with [`Error::Behind`](crate::Error::Behind), and no commit waits.
     Disconnect,
-    /// What waits is dropped, and nobody waits. The next item is a [snapshot](crate::Change::is_snapshot), as of when the
+    /// Waiting changes are dropped, and no commit waits. The next item is a [snapshot](crate::Change::is_snapshot), as of when the
     /// subscriber asks for it. Only of what keeps its rows: a table or a materialized view.
     Resync,
 }
@@ -41,7 +41,7 @@ impl SubscribeOptions {
         Self { epochs: u64::MAX, ..Self::default() }
     }
 
-    /// What happens when more changes wait than may.
+    /// Sets the reaction to more waiting changes than allowed.
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
@@ -59,7 +59,7 @@ impl SubscribeOptions {
         Self { bytes, ..self }
     }
 
-    /// Begins behind an epoch, as [`Engine::subscribe_from`](crate::Engine::subscribe_from) does, in place of a snapshot.
+    /// Begins after an epoch, as [`Engine::subscribe_from`](crate::Engine::subscribe_from) does, in place of a snapshot.
     #[must_use]
     pub fn after(self, epoch: u64) -> Self {
         Self { after: Some(epoch), ..self }

@@ -26,7 +26,7 @@ pub(super) struct Parts {
     pub(super) changes: Vec<TableChange>,
     /// Whether the same row of several workers is one row already.
     pub(super) is_consolidated: bool,
-    /// The consolidated rows, once somebody has taken them, while they are in memory.
+    /// The consolidated rows, once a subscriber has taken them, while they are in memory.
     pub(super) whole: Option<Part>,
 }
 
@@ -37,7 +37,7 @@ impl Parts {
     }
 }
 
-/// What a subscriber has not taken.
+/// The changes that a subscriber has not taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lag {
     pub(super) epochs: u64,
@@ -152,14 +152,14 @@ impl Queue {
         queued.map(|queued| &*queued.delivery)
     }
 
-    /// The first delivery at a place or behind it that is of a later epoch than the subscriber has.
+    /// The first delivery at or after a place that is of a later epoch than the subscriber has.
     pub(super) fn peek_behind(&self, place: Place, has: Option<Epoch>) -> Option<&Delivery> {
         let later = self.deliveries.iter().skip((place - self.gone) as usize);
         let mut later = later.map(|queued| &*queued.delivery);
         later.find(|delivery| has.is_none_or(|has| delivery.epoch > has))
     }
 
-    /// Takes the delivery at the place of a subscriber, which moves behind it.
+    /// Takes the delivery at the place of a subscriber, which moves past it.
     pub(super) fn take(&mut self, place: &mut Place) -> Option<Arc<Delivery>> {
         let queued = self.deliveries.get_mut((*place - self.gone) as usize)?;
         queued.readers -= 1;
@@ -167,7 +167,7 @@ impl Queue {
         Some(queued.delivery.clone())
     }
 
-    /// Forgets deliveries up to an epoch that nobody will take.
+    /// Forgets deliveries up to an epoch that no subscriber will take.
     pub(super) fn trim(&mut self, epoch: Epoch) {
         while let Some(first) = self.deliveries.front()
             && first.readers == 0
@@ -215,7 +215,7 @@ impl Queue {
         if !budget.is_large_buffer(self.bytes) || self.bytes < budget.policy().smallest_file {
             return Ok(());
         }
-        // What somebody reads at present, mostly the first of many, stays in memory.
+        // Deliveries that are being read, mostly the first of many, stay in memory.
         let mut delivered = Vec::with_capacity(self.deliveries.len());
         for queued in &mut self.deliveries {
             if let Some(parts) = queued.delivery.parts.try_lock() {

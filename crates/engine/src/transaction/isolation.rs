@@ -1,6 +1,6 @@
 //! Isolation levels.
 
-/// What a transaction may see of others.
+/// The isolation of a transaction from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Isolation {
     /// As if transactions ran one after the other, in an order in which each comes after those that had committed when it began.
@@ -8,7 +8,7 @@ pub(crate) enum Isolation {
     Serializable,
     /// All reads are of one version, and what queries read is not validated.
     RepeatableRead,
-    /// Queries read the last version, and what they read is not validated; also `READ UNCOMMITTED`.
+    /// Queries read the last version, and their reads are not validated; also `READ UNCOMMITTED`.
     ReadCommitted,
 }
 

@@ -73,7 +73,7 @@ impl Refused {
 
 /// An open transaction. Dropping it rolls it back.
 ///
-/// While it is open nobody waits for it. What it inserts, deletes and changes depends on nothing that it has read.
+/// While it is open no other transaction waits for it. Its writes do not depend on anything that it has read.
 pub struct Transaction {
     /// Keeps the engine running, and is otherwise used through its writer.
     instance: Arc<Instance>,
@@ -90,16 +90,16 @@ pub struct Transaction {
     completes: Option<String>,
     /// The tables as it sees them, as of the last statement that read them.
     overlays: Mutex<BTreeMap<DataflowId, Arc<Overlay>>>,
-    /// What it reads, once it has read something.
+    /// The version that it reads, once it has read something.
     version: Mutex<Option<ReadVersion>>,
     reads: Arc<Reads>,
-    /// The write lock, if nobody else may commit before it.
+    /// The write lock, if no other transaction may commit before it.
     lock: Option<WriteGuard>,
     /// The rows that it keeps others from writing.
     locks: HeldLocks,
     /// The temporary tables that it has changed.
     temporary: BTreeMap<DataflowId, Arc<Entry>>,
-    /// What it defines.
+    /// Its definitions.
     definitions: Option<Box<StagedDefinitions>>,
     /// Tables with UNIQUE constraints whose rows a program has inserted, which are compared when it commits.
     inserted: BTreeSet<DataflowId>,
@@ -130,7 +130,7 @@ impl Transaction {
         })
     }
 
-    /// Has nobody else commit until it ends: waits until nobody does.
+    /// Excludes all other commits until it ends; waits for those in progress.
     pub(crate) fn lock_out(&mut self) -> Result<()> {
         self.lock = Some(self.instance.writer.lock()?);
         Ok(())
@@ -191,8 +191,8 @@ impl Transaction {
         Ok(committed.epoch)
     }
 
-    /// As [`Transaction::commit`], but does not wait for the disk: [`crate::Engine::wait`] does, and so does whoever commits
-    /// or reads next. Until then a crash may take the transaction away, and no subscriber gets its changes. A program that
+    /// As [`Transaction::commit`], but does not wait for the disk: [`crate::Engine::wait`] does, and so does a later commit
+    /// or read. Until then a crash may take the transaction away, and no subscriber gets its changes. A program that
     /// commits one transaction after the other keeps the disk and the workers busy at the same time this way.
     pub fn submit(self) -> Result<u64> {
         self.order().map(|committed| committed.epoch)
@@ -243,9 +243,9 @@ impl Transaction {
                 refusals.add(table, "LATENESS", epoch, rows)
             })
         };
-        // What is refused is recorded with the epoch.
+        // Refused rows are recorded with the epoch.
         let is_recorded = instance.definitions.is_durable();
-        // What is no longer there by its end is written to nobody.
+        // Changes of relations that the transaction drops are not sent anywhere.
         let is_gone = |id: DataflowId| {
             definitions.as_ref().is_some_and(|staged| staged.drops(id))
                 || temporary.get(&id).is_some_and(|entry| entry.is_emptied())
@@ -292,7 +292,7 @@ impl Transaction {
         });
         let changes: Vec<Changed> = changes.collect::<Result<_>>()?;
         let version = version.into_inner();
-        // What only the session itself sees is as if it had been written at the version that was read.
+        // Relations that only the session sees count as written at the version that was read.
         let is_private = candidates.is_none()
             && key.is_none()
             && !changes.is_empty()
@@ -333,7 +333,7 @@ impl Transaction {
         };
         let time = match (is_time_given, &version) {
             (true, _) => writer.time_of_epoch(Some(time))?,
-            // What only writes is of the moment at which it began, as its DEFAULTs are.
+            // A transaction that only writes has the time at which it began, as its DEFAULTs have.
             (false, None) => writer.not_before_last(time),
             (false, Some(_)) => writer.time_of_epoch(None)?,
         };
@@ -378,7 +378,7 @@ impl Transaction {
     }
 
     /// Pins relations, and those of the dataflows `others` that can be read, as of the version that it reads. If one of the first is
-    /// newer than that, it goes on to a later version, and fails if what it has read before is another one there.
+    /// newer than that, it moves to a later version, and fails if its earlier reads differ there.
     pub(crate) fn pin(
         &self,
         reader: &Reader,
@@ -406,7 +406,7 @@ impl Transaction {
         Ok(Some((epoch, parts)))
     }
 
-    /// The version that it reads, the last one if it has read nothing. Fails if a table is not there as of that.
+    /// The version that it reads, the last one if it has read nothing. Fails if a table does not exist as of that.
     fn version_with<'a>(
         &self,
         version: &'a mut Option<ReadVersion>,
@@ -431,7 +431,7 @@ impl Transaction {
         }
     }
 
-    /// Goes on to a later version. Fails, and stays at the one before, if what it has read is another one there.
+    /// Moves to a later version. Fails, and stays at the one before, if its reads differ there.
     fn move_to(&self, version: &mut Option<ReadVersion>, next: ReadVersion) -> Result<()> {
         if let Some(before) = &*version
             && !armed(Fault::MoveVersion)
@@ -443,7 +443,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Notes what it reads of a relation.
+    /// Notes its reads of a relation.
     pub(crate) fn noted(&self, id: DataflowId, name: &str) -> Noted {
         Noted::new(&self.reads, id, name)
     }
@@ -551,7 +551,7 @@ impl Transaction {
         }
     }
 
-    /// What it defines, if it does.
+    /// Its definitions, if it has any.
     pub(crate) fn definitions(&self) -> Option<&StagedDefinitions> {
         self.definitions.as_deref()
     }
@@ -567,7 +567,7 @@ impl Transaction {
         self.changes.get(&table.id).is_some_and(|(_, staged)| !staged.changes().is_empty())
     }
 
-    /// What its rows are counted in.
+    /// The budget that its rows are counted in.
     pub(crate) fn budget(&self) -> &MemoryBudget {
         self.instance.context.budget()
     }

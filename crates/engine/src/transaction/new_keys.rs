@@ -1,10 +1,10 @@
 //! Whether the keys of inserted rows are free.
 //!
 //! A key is taken if the statement inserts another row with it, or if there is a row with it that the statement does not delete: one
-//! that the transaction has written, or one of the version that it reads. That version need not be computed: what is not is in the
-//! [writes](crate::sequencer::WritesAfter) of the last epochs. So who inserts waits for nobody.
+//! that the transaction has written, or one of the version that it reads. That version need not be computed: its missing rows are in the
+//! [writes](crate::sequencer::WritesAfter) of the last epochs. So an insert never waits.
 //!
-//! What a program [inserts](Transaction::insert) is checked at once when it commits, in the order of its calls.
+//! Rows that a program [inserts](Transaction::insert) are checked together when it commits, in the order of its calls.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const FEW: usize = 10_000;
 struct Rows {
     snapshots: Vec<Snapshot>,
     epoch: Epoch,
-    /// What was written after that, up to the version that the transaction reads.
+    /// The writes after that, up to the version that the transaction reads.
     later: Vec<Arc<EpochWrites>>,
 }
 
@@ -44,7 +44,7 @@ impl Rows {
     }
 }
 
-/// What a change does with the keys of its rows.
+/// The effect of a change on the keys of its rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Write {
     Delete,
@@ -59,11 +59,11 @@ struct Check<'a> {
     transaction: &'a Transaction,
     table: &'a Entry,
     key: &'a KeyColumns,
-    /// What is checked, in order.
+    /// The changes to check, in order.
     writes: Vec<(&'a TableChange, Write)>,
-    /// What the transaction has written before.
+    /// The earlier writes of the transaction.
     overlay: Option<Arc<Overlay>>,
-    /// What was there before it; none before somebody asks.
+    /// The rows before the transaction; none until they are needed.
     rows: Option<Rows>,
 }
 
@@ -241,7 +241,7 @@ impl Check<'_> {
     /// Notes that rows of the table are read: those with these keys; all without.
     fn note(&self, keys: Option<&[&[u8]]>) {
         let Some(id) = self.table.dataflow() else { return };
-        // Nobody else writes to it.
+        // No other session writes to it.
         if self.table.temporary().is_some() {
             return;
         }
@@ -252,7 +252,7 @@ impl Check<'_> {
         }
     }
 
-    /// What was there before the transaction.
+    /// The rows before the transaction.
     fn rows(&mut self) -> Result<&Rows> {
         let rows = match self.rows.take() {
             Some(rows) => rows,

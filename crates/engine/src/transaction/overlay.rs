@@ -23,7 +23,7 @@ const BATCH_ROWS: usize = 8192;
 pub(crate) struct Overlay {
     /// The columns that rows are compared by: the primary key, or all.
     columns: Arc<KeyColumns>,
-    /// What inserted rows must have to be in time: others are dropped when the transaction is committed.
+    /// The bounds for inserted rows to be in time: others are dropped when the transaction is committed.
     bounds: Option<Bounds>,
     /// How many of the transaction's changed rows it has.
     seen: usize,
@@ -40,7 +40,7 @@ struct Values {
     places: HashMap<Box<[u8]>, Vec<(usize, usize)>>,
 }
 
-/// What the transaction has written.
+/// The writes of the transaction.
 enum Written {
     /// The last write to each key: the place of an inserted row, its batch and its number there; `None` if the row was
     /// deleted. Keys are encoded as the table's are.
@@ -296,7 +296,7 @@ impl Overlay {
     }
 }
 
-/// A part of what a transaction sees.
+/// A part of the rows that a transaction sees.
 enum Part {
     /// Rows from before.
     Before(RecordBatch),

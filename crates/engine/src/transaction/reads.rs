@@ -1,4 +1,4 @@
-//! What a transaction has read, to find out whether that still holds when it commits.
+//! The reads of a transaction, to find out whether these still hold when it commits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::worker::DataflowId;
 /// Beyond so many ranges of a relation a transaction counts as one that has read all of it.
 const MOST_RANGES: usize = 10_000;
 
-/// What was read of each relation.
+/// The reads of each relation.
 #[derive(Debug, Default)]
 pub(crate) struct Reads(Mutex<BTreeMap<DataflowId, Read>>);
 
-/// What was read of a relation.
+/// The reads of a relation.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub(super) name: Arc<str>,
@@ -27,10 +27,10 @@ pub(super) struct Read {
     pub(super) values: Vec<(usize, KeyRanges)>,
 }
 
-/// What had been read by some moment: of each relation whether all rows, and else how many ranges of keys and of values.
+/// The reads by some moment: of each relation whether all rows, and else how many ranges of keys and of values.
 pub(crate) struct ReadBefore(BTreeMap<DataflowId, (bool, usize, usize)>);
 
-/// Notes what is read of one relation.
+/// Notes the reads of one relation.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     reads: Arc<Reads>,
@@ -84,7 +84,7 @@ impl Reads {
         }
     }
 
-    /// What has been read by now.
+    /// The reads so far.
     pub(super) fn mark(&self) -> ReadBefore {
         let reads = self.0.lock();
         ReadBefore(
@@ -95,7 +95,7 @@ impl Reads {
         )
     }
 
-    /// Forgets what has been read since.
+    /// Forgets the reads since.
     pub(super) fn return_to(&self, before: &ReadBefore) {
         self.0.lock().retain(|id, read| match before.0.get(id) {
             Some((is_all, ranges, values)) => {

@@ -6,25 +6,25 @@ use super::Transaction;
 use crate::definitions::StagedDefinitions;
 use crate::worker::DataflowId;
 
-/// What a transaction had staged at some moment.
+/// The staged changes of a transaction at some moment.
 pub(crate) struct Mark {
     /// The number of changed rows of each table that had some.
     rows: BTreeMap<DataflowId, u64>,
     /// The number of portions that sources refused.
     refused: usize,
-    /// What it had defined.
+    /// Its definitions.
     definitions: Option<Box<StagedDefinitions>>,
 }
 
 impl Transaction {
-    /// What it has staged by now. Changes are only ever added at the end, so their number is enough.
+    /// The staged changes by now. Changes are only ever added at the end, so their number is enough.
     pub(crate) fn mark(&self) -> Mark {
         let rows = self.changes.iter().map(|(table, (_, staged))| (*table, staged.rows()));
         let (rows, definitions) = (rows.collect(), self.definitions.clone());
         Mark { rows, refused: self.refused.len(), definitions }
     }
 
-    /// Forgets what was staged behind a mark of its own.
+    /// Forgets changes staged after a mark of its own.
     pub(crate) fn return_to(&mut self, mark: &Mark) {
         let overlays = self.overlays.get_mut();
         self.changes.retain(|table, (_, staged)| {

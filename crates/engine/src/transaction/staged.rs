@@ -23,7 +23,7 @@ pub(crate) struct Staged {
     in_files: usize,
     /// How much memory the others take.
     bytes: usize,
-    /// What rows had to have to be in time when a statement first changed some, if one has.
+    /// The bounds for rows in time when a statement first changed some, if one has.
     in_time: Option<Option<Bounds>>,
     /// The number of their rows.
     rows: u64,
@@ -76,12 +76,12 @@ impl Staged {
         spilled
     }
 
-    /// Notes what rows have to have when a statement changes some.
+    /// Notes the bounds for rows when a statement changes some.
     pub(super) fn note_bounds(&mut self, bounds: Option<Bounds>) {
         self.in_time.get_or_insert(bounds);
     }
 
-    /// What rows had to have when a statement first changed some; `None` if no statement has.
+    /// The bounds for rows in time when a statement first changed some; `None` if no statement has.
     pub(super) fn in_time(&self) -> Option<Option<Bounds>> {
         self.in_time.clone()
     }
@@ -105,7 +105,7 @@ impl Staged {
         self.rows
     }
 
-    /// Removes all changes behind the first `rows` rows, with which a change ends. Changes that went to a file since they were
+    /// Removes all changes after the first `rows` rows, with which a change ends. Changes that went to a file since they were
     /// counted are there in parts, of which none is of two changes.
     pub(super) fn truncate(&mut self, rows: u64) {
         while self.rows > rows
@@ -145,7 +145,7 @@ pub(crate) struct Staging<'a> {
     pub(super) table: &'a Entry,
     pub(super) deletions: Staged,
     pub(super) insertions: Staged,
-    /// What rows must have that the table takes now.
+    /// The bounds for rows that the table takes now.
     pub(super) bounds: Option<Bounds>,
     /// The keys of all of these rows.
     pub(super) keys: WrittenKeys,
@@ -233,7 +233,7 @@ impl<'a> Staging<'a> {
         if let Some(checks) = &self.checks {
             conditions::meet(checks, &self.table.name, &rows)?;
         }
-        // Rows without a key stand in nobody's way.
+        // Rows without a key conflict with no others.
         if let Some(key) = self.table.key_columns()? {
             self.keys.add(Some(key), rows.columns(), |writes| writes.inserts += 1)?;
         }

@@ -2,7 +2,7 @@
 //!
 //! After each statement no two rows of a table, as the transaction sees them, have the same values in the columns of a UNIQUE
 //! constraint, unless one of these is NULL. The rows that have the values of those that the statement has inserted are found by the
-//! index of the constraint or, while that is not as old as the version that is read, among all rows. That nobody has such
+//! index of the constraint or, while that is not as old as the version that is read, among all rows. That no row has such
 //! values is read, and validated by these values: see [`Read::values`](super::reads::Read).
 //!
 //! The rows that a program inserts are compared when it commits, those of connectors never.
@@ -76,7 +76,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`check_unique`](Self::check_unique), of what a program has inserted.
+    /// As [`check_unique`](Self::check_unique), of rows that a program has inserted.
     pub(super) fn check_inserted_uniques(&self) -> Result<()> {
         for id in &self.inserted {
             if self.is_committed()? {
@@ -122,7 +122,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Fails if two rows have the values of one that was inserted behind the first `before` changed rows of the table.
+    /// Fails if two rows have the values of one that was inserted after the first `before` changed rows of the table.
     fn check_rows(&self, unique: Unique<'_>, before: u64) -> Result<()> {
         let Some((_, staged)) = self.changes.get(&unique.table.as_table()?.id) else {
             return Ok(());

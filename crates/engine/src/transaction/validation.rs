@@ -1,4 +1,4 @@
-//! Whether what a transaction has read still holds.
+//! Validation: whether the reads of a transaction still hold.
 //!
 //! The writes of later epochs to a table are compared with the keys that were read of it. A view whose tables have been written is
 //! read once more, and compared: outside of the write lock as of the last epoch, and under it, for [`MOST_WAIT`] at most, if there
@@ -34,12 +34,12 @@ pub(super) struct Validation<'a> {
     reader: &'a Reader,
     version: &'a ReadVersion,
     reads: Vec<(DataflowId, Read)>,
-    /// What it has read is the same as of this epoch.
+    /// Its reads are the same as of this epoch.
     upto: Epoch,
 }
 
 impl<'a> Validation<'a> {
-    /// Compares what was read as of a version with the last epoch. Others may commit meanwhile.
+    /// Compares the reads as of a version with the last epoch. Others may commit meanwhile.
     pub(super) fn begin(
         reader: &'a Reader,
         version: &'a ReadVersion,
@@ -55,7 +55,7 @@ impl<'a> Validation<'a> {
         Ok(validation)
     }
 
-    /// Compares it with what was committed since. The caller holds the write lock.
+    /// Compares it with the commits since. The caller holds the write lock.
     pub(super) fn finish(self) -> Result<()> {
         for (id, read) in &self.reads {
             check_there(self.reader, *id, &read.name)?;

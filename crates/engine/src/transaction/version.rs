@@ -25,7 +25,7 @@ pub(super) struct ReadVersion {
     pinned: BTreeMap<DataflowId, Vec<Published>>,
 }
 
-/// What each worker has published of dataflows.
+/// The published state of dataflows, by worker.
 pub(super) type Parts = Vec<Vec<Published>>;
 
 impl ReadVersion {
@@ -53,7 +53,7 @@ impl ReadVersion {
         self.held.epoch
     }
 
-    /// What a dataflow was as of it, if it has been read.
+    /// The state of a dataflow as of it, if it has been read.
     pub(super) fn pinned(&self, id: DataflowId) -> Option<&[Published]> {
         self.pinned.get(&id).map(Vec::as_slice)
     }
@@ -108,7 +108,7 @@ pub(super) fn snapshots(parts: &[Published]) -> Vec<Snapshot> {
     parts.iter().filter_map(|part| part.contents.clone()).collect()
 }
 
-/// The error of a transaction that reads a relation which is not there as of its version.
+/// The error of a transaction that reads a relation which does not exist as of its version.
 pub(super) fn too_new() -> Error {
     Error::conflict(
         Conflict::Serialization,

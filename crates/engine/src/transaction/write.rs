@@ -14,7 +14,7 @@ use crate::worker::{DataflowId, Durable};
 use crate::writer::{Mode, Resource};
 
 impl Transaction {
-    /// What it has read by now.
+    /// Its reads so far.
     pub(crate) fn read_before(&self) -> ReadBefore {
         self.reads.mark()
     }
@@ -42,7 +42,7 @@ impl Transaction {
         self.lock_all(table, keys, Resource::Key, mode, timeout)
     }
 
-    /// Locks what each of these keys of a table is, or else all of the table.
+    /// Locks the row of each of these keys of a table, or else all of the table.
     fn lock_all(
         &self,
         table: &Entry,
@@ -156,7 +156,7 @@ impl Transaction {
         }
         let written = sequencer.writes_after(table.as_table()?.id, version.epoch());
         let WritesAfter::Known(epochs) = written else {
-            // What it inserts into a table without a key depends on nothing there.
+            // Rows that it inserts into a table without a key depend on nothing there.
             return Ok(matches!(keys, WrittenKeys::Keys(keys) if keys.is_empty()));
         };
         if epochs.is_empty() {
@@ -174,7 +174,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Goes on to the last version, and forgets what the statement has read. Fails if what was read before it is another one there.
+    /// Moves to the last version, and forgets the reads of the statement. Fails if earlier reads differ there.
     pub(crate) fn go_on(&self, before: &ReadBefore) -> Result<()> {
         self.reads.return_to(before);
         let reader = &self.instance.reader;

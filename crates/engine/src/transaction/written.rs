@@ -20,7 +20,7 @@ pub(crate) enum WrittenKeys {
     All,
 }
 
-/// What a statement does with a key.
+/// The writes of a statement to a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Writes {
     /// Whether it deletes a row with the key.
@@ -51,7 +51,7 @@ impl WrittenKeys {
         Ok(())
     }
 
-    /// Adds those of rows of which these are all columns, and what is done with each.
+    /// Adds those of rows of which these are all columns, with the writes to each.
     pub(super) fn add(
         &mut self,
         key: Option<&KeyColumns>,

@@ -160,7 +160,7 @@ fn dropped(name: &str) -> Error {
     Error::sql(format!("\"{name}\" has been dropped")).with_sqlstate(SqlState::NO_RELATION)
 }
 
-/// The relations that are read by key: whoever reads one shares it, and with it the versions that stay pinned.
+/// The relations that are read by key: their readers share them, and with them the versions that stay pinned.
 #[derive(Default)]
 pub(crate) struct KeyedRelations {
     known: Mutex<HashMap<DataflowId, Weak<Keyed>>>,

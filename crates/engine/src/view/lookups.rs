@@ -2,7 +2,7 @@
 //!
 //! A pinned version is counted up and down, and so are its batches: threads that do so for each read spend their time on
 //! these counts, which they share. So a version that was read stays pinned, with cursors, in one of a few slots, each of which few
-//! threads use. It is given up when there is another version, so that nobody keeps an old one.
+//! threads use. It is given up when there is another version, so that old ones are not kept.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};

@@ -28,7 +28,7 @@ use crate::value::Value;
 /// A table or a materialized view, to be read by key from any thread.
 ///
 /// Rows are found by their *key*: the primary key of a table, or the columns of which a view knows that no two rows agree on
-/// them, such as those of its GROUP BY. What has no such key is read with [`Engine::query`].
+/// them, such as those of its GROUP BY. Relations without such a key are read with [`Engine::query`].
 ///
 /// Reads are strictly serializable: they see everything that any handle committed before they began, and wait until that
 /// is complete. They are not part of a transaction, so they do not see what is not committed. When the relation is

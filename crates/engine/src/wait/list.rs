@@ -55,7 +55,7 @@ impl<K: Ord + Clone> WaitList<K> {
         number
     }
 
-    /// Whether nobody waits. Does not block.
+    /// Whether no thread waits. Does not block.
     pub(crate) fn is_empty(&self) -> bool {
         self.len.load(Ordering::SeqCst) == 0
     }

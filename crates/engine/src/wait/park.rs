@@ -7,9 +7,9 @@ use std::thread::{self, Thread};
 use crate::error::Result;
 use crate::interrupt::Limits;
 
-/// What one who waits has found.
+/// The result of a look at what a thread waits for.
 pub(crate) enum Look<T, W> {
-    /// What it waits for.
+    /// The awaited result.
     Found(T),
     /// Not yet: it has entered a list.
     Waits(W),

@@ -24,18 +24,18 @@ impl DataflowId {
     }
 }
 
-/// What one worker keeps of a dataflow.
+/// The state of a dataflow on one worker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shard {
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: u64,
-    /// How many writes to rows behind a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
+    /// How many writes to rows below a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
     pub(crate) late: u64,
     /// The batches of each trace, in the order of their times.
     pub(crate) states: Vec<(StateName, Vec<Batch<Epoch>>)>,
 }
 
-/// What a dataflow starts with on one worker.
+/// The initial state of a dataflow on one worker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resumed {
     /// As in [`Shard`].
@@ -60,9 +60,9 @@ pub(crate) enum Command {
         id: DataflowId,
         /// The last committed epoch, or an earlier one.
         as_of: Epoch,
-        /// What to build.
+        /// The dataflow to build.
         dataflow: Dataflow,
-        /// What it starts with: everything up to `as_of` has passed through it.
+        /// Its initial state: everything up to `as_of` has passed through it.
         resumed: Option<Resumed>,
     },
     /// Removes a dataflow, and drops the changes on their way in it.
@@ -149,7 +149,7 @@ pub(crate) enum Dataflow {
         plan: Arc<PhysicalPlan>,
         /// The dataflows it reads.
         reads: Arc<Reads>,
-        /// Where its changes go on this worker.
+        /// Where this worker sends its changes.
         sink: Option<Box<dyn Sink + Send>>,
         /// Whether commits and checkpoints wait for it also while it is filled.
         counts: bool,

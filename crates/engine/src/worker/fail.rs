@@ -1,12 +1,12 @@
 //! Dataflows that fail.
 //!
-//! What unwinds out of a view, an index or a subscription ends that dataflow and all that read it, on every worker, and
+//! A panic in a view, an index or a subscription ends that dataflow and all that read it, on every worker, and
 //! nothing else. The worker that it happens on says so ([`Failures`]) before it publishes any progress that ignores them, and
 //! wakes the others. Each worker drops them at once, at a point of its own: no worker waits for another, and messages that are still on
 //! their way to them are dropped. Commands come later that [remove](super::Command::Remove) them; until then a dataflow that
 //! reads them can still be built, because all workers build the same ones, and fails as well.
 //!
-//! Whatever does not come from one of these is of the engine and stops it, as does what comes from a table.
+//! Any other panic, or one in a table, stops the engine.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ use super::failures::{Failed, Failures};
 use super::thread::Worker;
 use crate::fault::{Fault, armed};
 
-/// What was caught of a thread that unwound.
+/// The panic caught from a thread.
 pub(super) struct Unwound {
     /// The dataflow that it comes from, if that is known.
     origin: Option<DataflowId>,
@@ -30,7 +30,7 @@ pub(super) struct Unwound {
 }
 
 impl From<Box<dyn Any + Send>> for Unwound {
-    /// What was caught last.
+    /// The panic caught last.
     fn from(caught: Box<dyn Any + Send>) -> Self {
         Self { origin: Origin::take().map(DataflowId), caught }
     }
@@ -47,8 +47,8 @@ impl Worker {
         self.end_failed();
     }
 
-    /// Schedules again what was to run in a step that has ended early: timely forgets it with the step. What has run already
-    /// runs once more for nothing.
+    /// Schedules again the operators of a step that has ended early: timely forgets them with the step. Those that have run already
+    /// run once more for nothing.
     fn activate_again(&mut self) {
         let activations = self.timely.activations();
         let mut activations = activations.borrow_mut();
@@ -140,14 +140,14 @@ impl Worker {
                 ended.extend(readers);
                 ended.push(*id);
             }
-            // What reads others came after them, and goes before them.
+            // Readers come after the dataflows that they read, and end before them.
             ended.sort_unstable();
             ended.dedup();
             ended.into_iter().rev().for_each(|id| self.end(id));
         }
     }
 
-    /// Drops what a dataflow does. What it has kept can still be imported.
+    /// Drops the operators of a dataflow. Its state can still be imported.
     fn end(&mut self, id: DataflowId) {
         self.pending.remove(&id);
         self.uncompacted.remove(&id);

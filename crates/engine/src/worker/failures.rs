@@ -1,4 +1,4 @@
-//! The dataflows that have failed, and why: what all threads see of them.
+//! The dataflows that have failed, and why, for all threads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::command::DataflowId;
 use crate::error::{Error, Result};
 
-/// What a dataflow is for, in messages.
+/// The purpose of a dataflow, in messages.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
     /// A table or view of this name.
@@ -40,13 +40,13 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// The error of whoever asks for it.
+    /// The error for its readers.
     pub(crate) fn error(&self) -> Error {
         match &self.purpose {
             Purpose::Relation(name) => {
                 Error::Failed { view: name.clone(), reason: self.reason.to_string() }
             }
-            // Whoever needs it says what for.
+            // Its user adds the purpose.
             Purpose::Index => {
                 Error::Failed { view: "index".to_owned(), reason: self.reason.to_string() }
             }
@@ -90,7 +90,7 @@ impl Failures {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Those behind the first `seen` ones.
+    /// Those after the first `seen` ones.
     pub(crate) fn after(&self, seen: usize) -> Vec<(DataflowId, Failed)> {
         let all = self.all.lock();
         let ids = all.order.get(seen..).unwrap_or_default();

@@ -35,7 +35,7 @@ fn count(engine: &Engine, relation: &str) -> Result<usize> {
     Ok(batches.iter().map(|batch| batch.num_rows()).sum())
 }
 
-/// What a subscription to `m` says when every worker has a fault while rows enter `t`.
+/// The error of a subscription to `m` when every worker has a fault while rows enter `t`.
 fn told_with(engine: &Engine, arm: fn()) -> Error {
     let (told, errors) = mpsc::channel();
     let mut subscription = engine.subscribe("m").expect("the view exists");

@@ -24,7 +24,7 @@ pub(super) struct Installed {
     pub(super) id: DataflowId,
     /// The name by which other dataflows read it; `None` if they cannot.
     pub(super) name: Option<String>,
-    /// It has the rows of what it reads once it is complete as of this epoch.
+    /// It has the rows of its inputs once it is complete as of this epoch.
     as_of: Epoch,
     filling: Filling,
     /// The frontier it was last published with.
@@ -132,7 +132,7 @@ impl Installed {
         running.map(|running| running.number)
     }
 
-    /// What it keeps.
+    /// Its state.
     fn pin(&self) -> Shard {
         let counts = |table: &TableDataflow| {
             (table.refused.load(Ordering::Relaxed), table.late.load(Ordering::Relaxed))
@@ -204,7 +204,7 @@ impl Installed {
         }
     }
 
-    /// How far it is with what it reads when it is filled, if it reads other dataflows.
+    /// How far it is with its inputs when it is filled, if it reads other dataflows.
     pub(super) fn scanned(&self) -> Option<&Arc<ScannedRows>> {
         match &self.kind {
             Kind::View(view) => Some(view.imports.scanned()),
@@ -243,14 +243,14 @@ impl Installed {
         let first =
             |probe: &Probe<Epoch>| probe.with_frontier(|frontier| frontier.first().copied());
         let probe = self.probe().and_then(first);
-        // A probe says that nothing more can arrive; what is kept says what is sealed.
+        // A probe says that nothing more can arrive; the kept batches say what is sealed.
         self.kept().filter_map(Contents::frontier).chain(probe).min()
     }
 
     /// Whether a dataflow that is filled is so near that commits should wait for it, now that it is at `frontier` and all epochs
     /// before `end` have been sent to it.
     ///
-    /// A dataflow is filled beside the others, which do not wait for it. While it takes in what is there, epochs go by. Then it
+    /// A dataflow is filled beside the others, which do not wait for it. While it takes in the existing rows, epochs go by. Then it
     /// does them several at a time, so it comes nearer; when it is near, or comes no nearer, commits wait for it.
     pub(super) fn is_near(&mut self, frontier: Option<Epoch>, end: Epoch) -> bool {
         let frontier = frontier.unwrap_or(Epoch::MAX);
@@ -359,7 +359,7 @@ impl Dataflows {
         self.get(id).is_some_and(Installed::is_view)
     }
 
-    /// What a dataflow is for.
+    /// The purpose of a dataflow.
     pub(super) fn purpose(&self, id: DataflowId) -> Option<&Purpose> {
         self.get(id).map(|installed| &installed.purpose)
     }
@@ -384,7 +384,7 @@ impl Dataflows {
         self.installed.get_mut(&id)
     }
 
-    /// All of them once, from the one behind `id` on, and from the first on again.
+    /// All of them once, from the one after `id` on, and from the first on again.
     pub(super) fn after(&self, id: DataflowId) -> impl Iterator<Item = &Installed> {
         let behind = self.installed.range((Bound::Excluded(id), Bound::Unbounded));
         behind.chain(self.installed.range(..=id)).map(|(_, installed)| installed)
@@ -396,7 +396,7 @@ impl Dataflows {
         counted.map(|installed| installed.id).collect()
     }
 
-    /// What each of these keeps.
+    /// The state of each of these.
     pub(super) fn pin(&self, ids: &[DataflowId]) -> BTreeMap<DataflowId, Shard> {
         let pin = |id: &DataflowId| Some((*id, self.installed.get(id)?.pin()));
         ids.iter().filter_map(pin).collect()

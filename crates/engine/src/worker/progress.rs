@@ -28,7 +28,7 @@ use crate::wait::{self, Look, WaitList};
 /// a small epoch.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// What one worker publishes of one dataflow that has caught up.
+/// The part of one dataflow that has caught up, as one worker publishes it.
 #[derive(Clone, Default)]
 pub(crate) struct Published {
     /// It can be read as of this epoch and later ones.
@@ -39,7 +39,7 @@ pub(crate) struct Published {
     pub(crate) errors: Option<Snapshot>,
     /// How many deletions of absent rows were refused, if it is a table.
     pub(crate) refused: Option<Arc<AtomicU64>>,
-    /// How many writes to rows behind a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
+    /// How many writes to rows below a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
     pub(crate) late: Option<Arc<AtomicU64>>,
     /// The waterlines of such a view.
     pub(crate) waterlines: Option<Waterlines>,
@@ -120,7 +120,7 @@ pub(crate) struct Reached {
 /// that is not before the complete one, and in which their dataflows are complete, in one critical section too. So each
 /// snapshot has reached that epoch and none is compacted past it.
 ///
-/// Workers publish when an epoch is complete on them. While somebody [waits](Self::is_awaited) for a relation, they publish
+/// Workers publish when an epoch is complete on them. While a thread [waits](Self::is_awaited) for a relation, they publish
 /// whenever a dataflow has come further.
 pub(crate) struct Progress {
     state: Mutex<State>,
@@ -129,15 +129,15 @@ pub(crate) struct Progress {
     /// How long they do.
     spin: Duration,
     waits: Waits,
-    /// What each worker holds.
+    /// The metrics of each worker.
     metrics: Vec<Arc<Metrics>>,
-    /// What reads dataflows again and again.
+    /// Readers that read dataflows again and again.
     readers: Mutex<Vec<(DataflowId, Weak<dyn Reader>)>>,
     failures: Failures,
     poison: Arc<Poison>,
 }
 
-/// Those who wait, by what they wait for.
+/// The waiters, by their conditions.
 #[derive(Default)]
 struct Waits {
     /// That an epoch is complete.
@@ -296,9 +296,9 @@ impl State {
 /// Whether an epoch has to be durable to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Durable {
-    /// Whoever reads shows it to others.
+    /// The reader shows its results to others.
     Yes,
-    /// What the reader makes of it is durable only after it.
+    /// The reader's own results are durable only after the epoch is.
     No,
 }
 
@@ -329,7 +329,7 @@ enum Readable {
     Never,
 }
 
-/// What one worker publishes.
+/// The progress that one worker publishes.
 struct Shown {
     reached: Reached,
     dataflows: BTreeMap<DataflowId, Published>,
@@ -439,7 +439,7 @@ impl Progress {
         (complete, compactible)
     }
 
-    /// Whether somebody waits for a relation, so that it matters how far each is. Does not block.
+    /// Whether a thread waits for a relation, so that it matters how far each is. Does not block.
     pub(super) fn is_awaited(&self) -> bool {
         !self.waits.relations.is_empty() || !self.waits.filled.is_empty()
     }
@@ -538,7 +538,7 @@ impl Progress {
         self.state.lock().is_filled(id)
     }
 
-    /// A dataflow is about to be removed: nobody waits for it any longer.
+    /// A dataflow is about to be removed: no thread waits for it any longer.
     pub(crate) fn give_up_filling(&self, id: DataflowId) {
         let mut state = self.state.lock();
         if state.filling.remove(&id).is_some() {
@@ -628,7 +628,7 @@ impl Progress {
         })
     }
 
-    /// What each worker published of dataflows, whatever epoch it has; nothing of those that cannot be read. Does not block.
+    /// The published state of dataflows from each worker, whatever epoch it has; nothing of those that cannot be read. Does not block.
     pub(crate) fn published(&self, ids: &[DataflowId]) -> Result<Vec<Published>> {
         self.poison.check()?;
         let state = self.state.lock();

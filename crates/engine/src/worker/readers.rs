@@ -11,7 +11,7 @@ use alluvium_trace::Epoch;
 
 use super::command::DataflowId;
 
-/// The dataflows of a worker, with what they read and how far they have advanced.
+/// The dataflows of a worker, with their inputs and how far they have advanced.
 #[derive(Default)]
 pub(super) struct Readers {
     dataflows: BTreeMap<DataflowId, Dataflow>,

@@ -7,6 +7,6 @@ use alluvium_trace::Epoch;
 pub(crate) struct Start {
     /// The epoch that it is built as of.
     pub(crate) as_of: Epoch,
-    /// Whether only changes behind that are of use.
+    /// Whether only changes after that are of use.
     pub(crate) later: bool,
 }

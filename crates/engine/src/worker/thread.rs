@@ -97,7 +97,7 @@ pub(super) struct Worker {
     waterlines: Waterlines,
     /// The first epoch that is not committed here.
     next_epoch: Epoch,
-    /// The frontier last published; never falls back, though a new view starts behind it.
+    /// The frontier last published; never falls back, though a new view starts below it.
     published: Epoch,
     /// Up to where epochs had been sent when progress was last published.
     shown_sent: Epoch,
@@ -107,7 +107,7 @@ pub(super) struct Worker {
     pub(super) pending: BTreeSet<DataflowId>,
     /// Those of them that are still to be advanced, in turn, and up to where they are complete without that.
     pub(super) waiting: VecDeque<(DataflowId, Epoch)>,
-    /// The dataflows that are filled, which nobody waits for.
+    /// The dataflows that are being filled, which no commit waits for.
     pub(super) filling: Vec<DataflowId>,
     /// Those that run, and how far they were advanced.
     pub(super) running: Vec<(DataflowId, Epoch)>,
@@ -177,7 +177,7 @@ impl Worker {
                         self.fill();
                         let all = self.installed.counted();
                         self.wait_for(&all);
-                        // Nobody may be interested any more.
+                        // The receiver may be gone.
                         let _ = reply.send((self.index, self.installed.pin(&all)));
                     }
                     Command::Shutdown => return,
@@ -197,7 +197,7 @@ impl Worker {
             self.step_dataflows(Some(Duration::ZERO));
             return;
         }
-        // Nobody has to wake a worker that sleeps to know how far it is.
+        // The progress of a sleeping worker is known without waking it.
         self.publish_each();
         if self.is_settled() {
             self.step_dataflows(None);
@@ -242,7 +242,7 @@ impl Worker {
         if let Dataflow::Index { reads, .. } | Dataflow::View { reads, .. } = &dataflow {
             read = reads.ids();
             // A table publishes its changes to those that have its rows. All else is read as it comes, but for a dataflow that has
-            // had everything up to `as_of`: of what it reads no batch must hold both that and more.
+            // had everything up to `as_of`: no batch that it reads may hold both that and more.
             let is_subscription =
                 matches!(dataflow, Dataflow::View { sink: Some(_), counts: false, .. });
             let takes_all = saved.is_none() || is_subscription;
@@ -377,7 +377,7 @@ impl Worker {
     fn advance(&mut self, changed: &[DataflowId]) {
         let mut reached = self.readers.advance(changed, self.next_epoch);
         reached.sort_unstable();
-        // First of all, because whoever runs relies on it.
+        // First of all, because running dataflows rely on it.
         for id in &reached {
             if let Some(installed) = self.installed.get_mut(*id) {
                 installed.promise(self.next_epoch);
@@ -426,7 +426,7 @@ impl Worker {
         }
     }
 
-    /// Publishes progress and changed snapshots if an epoch is complete here, or if somebody waits for a relation.
+    /// Publishes progress and changed snapshots if an epoch is complete here, or if a thread waits for a relation.
     fn publish(&mut self) {
         self.fill();
         let waiting = self.waiting.iter().map(|(_, complete)| *complete);
@@ -542,7 +542,7 @@ impl Worker {
         }
     }
 
-    /// Promises that nobody reads as of an epoch before `upto`, nor changes before the history.
+    /// Promises no reads as of an epoch before `upto`, and none of changes before the history.
     fn compact(&mut self, upto: Epoch) {
         let first = self.history.first(upto);
         let installed = &mut self.installed;

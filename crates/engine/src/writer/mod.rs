@@ -102,7 +102,7 @@ impl Writer {
         self.sequencer.last()
     }
 
-    /// What rows of a table must have to be in time in the next epoch; `None` if all are.
+    /// The bounds for rows of a table to be in time in the next epoch; `None` if all are.
     pub(crate) fn bounds(&self, table: DataflowId) -> Option<Bounds> {
         self.sequencer.waterlines(table)?.bounds()
     }

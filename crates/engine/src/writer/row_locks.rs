@@ -20,7 +20,7 @@ use crate::poison::{Poison, Waited};
 use crate::wait::{self, Look};
 use crate::worker::DataflowId;
 
-/// What is locked.
+/// A thing that can be locked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Resource {
     Table(DataflowId),
@@ -39,12 +39,12 @@ pub(crate) enum Mode {
     Exclusive,
 }
 
-/// What has become of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Granted {
-    /// Nobody else had it.
+    /// No other owner had it.
     AtOnce,
-    /// Somebody else had it, and has committed or rolled back.
+    /// Another owner had it, and has committed or rolled back.
     Waited,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct RowLocks {
 #[derive(Default)]
 struct State {
     locks: HashMap<Resource, Lock>,
-    /// What each waits for that waits.
+    /// The resource that each waiting owner waits for.
     waiting: HashMap<Owner, Resource>,
 }
 
@@ -101,7 +101,7 @@ impl Lock {
         }
     }
 
-    /// Grants what those who have waited longest ask for. Returns them.
+    /// Grants the requests of those who have waited longest. Returns them.
     fn grant_first(&mut self) -> Vec<(Owner, Waker)> {
         let mut granted = Vec::new();
         while let Some(Request { owner, mode, .. }) = self.queue.front()
@@ -116,7 +116,7 @@ impl Lock {
 }
 
 impl State {
-    /// Whether `owner` waits for itself if it waits for `resource`, behind those who do if it does not hold it.
+    /// Whether `owner` waits for itself if it waits for `resource`, after those who do if it does not hold it.
     fn is_deadlock(&self, owner: Owner, resource: &Resource) -> bool {
         let (mut seen, mut waiting) = (HashSet::new(), vec![resource]);
         while let Some(resource) = waiting.pop() {
@@ -176,7 +176,7 @@ impl RowLocks {
 }
 
 impl HeldLocks {
-    /// Locks a resource. Waits until nobody else has it, for as long as the call may take.
+    /// Locks a resource. Waits until no other owner has it, for as long as the call may take.
     pub(crate) fn acquire(&self, resource: Resource, mode: Mode) -> Result<Granted> {
         if self.held.lock().get(&resource).is_some_and(|held| *held >= mode) {
             return Ok(Granted::AtOnce);
@@ -186,7 +186,7 @@ impl HeldLocks {
         Ok(granted)
     }
 
-    /// Locks a resource unless somebody else has it, or waits for it. Returns whether it did.
+    /// Locks a resource unless another owner has it, or waits for it. Returns whether it did.
     pub(crate) fn try_acquire(&self, resource: Resource, mode: Mode) -> Result<bool> {
         let mut held = self.held.lock();
         if held.get(&resource).is_some_and(|held| *held >= mode) {
@@ -210,7 +210,7 @@ impl HeldLocks {
             let mut state = self.locks.state.lock();
             self.locks.poison.check()?;
             if is_waiting {
-                // Whoever passes a lock on takes the owner from those who wait.
+                // A thread that passes a lock on takes the owner from those who wait.
                 return Ok(match state.waiting.contains_key(&owner) {
                     true => Look::Waits(()),
                     false => Look::Found(Granted::Waited),

@@ -81,7 +81,7 @@ const STEPS: &[(&str, &str, &[&str])] = &[
     ("UPDATE k SET b = 'due' WHERE a = 2", "k", &["1 uno", "2 due"]),
 ];
 
-/// Goes through the steps, and begins again behind each: after a checkpoint behind every one of some, and else from the
+/// Goes through the steps, and restarts after each: from a checkpoint after some of them, and else from the
 /// journal.
 fn goes_through(workers: &[usize], memory: Option<usize>, is_saved: impl Fn(usize) -> bool) {
     let directory = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ fn without_a_journal_tables_are_altered_as_well() {
 /// Views are renamed with all that they keep, of every kind of operator, and those of rows that are kept nowhere.
 #[test]
 fn renamed_views_go_on() {
-    // What the others read keeps its name.
+    // Relations that others read keep their names.
     let renamed = RELATIONS
         .iter()
         .filter(|name| !["accounts", "notes", "totals", "alluvium.errors"].contains(name));
@@ -403,7 +403,7 @@ fn subscriptions_and_handles_of_an_altered_table_end() {
     }
 }
 
-/// A statement that is planned once is planned anew, and rows of the old shape are refused.
+/// A statement that was planned once is planned again, and rows of the old shape are refused.
 #[test]
 fn statements_that_were_planned_before_are_planned_anew() {
     let engine = engine_with(2, "CREATE TABLE t (a BIGINT, b BIGINT); INSERT INTO t VALUES (1, 2)");
@@ -449,7 +449,7 @@ fn alter_waits_for_no_transaction_and_none_can_have_it_inside() {
     }
 }
 
-/// Nobody sees a table without its rows while it is written anew.
+/// No reader sees a table without its rows while it is rewritten.
 #[test]
 fn readers_see_all_rows_while_a_table_is_altered() {
     let engine = engine_with(
@@ -478,7 +478,7 @@ fn readers_see_all_rows_while_a_table_is_altered() {
     assert!(reader.join().unwrap() > 0);
 }
 
-/// A table that is larger than the memory is written anew through files.
+/// A table that is larger than the memory is rewritten through files.
 #[test]
 fn a_table_that_is_larger_than_the_budget_is_altered_within_it() {
     let budget = 32 << 20;
@@ -529,7 +529,7 @@ fn a_stopped_engine_is_altered_as_a_whole() {
     assert_eq!(query(&open(directory.path(), 1, None), "SELECT * FROM t"), ["1", "2"]);
 }
 
-/// Whatever call of the disk fails, and though the machine loses power then, each ALTER has happened as a whole or not at all.
+/// If any call of the disk fails, and even if the machine loses power then, each ALTER has happened as a whole or not at all.
 #[test]
 fn after_a_crash_or_failure_at_any_call_a_table_is_as_one_statement_left_it() {
     const STATEMENTS: [&str; 5] = [

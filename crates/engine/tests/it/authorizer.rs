@@ -1,4 +1,4 @@
-//! What an authorizer is asked, and what it decides.
+//! The questions to an authorizer, and the effect of its answers.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -26,7 +26,7 @@ impl Grants {
         self.granted.lock().unwrap().remove(&(action, name.to_owned()));
     }
 
-    /// What was asked since the last time.
+    /// The questions since the last time.
     fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
@@ -167,7 +167,7 @@ fn what_is_denied_fails_before_it_does_anything() {
     let names: Vec<String> = engine.relations().unwrap().into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["m", "p", "secret", "t", "u"]);
     assert_eq!(lines(&engine.query("SELECT * FROM t").unwrap()), ["1 10 100"]);
-    // What does not exist is not asked for.
+    // Missing relations are not asked for.
     let error = session.execute("SELECT * FROM missing").unwrap_err();
     assert!(matches!(error, Error::Sql { .. }), "{error}");
     session.execute("DROP TABLE IF EXISTS missing").unwrap();

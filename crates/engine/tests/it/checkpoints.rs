@@ -1,4 +1,4 @@
-//! Checkpoints, and going on after them.
+//! Checkpoints, and resuming from them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -390,7 +390,7 @@ fn as_many_checkpoints_are_kept_as_the_engine_is_told_to() {
     assert_eq!(kept(), [3, 4, 5, 6]);
     engine.execute("INSERT INTO t VALUES (7)").unwrap();
     drop(engine);
-    // What was committed behind an old checkpoint is still there.
+    // Commits after an old checkpoint are still there.
     let copies = tempfile::tempdir().unwrap();
     for number in 3..=6 {
         let copy = copies.path().join(number.to_string());
@@ -485,7 +485,7 @@ fn an_idle_engine_with_a_state_directory_sleeps() {
     let _subscription = engine.subscribe("v").unwrap();
     engine.execute("INSERT INTO t VALUES (1)").unwrap();
     engine.wait(engine.progress().committed).unwrap();
-    // What is left to do is done soon.
+    // The remaining work is done soon.
     let start = Instant::now();
     loop {
         let before = sleeps();

@@ -69,7 +69,7 @@ fn a_failed_statement_aborts_the_transaction_of_a_session_that_says_so() {
         fails(&mut strict, sql, SqlState::ABORTED);
         assert!(strict.prepare(sql).is_err_and(|error| error.sqlstate() == SqlState::ABORTED));
     }
-    // It holds nobody up.
+    // It does not hold up others.
     run(&mut lenient, "INSERT INTO part VALUES (3, 'cog')");
     assert!(matches!(run(&mut strict, "COMMIT")[..], [Outcome::RolledBack]));
     assert!(!strict.is_aborted() && !strict.in_transaction());

@@ -194,7 +194,7 @@ fn comments_follow_what_is_altered_and_go_with_what_is_dropped() {
     }
 }
 
-/// What the journal has by now, as after a crash.
+/// The journal by now, as after a crash.
 fn crashed(journal: &MemoryJournal) -> Arc<MemoryJournal> {
     let crashed = Arc::new(MemoryJournal::default());
     for record in journal.replay(journal.range().start).unwrap() {

@@ -37,7 +37,7 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
         drop(engine);
         disk.crash();
         disk.mend();
-        // What was dropped stays so.
+        // Dropped relations stay dropped.
         for _ in 0..2 {
             let engine = on_with(&disk, 2).unwrap_or_else(|error| panic!("call {call}: {error}"));
             let is_there = engine.relations().unwrap().iter().any(|info| info.name == "copied");

@@ -1,4 +1,4 @@
-//! Going on with another number of workers: rows are dealt out anew, and no view is computed again.
+//! Resuming with another number of workers: rows are repartitioned, and no view is computed again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -67,7 +67,7 @@ fn goes_on(numbers: &[usize], memory: Option<usize>, checkpoint: impl Fn(usize) 
 #[test]
 fn everything_goes_on_with_other_numbers_of_workers() {
     goes_on(&[3, 1, 4, 4, 2, 5, 1, 2], None, |_| true);
-    // Some are dealt out without a checkpoint behind that.
+    // Some are repartitioned without a checkpoint after that.
     goes_on(&[1, 3, 2, 2, 4, 3], None, |place| place % 2 == 0);
 }
 

@@ -150,7 +150,7 @@ fn digits_by_the_million_do_not_abort_the_process() {
     assert_eq!(both(&engine, tried).expect("it is planned"), ["NULL"]);
 }
 
-/// Each is planned and rendered with all below it: maps behind each other are one operator.
+/// Each is planned and rendered with all below it: consecutive maps are one operator.
 #[test]
 fn errors_of_a_view_below_are_its_own() {
     let engine = engine_with(2, TABLE);

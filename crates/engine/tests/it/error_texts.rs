@@ -1,4 +1,4 @@
-//! What users read when a statement is refused: `error_texts.txt` has statements, each with a caret below the place of its
+//! Messages that users read when a statement is refused: `error_texts.txt` has statements, each with a caret below the place of its
 //! error and the whole text. Of a query they are the same if it is a view's, or a line says `in a view`, or `in a query`.
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ const TABLES: &str = "
     CREATE VIEW pv AS SELECT a, s FROM t;
     CREATE FUNCTION twice(x INT) RETURNS INT AS x + x; CREATE MACRO shout(x) AS upper(x) || '!'";
 
-/// A caret below the place of an error in the last line of a text, behind its first `before` characters, and what it says.
+/// A caret below the place of an error in the last line of a text, after its first `before` characters, and what it says.
 fn marked(error: Option<&Error>, before: usize, kind: &str) -> String {
     let Some(error) = error else { return String::new() };
     let (line, column) = error.position().expect("an error of a statement has a position");

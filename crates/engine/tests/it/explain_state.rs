@@ -26,7 +26,7 @@ const ROWS: &str = "
     INSERT INTO bid VALUES (10, 1, 120, '2024-01-01 00:01:07');
     INSERT INTO auction VALUES (11, 1, '2024-01-01 00:02:00', '2024-01-01 00:01:08');";
 
-/// What `EXPLAIN STATE` says of a view.
+/// The output of `EXPLAIN STATE` for a view.
 fn explained(engine: &Engine, view: &str) -> String {
     match engine.session().execute(&format!("EXPLAIN STATE {view}")).unwrap().pop() {
         Some(Outcome::Text(text)) => text,
@@ -61,7 +61,7 @@ const MORE_ROWS: &str = "
     INSERT INTO bid VALUES (10, 1, 120, '2024-01-01 00:01:07');
     INSERT INTO auction VALUES (11, 1, '2024-01-01 00:02:00', '2024-01-01 00:01:08');";
 
-/// Asserts what is said of a view once the waterlines have reached all states.
+/// Asserts the report on a view once the waterlines have reached all states.
 fn assert_says(engine: &Engine, view: &str, expected: &str) {
     let expected = expected.lines().map(|line| format!("{line}\n")).collect::<String>();
     let begun = Instant::now();
@@ -77,7 +77,7 @@ fn assert_says(engine: &Engine, view: &str, expected: &str) {
     }
 }
 
-/// Asserts what is said of the view `v` among those that some statements create.
+/// Asserts the report on the view `v` among those that some statements create.
 fn assert_explained(statements: &str, expected: &str) {
     let engine = engine_with(1, TABLES);
     engine.execute(statements).unwrap();
@@ -450,7 +450,7 @@ fn rows_and_bytes_are_those_of_all_workers() {
             assert!(counted(rows) < 5_000, "{text}");
             return;
         }
-        // Workers may have gone on in between.
+        // Workers may have advanced in between.
         assert!(begun.elapsed() < PATIENCE, "{held:?}\n{text}");
         std::thread::sleep(Duration::from_millis(20));
     }

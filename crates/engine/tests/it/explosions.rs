@@ -203,7 +203,7 @@ fn a_query_that_holds_too_much_is_an_error() {
         let error = engine.query(&query).unwrap_err().to_string();
         assert!(error.starts_with("the query takes more memory than queries may"), "{error}");
     }
-    // What is not held may be any amount.
+    // Data that is not held may be any amount.
     let sum =
         format!("SELECT SUM(OCTET_LENGTH(text)) FROM (SELECT '{literal}' || id AS text FROM t)");
     assert_eq!(query(&engine, &sum), ["250008890"]);

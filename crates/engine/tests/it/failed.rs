@@ -126,7 +126,7 @@ fn subscriptions_to_what_fails_end_with_an_error_and_others_go_on() {
         let change = good.next().expect("it goes on").expect("it has not failed");
         assert_eq!(change.rows.num_rows(), 1);
         assert!(subscriptions[0].next().is_none(), "an error is the last item");
-        // Nobody waits for what has failed.
+        // No thread waits for a failed view.
         engine.wait(engine.progress().committed).expect("the engine is well");
     }
 }
@@ -335,7 +335,7 @@ enum Restart {
     Kill,
 }
 
-/// What has failed is left out at the next start, even if it could be filled by then, until it is told to resume.
+/// Failed views are left out at the next start, even if they could be filled by then, until they are told to resume.
 #[test]
 fn what_has_failed_stays_so_over_restarts_until_it_resumes() {
     for restart in [Restart::Journal, Restart::Checkpoint, Restart::Kill] {
@@ -394,7 +394,7 @@ fn stays_failed(restart: Restart, workers: usize) {
     ];
     for (number, (step, expected)) in (1..).zip(&steps) {
         step(&engine);
-        // What has failed is noted on a thread of its own.
+        // Failures are noted on a thread of their own.
         engine.execute("CREATE VIEW w AS SELECT 1 AS n; DROP VIEW w").expect("it is right");
         let before = failed(&engine);
         assert_eq!(before.keys().map(String::as_str).collect::<Vec<_>>(), *expected, "{number}");

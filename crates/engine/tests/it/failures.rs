@@ -62,7 +62,7 @@ fn a_call_that_fails_is_an_error_that_names_the_file_or_does_not_matter() {
         let filled = without_hanging(move || {
             let engine = engine(&storage);
             let filled = fill(&engine);
-            // Whoever asks again gets an answer, or an error, too.
+            // A client that asks again gets an answer, or an error, too.
             let _ = engine.query("SELECT COUNT(*) FROM totals");
             filled
         });
@@ -79,7 +79,7 @@ fn a_call_that_fails_is_an_error_that_names_the_file_or_does_not_matter() {
     assert!(told > RUNS / 2, "{told} of {RUNS} runs failed");
 }
 
-/// What an earlier statement had staged was lost with what failed to be moved to a file, and COMMIT left it out.
+/// Changes of an earlier statement were lost with rows that failed to be moved to a file, and COMMIT left them out.
 #[test]
 fn a_statement_that_cannot_be_staged_takes_nothing_else_of_its_transaction_away() {
     let storage = Failing::new(MemoryStorage::new());

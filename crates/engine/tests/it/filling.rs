@@ -1,4 +1,4 @@
-//! Views that are filled beside everything else: nobody waits for what is not theirs.
+//! Views that are filled beside everything else: no client waits for the view of another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -222,7 +222,7 @@ fn the_old_view_answers_until_the_new_one_is_full() {
         .execute("CREATE OR REPLACE MATERIALIZED VIEW long AS SELECT MIN(n) AS c FROM t")
         .unwrap();
     assert_eq!(query(&engine, "SELECT c FROM long"), ["0"]);
-    // What it reads may go meanwhile.
+    // Relations that it reads may be dropped meanwhile.
     let (wait, waits) = mpsc::channel();
     let creator = engine.clone();
     let replaced = LONG.replace("CREATE", "CREATE OR REPLACE").replace("t c", "other c");
@@ -248,7 +248,7 @@ fn a_view_that_is_replaced_is_there_at_every_moment() {
         while stops.try_recv() == Err(mpsc::TryRecvError::Empty) {
             match reader.query("SELECT c FROM v") {
                 Ok(rows) => assert_eq!(rows.iter().map(|rows| rows.num_rows()).sum::<usize>(), 1),
-                // What was planned with the old view, and would have read it when that was gone.
+                // The query was planned with the old view, and would have read it when that was gone.
                 Err(error) => assert!(error.to_string().contains("meanwhile"), "{error}"),
             }
             reads += 1;

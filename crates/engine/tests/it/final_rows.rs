@@ -111,7 +111,7 @@ fn rows_that_are_taken_back_before_they_are_final_never_come() {
     step(&engine, "INSERT OR REPLACE INTO t VALUES (1, 5, 'd'); DELETE FROM t WHERE k = 2");
     step(&engine, "INSERT INTO t VALUES (4, 14, 'e')");
     assert_eq!(query(&engine, "SELECT * FROM m"), ["3 3 c"]);
-    // What is final cannot be replaced; what is not can.
+    // Final rows cannot be replaced; others can.
     step(&engine, "INSERT OR REPLACE INTO t VALUES (3, 20, 'x'), (1, 30, 'y')");
     assert_eq!(query(&engine, "SELECT * FROM m"), ["3 3 c", "4 14 e"]);
 }

@@ -20,7 +20,7 @@ fn state_rows(engine: &Engine, view: &str) -> u64 {
     rows[0].parse().unwrap()
 }
 
-/// What `EXPLAIN STATE` says of a view.
+/// The output of `EXPLAIN STATE` for a view.
 fn explained(engine: &Engine, view: &str) -> String {
     match engine.session().execute(&format!("EXPLAIN STATE {view}")).unwrap().pop() {
         Some(Outcome::Text(text)) => text,
@@ -43,7 +43,7 @@ fn minutes_of(engine: &Engine, table: &str, from: u32, to: u32) {
             })
             .collect();
         engine.execute(&format!("INSERT INTO {table} VALUES {}", rows.join(", "))).unwrap();
-        // What is in flight is held back.
+        // Epochs in flight hold back pruning.
         if minute % 8 == 0 {
             engine.wait(engine.progress().committed).unwrap();
         }
@@ -140,7 +140,7 @@ fn views() -> Vec<(&'static str, String)> {
             "SELECT a.n, a.ts, b.ts AS other FROM t AS a LEFT ASOF JOIN t AS b MATCH_CONDITION (a.ts > b.ts)
             ON a.n = b.n AND DATE_TRUNC('minute', a.ts) = DATE_TRUNC('minute', b.ts)",
         ),
-        // The time is behind a column of no fixed width.
+        // The time follows a column of no fixed width.
         ("texts", "SELECT DISTINCT CAST(n AS TEXT) AS t, ts FROM t"),
         (
             "differing",
@@ -236,7 +236,7 @@ fn create_of_insertions(engine: &Engine) {
     }
 }
 
-/// What the views keep is no more after four times as long.
+/// The state of the views is no larger after four times as long.
 fn assert_small(engine: &Engine, when: &str) {
     assert_views_small(engine, views(), when);
 }
@@ -335,7 +335,7 @@ fn state_of_views_of_a_view_with_lateness_is_forgotten() {
     }
 }
 
-/// The same where the engine ends in between, and another goes on with its last checkpoint.
+/// The same where the engine ends in between, and another resumes from its last checkpoint.
 #[test]
 fn what_was_forgotten_stays_forgotten_when_an_engine_goes_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -359,7 +359,7 @@ fn what_was_forgotten_stays_forgotten_when_an_engine_goes_on() {
     assert_small(&engine, "when it has gone on twice");
 }
 
-/// What is forgotten changes no result: views of a table with lateness show what those of one without it do, after every epoch,
+/// Pruning changes no result: views of a table with lateness show what those of one without it do, after every epoch,
 /// whatever the order of rows within the lateness.
 #[test]
 fn forgetting_changes_no_result() {
@@ -427,7 +427,7 @@ fn assert_same_results(views: &[(&str, String)], deletions: bool) {
     }
 }
 
-/// Rows that time has passed, as NOW() says, are forgotten. What will come into view is not.
+/// Rows that NOW() has passed are forgotten. Rows that will come into view are not.
 #[test]
 fn what_can_not_come_back_into_view_is_forgotten() {
     let second = |second: u64| UNIX_EPOCH + Duration::from_secs(1_704_067_200 + second);

@@ -241,7 +241,7 @@ const TABLE: &str = "CREATE TABLE t (id BIGINT PRIMARY KEY, k VARCHAR, name VARC
 /// The rows of a table by id: a key, a name and a number.
 type Model = BTreeMap<i64, (String, Option<String>, Option<i64>)>;
 
-/// What the view `by_slug` below holds over these rows.
+/// The rows of the view `by_slug` below over these rows.
 fn by_slug(model: &Model) -> Vec<String> {
     let mut groups: BTreeMap<Option<String>, (i64, i64, Option<&str>)> = BTreeMap::new();
     for (_, name, n) in model.values() {
@@ -552,7 +552,7 @@ fn state_is_opened_again_with_the_functions_and_refused_without_them() {
     }
 }
 
-/// What looks like a call and is none, or none that a program registers, is not missed when a directory is opened again.
+/// Text that looks like a call and is none, or none that a program registers, is not missed when a directory is opened again.
 #[test]
 fn views_without_functions_of_the_program_are_opened_again() {
     let directory = tempfile::tempdir().unwrap();

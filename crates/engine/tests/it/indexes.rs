@@ -307,7 +307,7 @@ fn a_join_by_the_columns_of_an_index_shares_its_rows() {
             .execute("DELETE FROM orders WHERE id = 2; UPDATE heap SET b = 7 WHERE b = 8")
             .unwrap();
         checked();
-        // What views use stays without its name.
+        // Indexes that views use stay, without their names.
         engine.execute("DROP INDEX by_customer; DROP INDEX twice; DROP INDEX heap_by_b").unwrap();
         engine
             .execute("INSERT INTO orders VALUES (9, 7, 'i'); DELETE FROM heap WHERE a = 1")

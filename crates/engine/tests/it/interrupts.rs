@@ -1,4 +1,4 @@
-//! An interrupt ends calls before they are done, and leaves nothing behind.
+//! An interrupt ends calls before they are done, and leaves no effects.
 
 use std::fmt::Debug;
 use std::sync::mpsc;

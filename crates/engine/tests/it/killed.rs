@@ -1,4 +1,4 @@
-//! A bank whose process is killed at random moments: many tables and committers, and a subscriber that goes on.
+//! A bank whose process is killed at random moments: many tables and committers, and a subscriber that resumes.
 //!
 //! `ALLUVIUM_KILLS` sets the number of rounds.
 
@@ -134,7 +134,7 @@ fn the_bank() {
     });
 }
 
-/// What the process has said so far.
+/// The output of the process so far.
 #[derive(Default)]
 struct Heard {
     /// The account, its money and its weight.

@@ -159,7 +159,7 @@ fn a_row_behind_the_waterline_keeps_its_key() {
         assert_eq!(settled(&engine, "SELECT * FROM v"), ["365"]);
         assert_eq!(tables(&engine), ["t 2 n >= 190"]);
         let mut transaction = engine.begin().unwrap();
-        // What a deletion by key says of the other columns does not matter.
+        // The other columns of a deletion by key do not matter.
         let columns: [(&str, ArrayRef); 3] = [
             ("k", Arc::new(Int64Array::from(vec![1, 4]))),
             ("n", Arc::new(Int64Array::from(vec![None, Some(1)]))),

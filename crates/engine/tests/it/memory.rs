@@ -17,7 +17,7 @@ pub const PROGRAM: &str = "
         SELECT * FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer = c.id);
 ";
 
-/// What the views hold after some transactions, and what of the state went where.
+/// The rows of the views after some transactions, and where their state went.
 fn run(workers: usize, memory: Option<usize>) -> (Vec<String>, State) {
     let engine = Engine::builder().workers(workers).memory(memory).open_in_memory().unwrap();
     engine.execute(PROGRAM).unwrap();

@@ -45,7 +45,7 @@ fn fill(engine: &Engine, orders: u64) -> Result<()> {
     engine.wait(engine.progress().committed)
 }
 
-/// What is in the views.
+/// The rows of the views.
 fn shown(engine: &Engine) -> Vec<String> {
     let views = ["totals", "latest", "missing"];
     views.iter().flat_map(|view| query(engine, &format!("SELECT * FROM {view}"))).collect()
@@ -101,7 +101,7 @@ fn an_idle_engine_settles() {
                 assert!(start.elapsed() < PATIENCE, "workers wake up again and again: {before:?}");
             }
             assert_eq!(owed(&engine), ["0 0"]);
-            // What was merged away is gone: all files belong to a spine.
+            // Merged batches are gone: all files belong to a spine.
             let held = query(
                 &engine,
                 "SELECT SUM(disk_bytes), MAX(write_amplification) > 1 FROM alluvium.arrangements",

@@ -64,7 +64,7 @@ fn queries_take_values_wherever_an_expression_stands() {
     let engine = engine();
     let insert =
         "INSERT INTO part (id, name) SELECT value, $2 FROM generate_series(1, $1) AS s (value)";
-    // What DataFusion has no table function for is inserted as it is.
+    // DataFusion has no table function for this: the rows are inserted one by one.
     assert!(engine.execute_with(insert, &[number(9), text("x")]).is_err());
     for id in 1..=9 {
         change(&engine, "INSERT INTO part (id, name) VALUES ($1, $2)", &[number(id), text("x")]);

@@ -1,4 +1,4 @@
-//! After a panic anywhere, every handle gets an error, and nobody hangs.
+//! After a panic anywhere, every handle gets an error, and no thread hangs.
 
 use std::path::Path;
 use std::sync::mpsc;

@@ -90,7 +90,7 @@ fn a_road_more_or_less_changes_what_it_leads_to() {
     assert_eq!(updates("DELETE FROM edge WHERE b = 50000"), 1);
 }
 
-/// While a view is filled, other threads sort batches, and the times of a recursion go on around the rows that they sort.
+/// While a view is filled, other threads sort batches, and the times of a recursion advance around the rows that they sort.
 #[test]
 fn a_recursion_is_right_while_another_view_is_filled() {
     for workers in 1..=3 {

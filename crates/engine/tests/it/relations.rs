@@ -100,7 +100,7 @@ fn what_has_failed_says_why() {
             engine.execute("DELETE FROM t WHERE k = 7").expect("commits go on");
             assert_eq!(query(&engine, failed), expected);
             engine.execute("ALTER VIEW bad RESUME").expect("it can be filled");
-            // What it has been filled with, an index of it may still read.
+            // An index of it may still read the rows it has been filled with.
             let left = "SELECT name FROM alluvium.relations WHERE state = 'failed'";
             assert_eq!(query(&engine, left), ["reader"]);
             drop(engine);

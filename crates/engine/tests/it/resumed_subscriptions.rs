@@ -1,4 +1,4 @@
-//! Subscribers that go on where they were.
+//! Subscribers that resume where they were.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -44,7 +44,7 @@ impl Replica {
         }
     }
 
-    /// Goes on in an engine, or begins with a snapshot; says whether it goes on.
+    /// Resumes in an engine, or begins with a snapshot; returns whether it resumes.
     fn resume(&mut self, engine: &Engine, name: &str) -> bool {
         let (mut subscription, goes_on) = match engine.subscribe_from(name, self.epoch) {
             Ok(subscription) => (subscription, true),
@@ -185,7 +185,7 @@ fn a_subscriber_of_a_relation_that_was_made_again_begins_anew() {
     replica.resume(&engine, "m");
     change(&engine, 7);
     assert_goes_on(&engine, &replica, "m", true);
-    // Nobody keeps the changes of a plain view, and nobody has had an epoch that has not been.
+    // The changes of a plain view are not kept, and no subscriber has had a future epoch.
     engine.execute("CREATE VIEW p AS SELECT * FROM t").unwrap();
     let last = engine.progress().committed;
     let gone = |name, epoch| match engine.subscribe_from(name, epoch) {
@@ -260,7 +260,7 @@ fn changes_that_are_kept_for_a_time_are_there_after_a_restart() {
             assert_goes_on(&engine, replica, name, true);
         }
     }
-    // Whoever opens it decides how much of it stays.
+    // The engine that opens it decides how much of it stays.
     drop(engine);
     let engine = open(2, Duration::from_millis(1));
     change(&engine, 100);

@@ -61,7 +61,7 @@ fn rows_stay_as_they_were_found_until_the_transaction_ends() {
         let text = fails(&mut other, sql, SqlState::LOCKED);
         assert!(text.contains("\"job\""), "{text}");
     }
-    // Other rows are free, and who only reads waits for nobody.
+    // Other rows are free, and a reader never waits.
     run(&mut other, "UPDATE job SET tries = 7 WHERE id = 3");
     assert_eq!(rows(&mut other, "SELECT tries FROM job WHERE id = 1"), ["0"]);
     let waiting = thread::spawn(move || {

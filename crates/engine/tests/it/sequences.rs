@@ -64,7 +64,7 @@ fn values_follow_each_other_and_a_session_knows_those_it_has_taken() {
             ("SELECT nextval('s')", "1"),
             ("ALTER SEQUENCE s RESTART WITH 7", "done"),
             ("SELECT nextval('s')", "7"),
-            // What was taken is gone, also if its transaction is.
+            // Taken values are gone, also if their transaction is.
             ("BEGIN; SELECT nextval('s'); ROLLBACK", "done"),
             ("SELECT nextval('s')", "9"),
             ("BEGIN READ ONLY; SELECT nextval('s')", "25006"),

@@ -1,6 +1,6 @@
 //! Views that need what others have forgotten.
 //!
-//! A view prunes its own state below what it needs. What several views share, and the contents of tables, is not pruned: a
+//! A view prunes its own state below what it needs. Shared state and the contents of tables are not pruned: a
 //! reader that comes later, or needs more, still finds all rows.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]

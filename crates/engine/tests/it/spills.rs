@@ -26,7 +26,7 @@ const TABLES: &str = "
             repeat('q', 150) || (x % 1000)
         FROM range(200000) AS r (x)";
 
-/// What queries have to keep, and what is asked of it.
+/// Queries that have to keep rows.
 const QUERIES: &[&str] = &[
     "SELECT id FROM big ORDER BY pad, id",
     "SELECT id FROM big ORDER BY f DESC NULLS LAST, word, k NULLS FIRST, id",

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use crate::support::{query, settled};
 
-/// The error of a statement, behind its position.
+/// The error of a statement, after its position.
 fn position(engine: &Engine, sql: &str) -> String {
     match engine.execute(sql) {
         Err(Error::Sql { message, position, .. }) => {

@@ -1,4 +1,4 @@
-//! What the engine says it holds.
+//! The state that the engine reports.
 
 use alluvium::{Engine, Outcome, State};
 

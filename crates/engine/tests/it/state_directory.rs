@@ -33,7 +33,7 @@ pub fn open(directory: &Path) -> Result<Engine> {
     open_with(directory, None)
 }
 
-/// A directory with two checkpoints, segments of the journal before and behind them, and blobs of each kind.
+/// A directory with two checkpoints, segments of the journal before and after them, and blobs of each kind.
 fn written() -> (TempDir, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path()).unwrap();
@@ -126,7 +126,7 @@ fn checking_a_sound_directory_changes_nothing_and_finds_nothing() {
     assert!(check.pages > 5 && check.records > 10 && check.segments == 2, "{check}");
     assert!(check.to_string().ends_with("\nsound"), "{check}");
     assert!(contents(directory.path()) == before, "no byte and no file has changed");
-    // What an engine that was killed leaves behind is no damage, and stays.
+    // Files left by a killed engine are no damage, and stay.
     let left = [
         "blobs/.batch-9.9.alluvium.unsealed",
         "blobs/batch-9.9.alluvium",
@@ -380,7 +380,7 @@ fn files_of_a_newer_version_are_refused_with_what_to_do() {
         files(path.parent().unwrap()).iter().for_each(|path| patch(path, 8, 4088, 4088));
     });
     assert!(error.contains("feature 1"), "{error}");
-    // What the files hold has versions of its own.
+    // The contents of the files have versions of their own.
     newer("journal", &|path| {
         let journal = FileJournal::open(path.parent().unwrap()).unwrap();
         let position = journal.append(b"a record\xFF").unwrap();

@@ -131,7 +131,7 @@ fn of_a_thousand_waiters_those_are_woken_whose_relation_has_changed() {
         assert!(poll(subscription, count).is_ready());
         assert!(poll(subscription, count).is_pending());
     }
-    // Epochs that wake nobody, and then one for a tenth of them.
+    // Epochs that wake no subscriber, and then one for a tenth of them.
     for k in 0..50 {
         engine
             .execute(&format!("CREATE TABLE t{k} (a BIGINT); INSERT INTO t{k} VALUES (1)"))
@@ -286,7 +286,7 @@ fn a_subscriber_that_is_too_far_behind_gets_a_new_snapshot_and_nobody_waits() {
             }
         }
         assert!((2..=8).contains(&snapshots), "{snapshots}");
-        // What it began with is gone, too: it begins with what there is now.
+        // Its first snapshot is gone, too: it begins with what there is now.
         let first = unread.next().unwrap().unwrap();
         assert!(first.is_snapshot && first.epoch == 100);
         let error = engine.subscribe_with("p", options).unwrap_err().to_string();
@@ -321,7 +321,7 @@ fn what_waits_for_many_subscribers_is_counted_once_and_spills() {
     }
 }
 
-/// What the view `m` holds after each epoch.
+/// The rows of the view `m` after each epoch.
 #[derive(Default)]
 struct Judge {
     contents: Mutex<BTreeMap<u64, Vec<String>>>,
@@ -434,7 +434,7 @@ fn subscribers_that_come_and_go_see_each_epoch_as_it_was() {
                 while !is_over.load(Ordering::SeqCst) {
                     group.iter_mut().for_each(|visitor| visitor.visit(&engine, &judge));
                 }
-                // What they have not taken they get after the restart.
+                // They get the changes that they have not taken after the restart.
                 group.iter_mut().for_each(|visitor| visitor.subscription = None);
                 group
             })

@@ -14,7 +14,7 @@ const TABLES: &str = "
     CREATE MATERIALIZED VIEW m AS SELECT k, SUM(v) AS total FROM t GROUP BY k;
     CREATE VIEW p AS SELECT k, v FROM t WHERE v > 2 UNION ALL SELECT k, v FROM t WHERE v < 9";
 
-/// What a subscription's changes add up to.
+/// The sum of a subscription's changes.
 #[derive(Clone, Default)]
 struct Sum(BTreeMap<String, i64>);
 

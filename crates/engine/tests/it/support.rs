@@ -1,4 +1,4 @@
-//! What the tests have in common: engines, rows as text, and a clock for what must not hang.
+//! Common parts of the tests: engines, rows as text, and a clock for what must not hang.
 
 use std::sync::mpsc;
 use std::time::Duration;

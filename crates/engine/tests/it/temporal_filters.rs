@@ -86,7 +86,7 @@ fn changes(now: u64, random: &mut Random) -> String {
 const TABLE: &str =
     "CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT, ts TIMESTAMP, until TIMESTAMP)";
 
-/// Time goes on by random steps, and engines end and go on, with a checkpoint and without one.
+/// Time advances by random steps, and engines end and resume, with a checkpoint and without one.
 #[test]
 fn a_filter_on_the_time_equals_its_query_in_every_epoch() {
     for (seed, memory) in [(1, None), (2, Some(1 << 20)), (3, None)] {

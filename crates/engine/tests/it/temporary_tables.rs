@@ -143,7 +143,7 @@ fn transactions_create_write_and_drop_temporary_tables() {
         &mut session,
         "BEGIN; SELECT * FROM t; CREATE TEMP TABLE w (a INT PRIMARY KEY); INSERT INTO w VALUES (1)",
     );
-    // What others write meanwhile is in nobody's way.
+    // Writes of others meanwhile do not conflict.
     engine.execute("INSERT INTO t VALUES (100)").unwrap();
     assert_eq!(rows(&mut session, "SELECT * FROM w"), ["1"]);
     fails(&mut session, "INSERT INTO w VALUES (1)", SqlState::UNIQUE);
@@ -261,7 +261,7 @@ fn nothing_that_outlives_the_session_is_about_one() {
     for sql in refused {
         assert!(session.execute(sql).unwrap_err().to_string().contains("pg_temp"), "{sql}");
     }
-    // What has its name is another one.
+    // The relation with its name is another one.
     run(&mut session, "CREATE TABLE w (c INT)");
     assert_eq!(query(&engine, "SELECT name FROM alluvium.relations"), ["t", "w"]);
     run(&mut session, "CREATE TABLE pg_temp.y (a INT); INSERT INTO y VALUES (1)");

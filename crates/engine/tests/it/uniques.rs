@@ -237,7 +237,7 @@ fn a_constraint_is_added_to_rows_that_meet_it_and_goes_with_its_table() {
     assert_eq!(query(&open(), "SELECT COUNT(*) FROM one"), ["0"]);
 }
 
-/// Threads that insert the same values: each value is there once, whoever was first.
+/// Threads that insert the same values: each value is there once, whichever was first.
 #[test]
 fn of_those_who_insert_a_value_at_once_one_has_it() {
     const VALUES: i64 = 200;

@@ -25,7 +25,7 @@ fn open_until(directory: &Path, epoch: u64) -> Result<Engine> {
 }
 
 /// A directory of ten epochs, which insert their numbers, with checkpoints of the third and the sixth, and views that are created
-/// behind the fourth and the eighth.
+/// after the fourth and the eighth.
 fn written() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let mut engine = open(directory.path()).unwrap();
@@ -73,7 +73,7 @@ fn epochs_behind_one_are_left_out_and_put_aside() {
         let engine = open_until(path, epoch as u64).unwrap();
         assert_eq!(engine.progress().committed, epoch as u64);
         assert_eq!(sum(&engine), epoch * (epoch + 1) / 2);
-        // What was defined before the first epoch that is left out stays.
+        // Definitions before the first epoch that is left out stay.
         let (behind_4, behind_8) = (epoch >= 4, epoch >= 8);
         let relations = names(&engine);
         assert_eq!(relations.iter().any(|name| name == "behind_4"), behind_4, "{epoch}");
@@ -133,7 +133,7 @@ fn a_directory_without_checkpoints_is_taken_back_as_far_as_its_tables() {
     engine.execute("CREATE TABLE t (n BIGINT); INSERT INTO t VALUES (1)").unwrap();
     engine.execute("CREATE TABLE later (n BIGINT)").unwrap();
     drop(engine);
-    // Behind the last epoch there are only definitions.
+    // After the last epoch there are only definitions.
     let engine = open_until(directory.path(), 1).unwrap();
     assert_eq!(names(&engine), ["t"]);
     drop(engine);

@@ -323,7 +323,7 @@ fn lateness_is_said_of_views_that_nobody_reads() {
     refused("LATENESS v.n 6", "declared twice");
     refused("LATENESS v.s 6", "is for columns of type TIMESTAMP");
     refused("SELECT * FROM v", "it can be queried if it keeps the others");
-    // A view that cannot be made with what was said of it is not made.
+    // A view that cannot be made with its lateness is not made.
     engine.execute("LATENESS x.s 6").unwrap();
     refused("CREATE VIEW x AS SELECT s FROM t", "is for columns of type TIMESTAMP");
     engine.execute("CREATE VIEW y AS SELECT n FROM t; CREATE VIEW z AS SELECT n FROM v").unwrap();

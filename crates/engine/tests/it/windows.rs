@@ -1,4 +1,4 @@
-//! What a change costs under window functions.
+//! The cost of a change under window functions.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

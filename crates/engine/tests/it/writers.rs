@@ -1,4 +1,4 @@
-//! Writers beside each other: an open transaction is in nobody's way but of those who write its rows, and what it has read holds when
+//! Writers beside each other: an open transaction blocks only those who write its rows, and what it has read holds when
 //! it commits.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -98,7 +98,7 @@ fn what_a_transaction_reads_is_one_version_with_its_own_writes() {
         // Neither was read before.
         assert_eq!(rows(&mut session, "SELECT v FROM total"), ["60"]);
         assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM entries"), ["2"]);
-        // A row that nobody else has written can be written.
+        // A row that no other transaction has written can be written.
         session.execute("UPDATE accounts SET v = v + 1 WHERE id = 1").unwrap();
         assert_eq!(rows(&mut session, "SELECT SUM(v) FROM accounts"), ["61"]);
         // All three accounts were read by now, and two of them are others.
@@ -186,7 +186,7 @@ fn no_increment_is_lost_and_none_fails_for_having_waited() {
 fn what_was_read_to_write_something_else_still_holds() {
     let engine = engine_with(2, TABLES);
     engine.execute("UPDATE accounts SET v = 1").unwrap();
-    // At least one account keeps something: whoever takes one has seen that there is another.
+    // At least one account keeps something: a client that takes one has seen that there is another.
     for _ in 0..10 {
         each(&engine, 2, |session, number| {
             session.execute("BEGIN")?;
@@ -389,7 +389,7 @@ fn what_queries_read_below_serializable_is_not_validated() {
         };
         assert_eq!(sum, [expected], "{level}");
     }
-    // What an UPDATE has read is validated at each of them.
+    // The reads of an UPDATE are validated at each of them.
     session
         .execute("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE accounts SET v = 0 WHERE v > 25")
         .unwrap();

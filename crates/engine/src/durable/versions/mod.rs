@@ -1,6 +1,6 @@
 //! Records and checkpoints as earlier versions of Alluvium have written them.
 //!
-//! What is written is always of the newest version. What is read may be of any version that was ever released: each has a
+//! Archives are written in the newest version. They may be read in any version that was ever released: each has a
 //! module here with the types as they were, and becomes the next version by `From`, step by step, up to the newest, which
 //! [`record`](super::record) and [`checkpoint`](super::checkpoint) have.
 //!

@@ -1,4 +1,4 @@
-//! What comments say of relations, their columns and indexes.
+//! Comments on relations, their columns and indexes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::durable::checkpoint::Checkpoint;
 use crate::durable::record::Record;
 use crate::error::Result;
 
-/// What is said of a relation or an index, by `None`, and of columns.
+/// The comments on a relation or an index, by `None`, and on its columns.
 pub(crate) type Said<T> = BTreeMap<Option<String>, T>;
 
 /// Comments, by the names of relations and indexes. They change under the definitions' lock.
@@ -19,7 +19,7 @@ pub(crate) type Said<T> = BTreeMap<Option<String>, T>;
 pub(crate) struct Comments(Arc<BTreeMap<String, Said<Arc<str>>>>);
 
 impl Comments {
-    /// What is said of a relation or an index.
+    /// The comments on a relation or an index.
     pub(crate) fn of(&self, name: &str) -> Option<&Said<Arc<str>>> {
         self.0.get(name)
     }
@@ -29,7 +29,7 @@ impl Comments {
         self.of(name)?.get(&column.map(str::to_owned)).map(|text| &**text)
     }
 
-    /// The statements that say what is said of a relation or an index.
+    /// The statements of the comments on a relation or an index.
     pub(crate) fn statements(&self, name: &str) -> Vec<String> {
         let said = self.of(name).into_iter().flatten();
         let said =
@@ -49,7 +49,7 @@ impl Comments {
         }
     }
 
-    /// Takes out what is said of a relation, for another name or a definition that is made again.
+    /// Takes out the comments on a relation, for another name or a definition that is made again.
     pub(crate) fn take(&mut self, name: &str) -> Said<Arc<str>> {
         match self.0.contains_key(name) {
             true => Arc::make_mut(&mut self.0).remove(name).unwrap_or_default(),
@@ -57,14 +57,14 @@ impl Comments {
         }
     }
 
-    /// A relation has what was said of one that it takes the place of.
+    /// Gives a relation the comments on the one that it replaces.
     pub(crate) fn put(&mut self, name: &str, said: Said<Arc<str>>) {
         if !said.is_empty() {
             Arc::make_mut(&mut self.0).insert(name.to_owned(), said);
         }
     }
 
-    /// A relation or an index is no more.
+    /// Forgets a dropped relation or index.
     pub(crate) fn forget(&mut self, name: &str) {
         self.take(name);
     }
@@ -87,7 +87,7 @@ impl Comments {
     }
 }
 
-/// What is said of a relation whose columns have other names, at the same places.
+/// The comments on a relation whose columns have other names, at the same places.
 pub(crate) fn with_columns<T>(said: Said<T>, before: &Schema, after: &Schema) -> Said<T> {
     let renamed = |column: String| match before.index_of(&column) {
         Ok(place) => after.fields().get(place).map_or(column, |field| field.name().clone()),
@@ -97,7 +97,7 @@ pub(crate) fn with_columns<T>(said: Said<T>, before: &Schema, after: &Schema) ->
 }
 
 impl Persisted for Comments {
-    /// As statements behind those that define what they are about.
+    /// As statements after those that define their subjects.
     fn save(&self, _: &SavePoint<'_>) -> Box<dyn Saving> {
         let comments = self.clone();
         Box::new(move |checkpoint: &mut Checkpoint| {

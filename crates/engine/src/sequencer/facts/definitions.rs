@@ -1,4 +1,4 @@
-//! What made the relations that there are.
+//! The statements that made the existing relations.
 
 use alluvium_sql::planner::CLOCK;
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 pub(in crate::sequencer) struct DefinedRelations(Vec<(String, Record)>);
 
 impl DefinedRelations {
-    /// Notes what a statement has defined, in the place of what was known of the relation, also by the name that it had before,
+    /// Notes the definition of a statement, in the place of earlier ones of the relation, also by the name that it had before,
     /// or in addition to that.
     pub(in crate::sequencer) fn define(
         &mut self,
@@ -41,7 +41,7 @@ impl DefinedRelations {
         definitions.for_each(|(_, definition)| definition.complete());
     }
 
-    /// What has been said of a relation is no more.
+    /// Forgets all definitions of a relation.
     pub(in crate::sequencer) fn forget(&mut self, name: &str) {
         self.0.retain(|(known, _)| known != name);
     }

@@ -8,12 +8,12 @@ use crate::error::Result;
 
 /// The relations that have failed, and those of which the journal says later that they do.
 ///
-/// A relation that fails later in the journal is left out from its definition on: what made it fail would do so again.
+/// A relation that fails later in the journal is left out from its definition on: the cause would make it fail again.
 #[derive(Debug, Default)]
 pub(in crate::sequencer) struct FailedRelations {
     /// Why each has failed.
     reasons: BTreeMap<String, String>,
-    /// Why each fails in what is still to be replayed, once for each time.
+    /// Why each fails in the rest of the replay, once for each time.
     ahead: BTreeMap<String, VecDeque<String>>,
 }
 
@@ -23,7 +23,7 @@ impl FailedRelations {
         self.reasons.entry(relation.to_owned()).or_insert_with(|| reason.to_owned());
     }
 
-    /// A relation is there again, or is no more.
+    /// A relation is running again, or was dropped.
     pub(in crate::sequencer) fn forget(&mut self, relation: &str) {
         self.reasons.remove(relation);
     }
@@ -46,7 +46,7 @@ impl FailedRelations {
         &self.reasons
     }
 
-    /// Why a relation fails in what is still to be replayed, if it does.
+    /// Why a relation fails in the rest of the replay, if it does.
     pub(in crate::sequencer) fn fails_later(&self, relation: &str) -> Option<&str> {
         self.ahead.get(relation)?.front().map(String::as_str)
     }

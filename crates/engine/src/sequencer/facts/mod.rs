@@ -1,16 +1,16 @@
 //! Facts about what was committed, which outlive the engine.
 //!
-//! A fact is one file here, and one [`Persisted`]: a checkpoint saves it, an engine that goes on from the checkpoint restores it,
+//! A fact is one file here, and one [`Persisted`]: a checkpoint saves it, an engine that resumes from the checkpoint restores it,
 //! and each commit is applied to it, also when it is replayed. [`State`](super::state::State) lists them. Facts that are kept
 //! elsewhere, as rows that sources refused and lengths of outputs, are [`Persisted`] as well
 //! ([`durable::persisted`](crate::durable::persisted)).
 //!
-//! | fact | says |
+//! | fact | contents |
 //! |---|---|
 //! | [`clock`] | the time that the relation of the clock has |
 //! | [`time`] | the time of the last epoch |
-//! | [`definitions`] | what made the relations that there are |
-//! | [`comments`] | what is said of relations, columns and indexes |
+//! | [`definitions`] | the statements that made the existing relations |
+//! | [`comments`] | the comments on relations, columns and indexes |
 //! | [`failed`] | which relations have failed |
 //! | [`changed`] | which tables have been changed |
 //! | [`positions`] | how far inputs were read |
@@ -54,11 +54,11 @@ use crate::worker::DataflowId;
 
 /// A fact about what was committed, which outlives the engine.
 pub(crate) trait Persisted {
-    /// What a checkpoint as of the last epoch will have of it. The caller holds the lock that orders epochs, so whatever takes
+    /// Its part of a checkpoint as of the last epoch. The caller holds the lock that orders epochs, so work that takes
     /// time is left to what this returns.
     fn save(&self, at: &SavePoint<'_>) -> Box<dyn Saving>;
 
-    /// Goes on with what a checkpoint has of it, and takes that out. No relation is there yet.
+    /// Restores it from a checkpoint, and takes that part out. No relation is there yet.
     fn restore(&mut self, checkpoint: &mut Checkpoint) -> Result<()>;
 
     /// A commit makes an epoch.
@@ -67,7 +67,7 @@ pub(crate) trait Persisted {
     }
 }
 
-/// What a checkpoint will have of a fact.
+/// The part of a checkpoint that saves a fact.
 pub(crate) trait Saving {
     /// All workers have pinned what they keep.
     fn pinned(&self) {}
@@ -97,7 +97,7 @@ pub(crate) struct Applied<'a> {
     pub(super) time: Moment,
     /// The tables that it changes.
     pub(super) tables: &'a [DataflowId],
-    /// What it does to the waterlines of tables.
+    /// Its effect on the waterlines of tables.
     pub(super) sifted: &'a [Sifted],
     /// The portion of an input that it is, if that can be read again.
     pub(super) read: Option<&'a ReadPortion>,
@@ -107,7 +107,7 @@ pub(crate) struct Applied<'a> {
     pub(super) completes: Option<&'a str>,
 }
 
-/// What a commit causes besides.
+/// Further effects of a commit.
 #[derive(Default)]
 pub(crate) struct Effects {
     /// Changes of tables of the engine's own, in the same epoch.

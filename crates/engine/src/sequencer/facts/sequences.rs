@@ -17,7 +17,7 @@ impl RecordedSequences {
         self.0.get(sequence).copied()
     }
 
-    /// Notes the last value; `None` if the sequence is at its start, or is no more.
+    /// Notes the last value; `None` if the sequence is at its start, or was dropped.
     pub(in crate::sequencer) fn set(&mut self, sequence: &str, value: Option<SequenceValue>) {
         match value {
             Some(value) => self.0.insert(sequence.to_owned(), value),

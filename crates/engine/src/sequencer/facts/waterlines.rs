@@ -60,7 +60,7 @@ pub(crate) struct LateRows {
     pub(crate) rows: Refusing,
 }
 
-/// What the changes of a table in an epoch do to its waterlines.
+/// The effect of the changes of a table in an epoch on its waterlines.
 pub(in crate::sequencer) struct Sifted {
     table: DataflowId,
     /// The largest values inserted in time, for each lateness.
@@ -143,7 +143,7 @@ impl Waterlines {
                 let number = table.lateness.iter().position(|lateness| lateness.column == column);
                 effects.raised.extend(number.and_then(|number| table.raise(number, value)));
             }
-            // What reads them may have rows that are final now.
+            // Their readers may have rows that are final now.
             effects.risen.extend((effects.raised.len() > before).then_some(id));
         }
     }
@@ -246,12 +246,12 @@ impl TableWaterlines {
         self.lateness.iter().map(|lateness| lateness.column).zip(self.values.iter().copied())
     }
 
-    /// What rows must have at least to be in time; `None` if all are.
+    /// The lower bounds for rows to be in time; `None` if all are.
     pub(crate) fn bounds(&self) -> Option<Bounds> {
         Bounds::new(self.columns().filter_map(|(column, value)| Some((column, value?))))
     }
 
-    /// What deletions must have. With a primary key, the other columns of a deletion say nothing.
+    /// The lower bounds for deletions. With a primary key, the other columns of a deletion have no meaning.
     fn bounds_of_deletions(&self) -> Option<Bounds> {
         if self.primary_key.is_empty() {
             return self.bounds();

@@ -1,4 +1,4 @@
-//! Settings of a session: `SET`, `SHOW`, `RESET`, and what they do.
+//! Settings of a session: `SET`, `SHOW`, `RESET`, and their effects.
 //!
 //! - `table` lists the settings, with their defaults and the values they take; [`value`] checks values;
 //! - this file keeps what is set, and takes it back with its transaction, as Postgres does;
@@ -23,7 +23,7 @@ use crate::transaction::Isolation;
 /// Values that are not the defaults, by the names of their settings.
 type Values = BTreeMap<&'static str, String>;
 
-/// What is set in a session.
+/// The settings of a session.
 #[derive(Default)]
 pub(super) struct SessionSettings {
     values: Values,
@@ -32,20 +32,20 @@ pub(super) struct SessionSettings {
     effects: Effects,
 }
 
-/// What the settings become with the end of a transaction.
+/// The settings after the end of a transaction.
 #[derive(Clone)]
 struct Around {
     rolled_back: Values,
     committed: Values,
 }
 
-/// What was set at a savepoint.
+/// The settings at a savepoint.
 pub(super) struct SettingsMark {
     values: Values,
     around: Option<Around>,
 }
 
-/// What the values mean.
+/// The effects of the values.
 #[derive(Default)]
 struct Effects {
     /// Whether the open transaction only reads.
@@ -88,7 +88,7 @@ impl SessionSettings {
         lasts: Lasts,
         is_in_transaction: bool,
     ) {
-        // What lasts until the end of the transaction has no effect if that is the statement's own.
+        // A setting that lasts until the end of the transaction has no effect if that is the statement's own.
         let lasts = if setting.is_of_transaction() { Lasts::Transaction } else { lasts };
         if lasts == Lasts::Transaction && !is_in_transaction {
             return;
@@ -123,7 +123,7 @@ impl SessionSettings {
         }
     }
 
-    /// Whether what a statement means or may do depends on the session: on a search path, or on transactions that only read.
+    /// Whether the meaning or the rights of a statement depend on the session: on a search path, or on transactions that only read.
     pub(super) fn concern_statements(&self) -> bool {
         let Effects { is_read_only, others_are_read_only, search_path, .. } = &self.effects;
         *is_read_only || *others_are_read_only || search_path.is_some()
@@ -137,12 +137,12 @@ impl SessionSettings {
         }
     }
 
-    /// What is set by now, in an open transaction.
+    /// The present settings, in an open transaction.
     pub(super) fn mark(&self) -> SettingsMark {
         SettingsMark { values: self.values.clone(), around: self.around.clone() }
     }
 
-    /// What was set at a savepoint is set again.
+    /// Restores the settings at a savepoint.
     pub(super) fn return_to(&mut self, mark: &SettingsMark) {
         (self.values, self.around) = (mark.values.clone(), mark.around.clone());
         self.take_effect();

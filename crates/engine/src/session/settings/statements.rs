@@ -167,7 +167,7 @@ impl Session {
     }
 }
 
-/// What a statement is that changes tables or definitions.
+/// The name of a statement that changes tables or definitions.
 fn writes(statement: &StatementKind) -> Option<&'static str> {
     Some(match statement {
         StatementKind::CreateTable(_)

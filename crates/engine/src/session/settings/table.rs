@@ -10,7 +10,7 @@ pub(super) struct Setting {
     pub(super) default: &'static str,
     /// The values it takes.
     pub(super) values: Values,
-    /// What it does, for SHOW ALL.
+    /// A description, for SHOW ALL.
     pub(super) description: &'static str,
 }
 

@@ -11,7 +11,7 @@ use crate::session::settings::SettingsMark;
 use crate::session::{Outcome, Session};
 use crate::transaction::Mark;
 
-/// What a session knows of its open transaction block, beside the transaction itself.
+/// The state of a session's open transaction block, beside the transaction itself.
 #[derive(Default)]
 pub(in crate::session) struct Block {
     /// Whether a statement that fails aborts the block.
@@ -58,7 +58,7 @@ impl Session {
     /// [`Outcome::RolledBack`]. At first it does not: a statement that fails leaves nothing, and its transaction as it was.
     ///
     /// It counts from the next `BEGIN` on. A statement fails as well if a row of its answer does when it is pulled, or if it
-    /// cannot be parsed, prepared or described. What fails outside of the session, as a protocol's message may, aborts by
+    /// cannot be parsed, prepared or described. A failure outside of the session, as of a protocol's message, aborts by
     /// [`Session::abort`].
     pub fn set_aborts_on_error(&mut self, aborts: bool) {
         self.block.aborts = aborts;
@@ -110,7 +110,7 @@ impl Session {
         act(self).inspect_err(|_| self.abort())
     }
 
-    /// What aborts the open transaction when the rows of its answers fail.
+    /// The flag that aborts the open transaction when the rows of its answers fail.
     pub(in crate::session) fn aborter(&self) -> Option<Arc<AtomicBool>> {
         self.block.is_aborted.clone()
     }

@@ -49,7 +49,7 @@ impl<'a> Conflicts<'a> {
         Ok(Self { reader, reading, table, updates, keys })
     }
 
-    /// Stages what becomes of some rows. Returns the rows that are inserted and those that take the places of others.
+    /// Stages rows, with conflicts resolved. Returns the rows that are inserted and those that take the places of others.
     pub(in crate::session) fn stage(
         &mut self,
         staging: &mut Staging<'_>,

@@ -166,7 +166,7 @@ impl Session {
     }
 }
 
-/// What was read of a file.
+/// The counts of rows read from a file.
 #[derive(Default)]
 struct Read {
     rows: u64,

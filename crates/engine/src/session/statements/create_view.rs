@@ -18,7 +18,7 @@ impl Session {
     ) -> Result<()> {
         let instance = &self.engine.instance;
         let (definitions, outputs) = (&instance.definitions, &instance.connectors.outputs);
-        // What is done again may be dropped later: whoever reads it waits until it is full.
+        // A replayed view may be dropped later: its readers wait until it is full.
         let waits = definition.waits && !self.is_redoing;
         let create = |base| {
             let Instance { writer, connectors, .. } = &**instance;

@@ -28,9 +28,9 @@ struct Cursor {
     is_of_transaction: bool,
     holds: bool,
     schema: SchemaRef,
-    /// What is left of the last batch.
+    /// The rest of the last batch.
     begun: Option<RecordBatch>,
-    /// `None` behind the last one.
+    /// `None` after the last one.
     rows: Option<Rows>,
 }
 
@@ -40,12 +40,12 @@ impl Cursors {
         self.declared
     }
 
-    /// The transaction has gone back to a savepoint behind which so many were declared.
+    /// The transaction has gone back to a savepoint after which so many were declared.
     pub(in crate::session) fn return_to(&mut self, declared: u64) {
         self.open.retain(|cursor| cursor.number < declared);
     }
 
-    /// The transaction has ended. What has HOLD stays if it was committed.
+    /// The transaction has ended. Cursors WITH HOLD stay if it was committed.
     pub(in crate::session) fn end_transaction(&mut self, is_committed: bool) {
         self.open.retain(|cursor| !cursor.is_of_transaction || (is_committed && cursor.holds));
         for cursor in &mut self.open {
@@ -73,7 +73,7 @@ impl Cursors {
 }
 
 impl Cursor {
-    /// The next rows, at most so many, of one batch of the query; `None` behind the last.
+    /// The next rows, at most so many, of one batch of the query; `None` after the last.
     fn next(&mut self, most: u64) -> Result<Option<RecordBatch>> {
         let next = match (self.begun.take(), &mut self.rows) {
             (Some(begun), _) => Some(begun),
@@ -106,7 +106,7 @@ impl Cursor {
         Ok(Rows::new(self.schema.clone(), batches))
     }
 
-    /// All rows that are left, to be pulled: the cursor is behind the last one at once.
+    /// All rows that are left, to be pulled: the cursor is past the last one at once.
     fn fetch_all(&mut self) -> Rows {
         let begun = self.begun.take().into_iter().collect();
         match self.rows.take() {

@@ -1,4 +1,4 @@
-//! What relations there are, and what columns they have: SHOW TABLES and DESCRIBE, with DuckDB's columns.
+//! The relations and their columns: SHOW TABLES and DESCRIBE, with DuckDB's columns.
 
 use std::sync::Arc;
 

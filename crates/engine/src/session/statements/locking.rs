@@ -47,7 +47,7 @@ impl Locking<'_> {
         Ok((rows, key.to_vec()))
     }
 
-    /// Locks those rows that nobody else has, until there are enough. Says which of them are returned.
+    /// Locks rows that no other owner has, until there are enough. The result marks the rows to return.
     fn take(
         &self,
         transaction: &Transaction,

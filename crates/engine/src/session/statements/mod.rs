@@ -1,4 +1,4 @@
-//! What a session does for each kind of statement.
+//! The execution of each kind of statement.
 //!
 //! - [`create`] has definitions that are new, with [`create_view`], [`create_as`] and [`copy`] for views with outputs and tables with rows;
 //!   [`change`] those that change or end. [`staged`] has them within transactions, [`temporary`] tables of one session.

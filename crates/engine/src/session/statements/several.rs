@@ -70,7 +70,7 @@ impl Session {
         Ok(())
     }
 
-    /// What a statement drops; `None` if it is not there and may be missing. Fails if it is of another kind.
+    /// The relation that a statement drops; `None` if it does not exist and may be missing. Fails if it is of another kind.
     fn checked_drop<'a>(&self, statement: &'a Statement) -> Result<Option<&'a Drop>> {
         let entries = self.catalog_entries();
         let (drop, is_table) = match &statement.kind {

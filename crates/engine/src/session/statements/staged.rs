@@ -83,7 +83,7 @@ impl Session {
         Ok(Some(Outcome::Done))
     }
 
-    /// Adds to what the open transaction defines; on an error nothing.
+    /// Adds to the definitions of the open transaction; on an error nothing.
     fn stage_in(
         &mut self,
         stage: impl FnOnce(&Definitions, &mut StagedDefinitions, &Path) -> Result<()>,

@@ -222,7 +222,7 @@ fn there_is(name: &str) -> Error {
         .with_sqlstate(SqlState::DUPLICATE_RELATION)
 }
 
-/// What a statement would do with a temporary table that cannot be done, and the table.
+/// An action of a statement that a temporary table does not support, and the table.
 fn refused(statement: &StatementKind) -> Option<(&'static str, String)> {
     let of = |what, name: &str| is_temporary(name).then(|| (what, name.to_owned()));
     let reads = |what, read: Vec<String>| read.iter().find_map(|name| of(what, name));

@@ -42,11 +42,11 @@ impl Write {
     }
 }
 
-/// What a statement has changed.
+/// The changes of a statement.
 #[derive(Default)]
 struct Changed {
     rows: u64,
-    /// What RETURNING says of it.
+    /// The rows of its RETURNING.
     returned: Option<Answer>,
 }
 
@@ -189,7 +189,7 @@ impl Session {
         Ok(Some(changed.outcome(epoch)))
     }
 
-    /// Stages what a statement changes, and locks these rows. If others have changed them since the version that the transaction
+    /// Stages the changes of a statement, and locks these rows. If others have changed them since the version that the transaction
     /// reads, the statement reads a later version.
     fn stage(&mut self, write: Write, entries: &Arc<Entries>) -> Result<Changed> {
         let Some(table) = entries.get(&write.table) else { return Ok(Changed::default()) };
@@ -260,7 +260,7 @@ impl Session {
     }
 
     /// Runs `act` inside the open transaction. Without one, it begins a transaction, and commits it if `act` succeeds or
-    /// rolls it back if it fails. If another transaction stands in its way, it is run again; after [`TRIES`] nobody else may commit
+    /// rolls it back if it fails. If another transaction stands in its way, it is run again; after [`TRIES`] no other one may commit
     /// meanwhile.
     pub(in crate::session) fn in_one_transaction<R>(
         &mut self,
@@ -284,7 +284,7 @@ impl Session {
         self.in_new_transaction(true, &mut act)
     }
 
-    /// Runs `act` inside a transaction of its own. If it `locks_out` others, nobody else commits meanwhile.
+    /// Runs `act` inside a transaction of its own. If it `locks_out` others, these do not commit meanwhile.
     fn in_new_transaction<R>(
         &mut self,
         locks_out: bool,
@@ -311,7 +311,7 @@ impl Session {
     }
 }
 
-/// What RETURNING says of the changed rows so far.
+/// The rows of RETURNING so far.
 struct Returned<'a> {
     reader: &'a Reader,
     reading: Reading<'a>,
@@ -333,7 +333,7 @@ impl<'a> Returned<'a> {
         Ok(Self { reader, reading, returning, held: reader.hold(), answer })
     }
 
-    /// Adds what it says of rows of the table.
+    /// Adds its result for rows of the table.
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         let plan = self.returning.of(rows)?.into();
         for rows in self.reader.evaluate(plan, self.reading)?.batches {

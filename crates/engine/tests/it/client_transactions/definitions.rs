@@ -1,4 +1,4 @@
-//! Definitions inside of BEGIN and COMMIT: all or nothing, and seen by nobody else before.
+//! Definitions inside of BEGIN and COMMIT: all or nothing, and not visible to others before.
 
 use std::thread;
 
@@ -51,7 +51,7 @@ fn a_table_is_seen_inside_and_by_others_once_it_is_committed() {
     let listed = "SELECT kind, state FROM alluvium.relations WHERE name = 'made'";
     assert_eq!(rows(&mut one, listed), ["table running"]);
     assert_eq!(rows(&mut one, "DESCRIBE made").len(), 2);
-    // Nobody else sees any of it.
+    // No other session sees any of it.
     assert_eq!(names(&engine), before);
     fails(&mut other, "SELECT * FROM made", SqlState::NO_RELATION);
     let shown = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'made'";
@@ -205,7 +205,7 @@ fn a_commit_can_be_interrupted_while_views_fill_and_leaves_nothing() {
         let committed = watched.watch(|| one.execute("COMMIT"));
         (one, committed)
     });
-    // Others go on meanwhile, but for the names that are being built.
+    // Others continue meanwhile, but for the names that are being built.
     without_hanging(move || {
         // It fails in any case.
         let sql = "CREATE VIEW made AS SELECT * FROM missing";

@@ -98,7 +98,7 @@ fn errors_of_prepared_statements_are_at_their_places() {
         let found = (error.sqlstate(), error.position().unwrap());
         assert_eq!(found, (code, place), "{sql}: {error}");
     }
-    // What a prepared statement writes is no write of one that reads.
+    // A READ ONLY transaction cannot execute a prepared statement that writes.
     run(&mut session, "PREPARE del AS DELETE FROM part; BEGIN READ ONLY; EXECUTE p");
     fails(&mut session, "EXECUTE del", SqlState::READ_ONLY);
 }

@@ -136,7 +136,7 @@ fn pgbench() {
             "alter table pgbench_accounts add primary key (aid)",
         ],
     );
-    // What COPY FROM STDIN brings comes by the protocol.
+    // Rows of COPY FROM STDIN come by the protocol.
     run(&mut session, "INSERT INTO pgbench_accounts VALUES (14551, 1, 0, ''), (77353, 1, 0, '')");
     assert_eq!(begun, ["vacuum analyze pgbench_branches: 0A000",]);
     let ran = refused(

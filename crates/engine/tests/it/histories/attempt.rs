@@ -1,11 +1,11 @@
-//! What came of a plan.
+//! The outcome of a plan.
 
 use std::fmt::{self, Display};
 
 use super::plan::{Number, Step};
 use super::query::Query;
 
-/// What a statement said.
+/// The answer of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// How many rows it changed.
@@ -39,12 +39,12 @@ pub struct Attempt {
     pub before: u64,
     /// The epoch of its commit, if it was committed.
     pub epoch: Option<u64>,
-    /// What its statements said, as far as it is known.
+    /// The answers of its statements, as far as they are known.
     pub said: Vec<Said>,
 }
 
 impl Attempt {
-    /// What its last two reads of single rows say together, of those that come first.
+    /// The combined value of the last two reads of single rows among the first steps.
     pub fn derived(steps: &[Step], said: &[Said]) -> i64 {
         let reads = steps.iter().zip(said).rev();
         let rows = reads.filter_map(|(step, said)| match (step, said) {

@@ -1,4 +1,4 @@
-//! A client, who carries out plans and notes what came of them.
+//! A client, who carries out plans and notes their outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::keys::Random;
 use crate::many::watch::{NOTHING_MORE, Watch, is_of_definitions, limited};
 use crate::support::lines;
 
-/// What clients share.
+/// The shared state of clients.
 pub struct Shared {
     pub planner: Planner,
     /// How many plans are left for all of them together.
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    /// Why something failed. What must not be is noted.
+    /// Why something failed. Impossible failures are noted.
     fn failure(&mut self, error: &Error, may_end: bool, what: &str) -> Failure {
         let kind = format!("{error:?}");
         let kind = kind.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
@@ -168,7 +168,7 @@ impl Client {
         done.map_err(|error| self.failure(&error, may_end, what))
     }
 
-    /// What a statement of a plan says.
+    /// The answer of a statement of a plan.
     fn say(&mut self, plan: &Plan, step: usize, said: &[Said]) -> Said {
         let mut sql = plan.sql(step, said);
         if let Step::Save | Step::Return = &plan.steps[step] {

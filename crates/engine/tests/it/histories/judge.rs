@@ -33,7 +33,7 @@ pub fn judge(planner: &Planner, beginning: (u64, Tables), attempts: &[Attempt]) 
             named.insert(epoch);
         }
     }
-    // ALTER TABLE makes an epoch, or none, of which nobody is told.
+    // ALTER TABLE makes an epoch, or none, which is not reported.
     let is_alter = |attempt: &&Attempt| matches!(plan(attempt).form, Form::Define(sql) if sql.starts_with("ALTER"));
     let mut altered: Vec<&Attempt> = attempts.iter().filter(is_alter).collect();
     altered.sort_by_key(|attempt| attempt.before);
@@ -131,12 +131,12 @@ impl Plan {
         }
     }
 
-    /// What its reads before a statement say.
+    /// The value of its reads before a statement.
     pub fn derived(&self, step: usize, said: &[Said]) -> i64 {
         Attempt::derived(&self.steps[..step], &said[..step.min(said.len())])
     }
 
-    /// Whether it changes something, if this is what its statements said. What is not known may be.
+    /// Whether it changes something, given the answers of its statements. Unknown ones may have.
     fn changes(&self, said: &[Said]) -> bool {
         let mut is_undone = false;
         let stays = |step: &Step| {
@@ -159,7 +159,7 @@ impl Plan {
     }
 }
 
-/// What is late in a transaction.
+/// The waterlines of a transaction.
 #[derive(Clone, Copy)]
 struct Late {
     /// The waterline below which it drops what it inserts.
@@ -214,7 +214,7 @@ fn replay(
                 if said_here == Some(&Said::Failed(Failure::Absent)) {
                     continue;
                 }
-                // Whoever is refused may be late by now.
+                // A refused client may be late by now.
                 open.fixed_below = match said_here {
                     Some(Said::Failed(_)) => late.latest,
                     _ => before.waterline,

@@ -93,11 +93,11 @@ fn resolve(engine: &Engine, planner: &Planner, attempts: &mut [Attempt]) -> Vec<
         match (attempt.before, attempt.epoch) {
             (0, _) => attempt.epoch = there,
             (_, epoch) if there == epoch => {}
-            // Nobody waited for the disk.
+            // The client did not wait for the disk.
             (_, Some(epoch)) if !waits && there.is_none() && epoch > last => attempt.epoch = None,
             _ => problems.push(format!("{told} is {there:?} now")),
         }
-        // Epochs that nobody waited for are others now.
+        // Epochs that no client waited for are others now.
         attempt.after = attempt.after.min(last);
         attempt.before = if attempt.before == 0 { last } else { attempt.before.min(last) };
     }

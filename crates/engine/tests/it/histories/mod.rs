@@ -129,7 +129,7 @@ fn share(
     Arc::new(Shared { planner, left, acknowledged, watch, log })
 }
 
-/// What clients did, and how often.
+/// The attempts of clients, and counts of events.
 type Worked = (Vec<Attempt>, BTreeMap<String, u64>);
 
 /// Lets clients carry out plans until none is left; the first one has this number. Fails with what cannot be.

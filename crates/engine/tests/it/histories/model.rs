@@ -1,8 +1,8 @@
-//! What the tables hold, as plain maps.
+//! The contents of the tables, as plain maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is there from the beginning.
+/// The definitions at the beginning.
 pub const PROGRAM: &str = "
     CREATE TABLE a (k BIGINT PRIMARY KEY, g BIGINT NOT NULL, x BIGINT NOT NULL);
     CREATE TABLE b (k BIGINT PRIMARY KEY, g BIGINT NOT NULL, x BIGINT NOT NULL);
@@ -15,7 +15,7 @@ pub const PROGRAM: &str = "
     CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM events;
     CREATE VIEW large AS SELECT k, x FROM a WHERE x > 500;";
 
-/// How far events may be behind the newest of earlier epochs.
+/// How much older events may be than the newest of earlier epochs.
 pub const LATENESS: i64 = 40;
 
 /// The queries of views that come and go.

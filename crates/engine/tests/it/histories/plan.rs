@@ -1,4 +1,4 @@
-//! What a client does, which its number alone decides: so a process that is killed need not tell of it.
+//! The steps of a client, which its number alone decides: so a process that is killed need not report them.
 
 use super::model::{ALL_KEYED, Keyed, VARIANTS};
 use super::query::{ALL, Query};
@@ -37,7 +37,7 @@ pub struct Plan {
     pub has_key: bool,
     /// Whether it commits what it did.
     pub commits: bool,
-    /// Whether it goes on after a statement that failed.
+    /// Whether it continues after a statement that failed.
     pub goes_on: bool,
     /// Between two of its statements it waits so long.
     pub pause: u64,
@@ -48,7 +48,7 @@ pub struct Plan {
 pub enum Form {
     /// Each statement is a transaction of its own, of which there is one.
     Single,
-    /// BEGIN, with these words behind it, statements, COMMIT.
+    /// BEGIN followed by these words, statements, COMMIT.
     Block(&'static str),
     /// A transaction without SQL, as connectors make them; whether it waits for the disk.
     Library { waits: bool },
@@ -257,7 +257,7 @@ impl Drawing {
         }
     }
 
-    /// What a transaction without SQL writes.
+    /// The writes of a transaction without SQL.
     fn batch(&mut self) -> Write {
         match self.below(8) {
             0..3 => Write::Insert { table: self.table(), rows: self.rows(), taken: Taken::Plain },
@@ -311,7 +311,7 @@ impl Drawing {
     /// Some statements that belong together.
     fn add_steps(&mut self, steps: &mut Vec<Step>) {
         match self.below(11) {
-            // What is written there is gone.
+            // Writes there are gone.
             10 => {
                 steps.push(Step::Save);
                 for _ in 0..=self.below(2) {

@@ -1,4 +1,4 @@
-//! What transactions read, and what the answer should be.
+//! The queries of transactions, and their expected answers.
 
 use std::collections::BTreeMap;
 

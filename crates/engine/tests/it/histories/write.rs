@@ -1,8 +1,8 @@
-//! What transactions change, and what that does to the tables.
+//! The changes of transactions, and their effect on the tables.
 
 use super::model::{Keyed, Open, Rows, TAKEN_KEYS_FAIL, add};
 
-/// What becomes of a row whose key is taken.
+/// The handling of a row whose key is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is as `TAKEN_KEYS_FAIL` says.

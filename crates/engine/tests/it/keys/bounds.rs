@@ -1,4 +1,4 @@
-//! What bounds a statement bounds it as well when its plan is kept, as a text and prepared.
+//! Bounds of a statement hold as well when its plan is kept, as a text and prepared.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn keep(session: &mut Session) -> Vec<(&'static str, Prepared)> {
     statements.into()
 }
 
-/// What a statement does as a text, with values, and prepared.
+/// The answers of a statement as a text, with values, and prepared.
 fn each(
     session: &mut Session,
     (sql, prepared): &(&'static str, Prepared),

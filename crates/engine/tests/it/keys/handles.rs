@@ -131,7 +131,7 @@ fn definitions_make_a_prepared_statement_plan_again_or_fail() {
         assert_eq!(run(&mut session, &read, &[number(1)]), "v:Int64 [\"10\"]");
         assert_eq!(run(&mut session, &all, &[number(1)]), format!("{columns} [\"1 a 10\"]"));
     }
-    // What has nothing to do with it only costs another plan.
+    // An unrelated definition only costs another plan.
     engine.execute("CREATE TABLE beside (a INT)").expect("a table");
     assert_eq!(run(&mut session, &all, &[number(1)]), format!("{columns} [\"1 a 10\"]"));
     engine

@@ -15,7 +15,7 @@ const TABLES: &str = "
     CREATE MATERIALIZED VIEW sums AS SELECT b, COUNT(*) AS n, SUM(a) AS total FROM pairs GROUP BY b;
     CREATE VIEW plain AS SELECT id AS k, v * 2 AS v2 FROM t WHERE name <> 'b'";
 
-/// What a statement returns: its columns and rows, how many it changed, or its error with the position.
+/// The result of a statement: its columns and rows, how many it changed, or its error with the position.
 fn run(session: &mut Session, sql: &str) -> String {
     match session.execute(sql).map(|mut outcomes| outcomes.remove(0)) {
         Ok(Outcome::Rows(rows)) => {

@@ -1,4 +1,4 @@
-//! What EXPLAIN shows of seeks and orders.
+//! Seeks and orders in EXPLAIN.
 
 use alluvium::{Engine, Outcome};
 

@@ -1,11 +1,11 @@
-//! Statements by key that run again: their plans are kept, and nobody notices.
+//! Statements by key that run again: their plans are kept, without visible effect.
 
 use alluvium::{Engine, Outcome, Session, Value};
 
 use super::answers::{Random, TABLES, condition};
 use crate::support::{engine_with, lines};
 
-/// What a statement returns: its rows, how many it changed, or its error with the position.
+/// The result of a statement: its rows, how many it changed, or its error with the position.
 fn run(session: &mut Session, sql: &str, values: &[Value]) -> String {
     match session.execute_with(sql, values) {
         Ok(Outcome::Rows(rows)) => {

@@ -126,7 +126,7 @@ fn an_empty_relation_has_no_rows_and_a_dropped_one_is_gone_for_good() {
     engine.execute("DROP TABLE t; CREATE TABLE t (id BIGINT PRIMARY KEY)").unwrap();
     let message = t.get(&[1_i64.into()]).unwrap_err().to_string();
     assert!(message.contains("\"t\" has been dropped"), "{message}");
-    // What was pinned is still there.
+    // Pinned rows are still there.
     assert_eq!(rows.map(|rows| rows.unwrap().num_rows()).sum::<usize>(), 1);
 }
 

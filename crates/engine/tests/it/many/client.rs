@@ -69,7 +69,7 @@ impl Client {
         self.watch.does(self.number, NOTHING_MORE);
     }
 
-    /// What it did. It is no handle of the engine any more.
+    /// Its history. It is no handle of the engine any more.
     pub fn end(self) -> History {
         self.history
     }
@@ -189,7 +189,7 @@ impl Client {
                 self.history.count("commits");
             }
             Err(error) if self.is_given_up(error, may_end) => {
-                // Nobody would know what a transaction without a key did.
+                // The outcome of a transaction without a key would be unknown.
                 if has_key {
                     self.expect_nothing(&key, &sql);
                 }
@@ -513,7 +513,7 @@ impl Client {
         }
     }
 
-    /// Makes `bad` fail, and then fills it again or makes it anew.
+    /// Makes `bad` fail, and then fills it again or recreates it.
     fn heat(&mut self) {
         let count = self.random.below(3) + 1;
         self.write_sql(Write::Heat(1, count));

@@ -11,7 +11,7 @@ use super::model::{Relation, STEADY};
 use super::query::Answer;
 use crate::support::batch_lines;
 
-/// What a subscriber knows.
+/// The knowledge of a subscriber.
 #[derive(Default)]
 struct Replica {
     rows: BTreeMap<String, i64>,
@@ -50,7 +50,7 @@ impl Replica {
     }
 }
 
-/// Subscribes to a relation, takes changes for a while, and goes on behind an epoch sometimes.
+/// Subscribes to a relation, takes changes for a while, and sometimes resumes after an epoch.
 pub fn follow(client: &mut Client) {
     let (name, relation) = match client.random.below(8) {
         0 => (format!("c{}", client.random.below(NAMES)), None),
@@ -135,7 +135,7 @@ fn take(
             std::thread::sleep(pause);
         }
     }
-    // Whoever has waited for an epoch finds all of its changes.
+    // A client that has waited for an epoch finds all of its changes.
     let complete = client.committed();
     client.does(format!("wait for {complete}"));
     client.engine.wait(complete)?;

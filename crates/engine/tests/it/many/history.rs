@@ -1,4 +1,4 @@
-//! What clients did and saw, and whether that can be.
+//! The actions and reads of clients, and whether these are possible.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use super::query::{Answer, Query};
 /// The most problems that are told of.
 const TOLD: usize = 8;
 
-/// What one client, or all of them, did and saw.
+/// The actions and reads of one client, or of all of them.
 #[derive(Default)]
 pub struct History {
     pub commits: Vec<Commit>,
@@ -16,7 +16,7 @@ pub struct History {
     pub followed: Vec<Followed>,
     /// Epochs from which on a view had failed, until it was revived.
     pub failures: Vec<(Relation, u64)>,
-    /// The epochs before and behind statements that may revive a view.
+    /// The epochs before and after statements that may revive a view.
     pub revivals: Vec<(Relation, u64, u64)>,
     /// How often what happened.
     pub counts: BTreeMap<String, u64>,
@@ -54,13 +54,13 @@ pub struct Followed {
     pub relation: Relation,
     /// The last epoch that was committed before it began.
     pub after: u64,
-    /// What it showed, by epoch.
+    /// The rows that it showed, by epoch.
     pub seen: Vec<Seen>,
     /// It has shown all changes up to this epoch.
     pub until: Option<u64>,
 }
 
-/// What the changes of a subscription have summed to as of an epoch.
+/// The sum of the changes of a subscription as of an epoch.
 pub struct Seen {
     pub epoch: u64,
     pub is_snapshot: bool,
@@ -107,7 +107,7 @@ impl History {
         problems
     }
 
-    /// What has failed does not answer until somebody revives it.
+    /// A failed relation does not answer until it is revived.
     fn judge_failed(&self, problems: &mut Vec<String>) {
         for read in &self.reads {
             let Query::All(relation @ (Relation::Bad | Relation::Worse)) = read.query else {

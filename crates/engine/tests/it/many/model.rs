@@ -1,4 +1,4 @@
-//! What the relations hold, computed naively.
+//! The contents of the relations, computed naively.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub const TOO_HOT: u64 = 8_192;
 /// How many definitions the views that come and go have.
 pub const VARIANTS: usize = 4;
 
-/// What is there from the beginning.
+/// The definitions at the beginning.
 pub const PROGRAM: &str = "
     CREATE TABLE accounts (k BIGINT PRIMARY KEY, g BIGINT NOT NULL, v BIGINT NOT NULL);
     CREATE TABLE items (k BIGINT NOT NULL, v BIGINT NOT NULL);
@@ -129,7 +129,7 @@ impl Write {
     }
 }
 
-/// What can be read and subscribed to.
+/// A relation to read and subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
     Accounts,

@@ -1,4 +1,4 @@
-//! What clients ask, and what the answer should be.
+//! The queries of clients, and their expected answers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

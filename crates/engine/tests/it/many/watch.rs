@@ -1,4 +1,4 @@
-//! What clients share: when they end, what each does, and who ends calls of theirs.
+//! The shared state of clients: when they end, what each does, and who ends calls of theirs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use alluvium::{Interrupt, Result, Session};
 
 use crate::keys::Random;
 
-/// What a client does that has ended.
+/// The activity of a client that has ended.
 pub const NOTHING_MORE: &str = "nothing more";
 
 /// Watches clients.
@@ -20,7 +20,7 @@ pub struct Watch {
 
 struct Watched {
     interrupt: Interrupt,
-    /// What it does, and since when.
+    /// Its activity, and since when.
     doing: Mutex<(Instant, String)>,
 }
 
@@ -53,7 +53,7 @@ impl Watch {
         self.end();
     }
 
-    /// What could not be.
+    /// Observations that are impossible.
     pub fn problems(&self) -> Vec<String> {
         self.problems.lock().expect("nobody panics meanwhile").clone()
     }
@@ -69,7 +69,7 @@ impl Watch {
             (Instant::now(), what.into());
     }
 
-    /// What clients do that have done one thing for too long.
+    /// The activities that have taken their clients too long.
     pub fn stuck(&self, patience: Duration) -> Vec<String> {
         let doing = self.clients.iter().enumerate().filter_map(|(client, watched)| {
             let (since, what) = &*watched.doing.lock().expect("nobody panics meanwhile");
