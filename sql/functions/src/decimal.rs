@@ -13,7 +13,7 @@ use arrow::error::ArrowError;
 /// How much of a text a message shows.
 const SHOWN: usize = 40;
 
-/// The value of a number with an optional sign, point and exponent, in units of the last of `scale` digits behind the
+/// The value of a number with an optional sign, point and exponent, in units of the last of `scale` digits after the
 /// point. It is rounded half away from zero. `None` for another text, and for a number of more than `precision` digits.
 pub fn parse(text: &str, precision: u8, scale: i8) -> Option<i128> {
     let text = text.trim_ascii().as_bytes();

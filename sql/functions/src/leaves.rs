@@ -1,7 +1,7 @@
 //! Lists, structs and maps, changed in the plain values that they hold.
 //!
 //! A change is for a target type, whose lists, structs and maps are followed beside those of the source. Fields of structs
-//! are paired by name. What has no counterpart stays as it is.
+//! are paired by name. Values without a counterpart stay as they are.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ pub fn map<E: From<ArrowError>>(
     })
 }
 
-/// The elements that lists refer to, without those before and behind them.
+/// The elements that lists refer to, without those before and after them.
 fn used(offsets: &OffsetBuffer<i32>, elements: &ArrayRef) -> (OffsetBuffer<i32>, ArrayRef) {
     let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
     if first == 0 && last as usize == elements.len() {

@@ -11,7 +11,7 @@
 //! - `time_zone` is AT TIME ZONE;
 //! - `pad` pads to lengths below zero; `similar_to` has the patterns of the standard; `pattern` bounds those that are computed;
 //! - `sequence` takes values of sequences.
-//! - `duckdb` has what people know from DuckDB. `definitions` lists those that SQL defines by others.
+//! - `duckdb` has DuckDB's functions. `definitions` lists those that SQL defines by others.
 //! - `growth` bounds results that may be far larger than their arguments; `microseconds` is the unit of all timestamps;
 //! - `other_names` has more names of functions, `near` finds names that may be meant.
 
@@ -58,13 +58,13 @@ pub use self::pattern::{LONGEST_PATTERN, with_bounded_pattern};
 
 /// Functions by name, aliases included.
 pub struct Functions {
-    /// Those of one row.
+    /// Functions of one row.
     pub scalar: HashMap<String, Arc<ScalarUDF>>,
-    /// Those that take a lambda.
+    /// Functions that take a lambda.
     pub higher_order: HashMap<String, Arc<HigherOrderUDF>>,
-    /// Those of the rows of a group.
+    /// Functions of the rows of a group.
     pub aggregate: HashMap<String, Arc<AggregateUDF>>,
-    /// Those of the rows of a window alone.
+    /// Functions of the rows of a window alone.
     pub window: HashMap<String, Arc<WindowUDF>>,
 }
 

@@ -6,7 +6,7 @@
 //! map     {k=1, 'l'=2}
 //! ```
 //!
-//! Quotes of both kinds keep what is special inside of them, where a backslash keeps the character behind it. `NULL` without
+//! Special characters lose their meaning in quotes of both kinds, as does the character after a backslash in them. `NULL` without
 //! quotes is NULL. Blanks around a value do not belong to it.
 
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ impl<'a> Column<'a> {
 
     fn push(&mut self, text: Option<&str>) {
         match text {
-            // What it consists of is unquoted when it is read.
+            // Its parts are unquoted when they are read.
             Some(text) if is_nested(self.kind) && !is_null(text) => self.texts.append_value(text),
             text => self.texts.append_option(text.and_then(unquoted)),
         }
@@ -253,7 +253,7 @@ fn by_name<'a>(
         })
 }
 
-/// What is in front of a sign, and behind it.
+/// The texts before and after a sign.
 fn pair(text: &str, sign: u8) -> Option<(&str, &str)> {
     let at = until(text, sign)??;
     Some((text[..at].trim_ascii(), text[at + 1..].trim_ascii()))

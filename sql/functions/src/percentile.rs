@@ -23,7 +23,7 @@ pub(super) fn function() -> Arc<AggregateUDF> {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct PercentileCont {
-    /// DataFusion's, which has the signature and refuses what is no percentile.
+    /// DataFusion's, which has the signature and refuses a number that is no percentile.
     others: Arc<AggregateUDF>,
 }
 

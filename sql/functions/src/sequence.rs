@@ -15,7 +15,7 @@ use datafusion_expr::{
     TypeSignature, Volatility, lit,
 };
 
-/// What the functions of sequences call: the sequences that there are, as a session sees them.
+/// The sequences that the functions of sequences use, as a session sees them.
 pub trait Sequences: Debug + Send + Sync {
     /// So many next values of a sequence. A `generated` column asks for those of its own.
     ///
@@ -35,7 +35,7 @@ pub trait Sequences: Debug + Send + Sync {
     /// If it has taken none.
     fn last(&self) -> Result<i64>;
 
-    /// Sets the last value of a sequence; the next one is behind it or, unless it `is_called`, the value itself.
+    /// Sets the last value of a sequence; the next one follows it or, unless it `is_called`, the value itself.
     ///
     /// # Errors
     /// As for [`Sequences::next`].

@@ -18,13 +18,13 @@ use chrono::{Datelike, NaiveDate};
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// The days from 1970 to a date; the time behind it is left out. `None` for another text.
+/// The days from 1970 to a date; the time after it is left out. `None` for another text.
 pub fn date(text: &str) -> Option<i32> {
     let parts = Parts::of(text)?;
     i32::try_from(parts.days).ok()
 }
 
-/// The microseconds from 1970 to a time in no zone; a zone behind it is left out. `None` for another text.
+/// The microseconds from 1970 to a time in no zone; a zone after it is left out. `None` for another text.
 pub fn timestamp(text: &str) -> Option<i64> {
     let parts = Parts::of(text)?;
     parts.days.checked_mul(DAY)?.checked_add(parts.time)
@@ -37,7 +37,7 @@ pub fn instant(text: &str) -> Option<i64> {
     local.checked_sub(parts.offset * SECOND)
 }
 
-/// The microseconds from midnight to a time of day; a date before it and a zone behind it are left out. `None` for another text.
+/// The microseconds from midnight to a time of day; a date before it and a zone after it are left out. `None` for another text.
 pub fn time_of_day(text: &str) -> Option<i64> {
     let mut rest = Rest(text.trim_ascii().as_bytes());
     let time = match rest.time() {
@@ -50,7 +50,7 @@ pub fn time_of_day(text: &str) -> Option<i64> {
     (time < DAY).then_some(time)
 }
 
-/// What stands in a text.
+/// The parts of a text.
 struct Parts {
     /// From 1970.
     days: i64,
@@ -86,7 +86,7 @@ impl Parts {
     }
 }
 
-/// What is left to be read.
+/// The rest of a text.
 #[derive(Clone, Copy)]
 struct Rest<'a>(&'a [u8]);
 
@@ -173,7 +173,7 @@ impl Rest<'_> {
         (time <= DAY).then_some(time)
     }
 
-    /// The microseconds of the digits behind a point, if there is one.
+    /// The microseconds of the digits after a point, if there is one.
     fn fraction(&mut self) -> i64 {
         if !self.takes(b'.') {
             return 0;

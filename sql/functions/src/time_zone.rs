@@ -115,7 +115,7 @@ impl Zone {
                 let is_first_later = first.local_minus_utc() < second.local_minus_utc();
                 if is_first_later != fault::armed(Fault::FirstClock) { first } else { second }
             }
-            // Whatever the offset, an instant a day before is before the clocks are changed.
+            // With any offset, an instant a day before is before the clocks are changed.
             MappedLocalTime::None => {
                 self.offset_at(local.checked_sub_days(Days::new(1)).unwrap_or(local))
             }
@@ -300,7 +300,7 @@ impl<'a> Last<'a> {
     }
 }
 
-/// What the clocks of a zone show at an instant.
+/// The time that the clocks of a zone show at an instant.
 fn wall_clock(zone: Zone, instant: i64) -> Result<i64> {
     shifted(instant, zone.offset_at(date_time(instant)?).local_minus_utc())
 }

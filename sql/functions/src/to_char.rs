@@ -80,7 +80,7 @@ enum Piece<'a> {
     },
 }
 
-/// What follows a number.
+/// The suffix of a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Suffix {
     None,

@@ -28,7 +28,7 @@ struct Condition {
 type Mapped = (IncrementalPlan, Option<Expression>, Vec<(Expression, String)>);
 
 /// Replaces conditions of `filter` that compare rows with the time by temporal filters of the rows, which are joined with the
-/// clock. Returns the rows with what is left of the filter: without the clock if nothing else needs it. `None` if there are no
+/// clock. Returns the rows with the rest of the filter: without the clock if nothing else needs it. `None` if there are no
 /// such conditions.
 ///
 /// `project` is evaluated on the rows that pass.
@@ -168,7 +168,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// What a comparison compares with the time: something of a row, and how, and a function of the time.
+    /// The sides of a comparison with the time: an expression of a row, the operator, and a function of the time.
     fn compared(&self, binary: &BinaryExpr) -> Option<(Expression, Operator, Expression)> {
         let (row, is_left, time) = self.sides(binary)?;
         let operator = if is_left { *binary.op() } else { binary.op().swap()? };
@@ -185,7 +185,7 @@ impl<'a> Clock<'a> {
         Some((Arc::clone(row), operator, Arc::new(shifted.with_fail_on_overflow(true))))
     }
 
-    /// What a condition of a filter says of rows and the time; `None` if it is not a comparison of a row with something that
+    /// The conditions on rows and the time in a condition of a filter; `None` if it is not a comparison of a row with something that
     /// rises with the time.
     fn conditions(&self, condition: &Expression) -> Result<Option<Vec<Condition>>> {
         let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { return Ok(None) };

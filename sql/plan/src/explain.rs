@@ -34,7 +34,7 @@ fn write_node(
     text: &mut String,
 ) -> fmt::Result {
     let node = plan.node.as_node();
-    // The line of the node that reads an index says so. Here follows what the index is made of.
+    // The line of the node that reads an index says so. Here follows the plan of the index.
     if let Some(IndexScan { index, .. }) = node.index()
         && let Some(physical) = indexes.get(&index.fingerprint())
     {

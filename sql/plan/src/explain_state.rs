@@ -1,4 +1,4 @@
-//! What a view keeps, whether and below what that is pruned, and why not: EXPLAIN STATE.
+//! EXPLAIN STATE: the state of a view, whether and below which bound it is pruned, and why not.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct KeptBy {
     pub operator: String,
     /// How many such operators are above it.
     pub depth: usize,
-    /// What it stands for in the text of the view, and where that is, for people.
+    /// The clause that it stands for in the text of the view, and where that is, for people.
     pub at: Option<String>,
     /// Its states.
     pub states: Vec<KeptState>,
@@ -30,17 +30,17 @@ pub struct KeptBy {
 /// A state.
 #[derive(Clone, Debug)]
 pub struct KeptState {
-    /// What it has.
+    /// The kind of its rows.
     pub what: &'static str,
     /// Where it is.
     pub place: Place,
     /// The index that the operator belongs to, if it is not the view's own.
     pub index: Option<Fingerprint>,
-    /// What of it is kept.
+    /// The rows that are kept.
     pub keeping: Keeping,
 }
 
-/// What of a state is kept.
+/// The rows of a state that are kept.
 #[derive(Clone, Debug)]
 pub enum Keeping {
     /// Rows that have at least a bound in a column, or NULL, and the last ones below it.
@@ -56,7 +56,7 @@ pub enum Keeping {
     All {
         /// Why.
         reason: Reason,
-        /// What that is about in the text of the view, for people.
+        /// The part of the view's text that the reason is about, for people.
         at: Option<String>,
     },
 }
@@ -90,8 +90,8 @@ impl fmt::Display for LastRows {
     }
 }
 
-/// What a view keeps that is planned like this over the indexes of whole relations that are `there`, and what it reads. Of
-/// `texts` the first is that of its definition, the others are those of the views that it expands.
+/// The state of a view that is planned like this over the indexes of whole relations that are `there`, and the state that it
+/// reads. The first of `texts` is that of its definition, the others are those of the views that it expands.
 ///
 /// # Errors
 /// If the plan cannot be compiled.
@@ -126,7 +126,7 @@ fn contents(state: &State) -> KeptBy {
     KeptBy { operator: "the view".to_owned(), depth: 0, at: None, states: vec![state] }
 }
 
-/// What is around a node.
+/// The surroundings of a node.
 #[derive(Clone, Copy, Default)]
 struct Inside {
     /// How many operators with state.
@@ -151,7 +151,7 @@ impl Walk<'_> {
         scans: bool,
     ) {
         let node = plan.node.as_node();
-        // Here follows what the index is made of.
+        // Here follows the plan of the index.
         if let Some(IndexScan { index, .. }) = node.index()
             && let Some(&physical) = self.indexes.get(&index.fingerprint())
         {
@@ -215,7 +215,7 @@ impl Walk<'_> {
         states.collect()
     }
 
-    /// What a node stands for, and where.
+    /// The clause that a node stands for, and where it is.
     fn clause(&self, plan: &IncrementalPlan) -> Option<String> {
         let clause = plan.node.as_node().clause()?;
         Some(match self.constructs.clause(&clause) {
@@ -224,7 +224,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Where what a reason is about is, if it is not the node's clause.
+    /// The place of the subject of a reason, if it is not the node's clause.
     fn subject(&self, reason: &Reason) -> Option<String> {
         self.constructs.subject(reason.subject()).map(|spot| format!("at {spot}"))
     }

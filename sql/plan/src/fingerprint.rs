@@ -1,4 +1,4 @@
-//! Fingerprints: what state means, as a number that is the same in every process.
+//! Fingerprints: the meaning of state, as a number that is the same in every process.
 //!
 //! The fingerprint of a plan is a hash of a canonical encoding of its topmost node, its output columns and
 //! properties, and the fingerprints of its inputs. Equal fingerprints mean equal rows, so equal plans are found by
@@ -27,7 +27,7 @@ use super::names::Sql;
 /// Changes whenever the meaning of stored bytes changes although plans stay the same.
 const FORMAT: u64 = 1;
 
-/// A hash of what rows or state mean.
+/// A hash of the meaning of rows or state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u128);
 

@@ -10,16 +10,16 @@ use crate::fingerprint::Fingerprint;
 use crate::node::Node;
 use crate::properties::Properties;
 
-/// A plan: its topmost node, which owns its inputs, and what is known about its rows.
+/// A plan: its topmost node, which owns its inputs, and the properties of its rows.
 #[derive(Clone, Debug)]
 pub struct IncrementalPlan {
-    /// What computes the rows.
+    /// The node that computes the rows.
     pub node: Node,
     /// The output columns.
     pub schema: SchemaRef,
-    /// What holds for the rows.
+    /// The properties of the rows.
     pub properties: Properties,
-    /// Computed when first needed. Whoever changes the node keeps its rows what they are.
+    /// Computed when first needed. Changes of the node must keep its rows the same.
     pub(crate) fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -50,7 +50,7 @@ impl IncrementalPlan {
 
     /// Decides which rows of the plan's state are not needed, and returns the lower bounds of its columns.
     ///
-    /// Rows for which one of the `conditions` is not true are of no interest to anybody.
+    /// Rows for which one of the `conditions` is not true are not needed.
     pub(crate) fn bound(&mut self, conditions: &[Expression]) -> LowerBounds {
         self.fingerprint = OnceLock::new();
         let bounds = self.node.as_node_mut().bound(&self.schema, conditions);

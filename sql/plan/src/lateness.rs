@@ -5,7 +5,7 @@ use arrow::datatypes::Schema;
 use alluvium_sql_syntax::error::{self, Error};
 use alluvium_sql_syntax::statement::{Lateness, ViewDefinition};
 
-/// What is said of the columns `schema` of a view, in their order.
+/// The lateness declared for the columns `schema` of a view, in their order.
 pub(super) fn columns(view: &ViewDefinition, schema: &Schema) -> error::Result<Vec<Lateness>> {
     let mut read: Vec<Lateness> = Vec::with_capacity(view.lateness.len());
     for declared in &view.lateness {

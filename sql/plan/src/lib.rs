@@ -5,7 +5,7 @@
 //! - [`incremental_plan`]: a plan, the tree of these nodes.
 //! - [`view`]: all that is planned of a view: [`final_rows`] finds the column by which its rows are final, [`lateness`] those by
 //!   which they may come late.
-//! - [`properties`]: what holds for the rows of a plan.
+//! - [`properties`]: of the rows of a plan.
 //! - [`mod@build`]: from an optimized logical plan to nodes.
 //! - [`prune`]: drops the columns that nothing needs, so that no state holds them.
 //! - [`ranking_filter`]: turns a filter on `ROW_NUMBER` and its relatives into a top-k.
@@ -14,8 +14,8 @@
 //! - [`bounds`]: says which rows of state are not needed any more.
 //! - [`share`]: finds the indexes that several plans can share.
 //! - [`fingerprint`]: identifies equal plans, and state across processes.
-//! - [`constructs`]: finds in a view's text what operators of its plan stand for.
-//! - [`mod@explain`]: prints a plan; [`mod@explain_state`] says what it keeps and why; [`names`] writes its columns and expressions.
+//! - [`constructs`]: finds the clauses of a view's text that operators of its plan stand for.
+//! - [`mod@explain`]: prints a plan; [`mod@explain_state`] lists its state and why; [`names`] writes its columns and expressions.
 //! - [`expression`]: the expressions that maps evaluate; [`failure`]: whether one fails.
 pub mod bounds;
 mod build;

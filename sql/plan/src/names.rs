@@ -17,7 +17,7 @@ use super::IncrementalPlan;
 use super::expression::{self, Expression};
 use crate::physical::Place;
 
-/// What an operator keeps, and in which place, if that is known.
+/// The state of an operator, and its place, if that is known.
 pub(super) fn kept(what: &str, places: &[Place]) -> String {
     match places {
         [place, ..] => format!("{what} {place}"),
@@ -69,11 +69,11 @@ pub(super) fn aggregate_name<N: Display>(
     format!("{}({distinct}{input}{rank}){filter}", function_name(aggregate.function))
 }
 
-/// Writes the columns of a schema, and what is computed from them.
+/// Writes the columns of a schema, and expressions over them.
 pub(super) struct Names<'a>(pub(super) &'a Schema);
 
 impl Names<'_> {
-    /// A column; one whose name occurs twice has its number behind it.
+    /// A column; one whose name occurs twice is followed by its number.
     pub(super) fn column(&self, column: usize) -> String {
         let name = self.0.field(column).name();
         match self.0.fields().iter().filter(|field| field.name() == name).count() {

@@ -1,4 +1,4 @@
-//! What holds for the rows of a plan.
+//! Properties of the rows of a plan.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use arrow::compute::SortOptions;
 
 use crate::fault::{self, Fault};
 
-/// What holds for the rows of a plan, at all times.
+/// Properties of the rows of a plan, at all times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     /// Unique keys: sets of output columns on which no two rows agree, NULLs counted as equal.
     ///
     /// The empty key says that there is at most one row.
     pub unique: Vec<Vec<usize>>,
-    /// What follows from what besides: each unique key has all columns follow from it.
+    /// Further dependencies between columns: each unique key has all columns follow from it.
     pub dependencies: Vec<Dependency>,
     /// Whether rows are only ever inserted.
     pub append_only: bool,
@@ -26,7 +26,7 @@ pub struct Dependency {
     pub by: Vec<usize>,
     /// Those that follow from these. A dependency that is `promised` is one also without any, if none is passed on.
     pub columns: Vec<usize>,
-    /// Whether it rests on a key that nobody enforces. Nothing may depend on it but what is forgotten, and when.
+    /// Whether it rests on a key that is not enforced. Only the forgetting of state may depend on it.
     pub promised: bool,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn prune_with(
     Ok((plan, used, columns))
 }
 
-/// The new number of a column where there are two lists of them, one behind the other, and the first had `width`; `kept` are
+/// The new number of a column where there are two lists of them, one after the other, and the first had `width`; `kept` are
 /// those that were kept of both.
 pub(super) fn place_in_two(kept: (&[usize], &[usize]), width: usize, column: usize) -> usize {
     match column < width {

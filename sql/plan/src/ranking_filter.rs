@@ -19,7 +19,7 @@ struct Numbers {
     up_to: Option<u64>,
 }
 
-/// Replaces a window whose row numbers `filter` bounds by a top-k, and returns what is left of the filter.
+/// Replaces a window whose row numbers `filter` bounds by a top-k, and returns the rest of the filter.
 ///
 /// `project` is evaluated on the rows that pass.
 pub(super) fn into_top(

@@ -82,7 +82,7 @@ pub struct Shared {
 pub struct SharedIndex {
     /// Its fingerprint.
     pub fingerprint: Fingerprint,
-    /// What it holds.
+    /// Its definition.
     pub index: Arc<Index>,
     /// Whether the plan reports the errors of its rows. Those inside a view are reported by the view.
     pub reported: bool,

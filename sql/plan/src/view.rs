@@ -37,7 +37,7 @@ pub struct PlannedView {
     pub depends: Vec<String>,
     /// The functions that its text calls and that SQL defines, in alphabetical order; none of them may be dropped before it.
     pub calls: Vec<String>,
-    /// What it is in a recursion, if it was declared.
+    /// Its part in a recursion, if it was declared.
     pub declared: Option<DeclaredView>,
     /// The views that it reads, itself or through others, and that are declared and not complete. Its plan takes them for empty.
     pub awaits: Vec<String>,

@@ -1,4 +1,4 @@
-//! The catalog: what SQL needs to know about tables and views.
+//! The catalog: the facts about tables and views that SQL needs.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -48,7 +48,7 @@ pub struct DeclaredView {
     pub plan: Arc<LogicalPlan>,
 }
 
-/// What the plan of a materialized view tells the plans that read the view. Only they look at it.
+/// Facts about the plan of a materialized view for the plans that read the view. Only they look at it.
 pub trait Maintained: Any + Debug + Send + Sync {}
 
 /// A relation.
@@ -81,7 +81,7 @@ pub enum Relation {
         schema: SchemaRef,
         /// Whether rows are only ever inserted.
         append_only: bool,
-        /// What its plan tells those that read it.
+        /// Facts about its plan for those that read it.
         maintained: Arc<dyn Maintained>,
     },
     /// A view that is not materialized; it is expanded where it is named.

@@ -69,7 +69,7 @@ static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
     ]
 });
 
-/// What a statement can name: relations, and functions of the program.
+/// The objects that a statement can name: relations, and functions of the program.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// The relations.
@@ -83,14 +83,14 @@ pub struct Context<'a> {
     catalog: &'a dyn Catalog,
     functions: &'static Functions,
     registered: &'a RegisteredFunctions,
-    /// Of the table that the statement changes.
+    /// The DEFAULTs of the table that the statement changes.
     defaults: Option<Defaults>,
     /// The last round of its recursions.
     recursion_limit: u64,
 }
 
 impl<'a> Context<'a> {
-    /// Of what a query can name.
+    /// The context of a statement that can name the objects in `scope`.
     pub fn new(scope: Scope<'a>) -> Context<'a> {
         let Scope { catalog, registered } = scope;
         Context {

@@ -90,7 +90,7 @@ struct Expression {
 #[derive(Default)]
 struct Outline {
     expressions: Vec<Expression>,
-    /// Those around.
+    /// The enclosing expressions.
     open: Vec<usize>,
     /// For each expression and query around whether it is a query: what a query has on its own is no operand.
     queries: Vec<bool>,

@@ -7,9 +7,9 @@
 //!
 //! - [`catalog`]: the relations that SQL can name; [`context`] resolves names, with the functions that a program has [`registered`];
 //! - `sql_functions` puts expressions in the places of calls of functions that SQL defines;
-//! - [`statements`]: each kind of statement; [`relations`]: what stands in FROM; [`subqueries`]: as joins; [`names`]: of columns;
+//! - [`statements`]: each kind of statement; [`relations`]: in FROM; [`subqueries`]: as joins; [`names`]: of columns;
 //! - [`expressions`]: those that mean something else than DataFusion plans;
-//! - [`rules`]: of the analyzer and the optimizer; [`checks`]: what is refused;
+//! - [`rules`]: of the analyzer and the optimizer; [`checks`]: refused constructs;
 //! - `culprit` finds the expression that an error is about; [`fault`] has seeded faults.
 pub mod catalog;
 pub mod checks;
@@ -109,7 +109,7 @@ impl Planner {
         Scope { catalog, registered: &self.registered }
     }
 
-    /// A function that a view or function calls and nobody knows: the name of one that another program had registered. SQL
+    /// A function that a view or function calls and that is not known: the name of one that another program had registered. SQL
     /// defines those that `is_defined` names.
     pub fn unknown_function(
         &self,
@@ -231,7 +231,7 @@ impl Planner {
         })
     }
 
-    /// What a statement does with the relations that it names: it reads rows, or inserts, updates or deletes some. Views count as
+    /// The uses that a statement makes of the relations that it names: it reads rows, or inserts, updates or deletes some. Views count as
     /// they are named, and what they read does not.
     pub fn uses(&self, statement: &StatementKind, catalog: &dyn Catalog) -> Vec<Use> {
         statements::uses::uses(statement, self.scope(catalog))

@@ -1,7 +1,7 @@
 //! The stack that deep trees need.
 //!
-//! Plans and expressions are trees, and most of what is done with them recurses: copying, comparing, printing, dropping.
-//! So trees have a limited number of levels, which planning checks, and whoever works on a tree has the stack for it:
+//! Plans and expressions are trees, and most operations on them recurse: copying, comparing, printing, dropping.
+//! So trees have a limited number of levels, which planning checks, and a thread that works on a tree has the stack for it:
 //! clients through [`with_room`], and threads of the engine's own because they start with [`THREAD`] bytes.
 
 /// The largest number of levels of a statement's syntax tree.
@@ -13,13 +13,13 @@ pub const DEEPEST_PLAN: usize = DEEPEST;
 /// The stack of a thread that evaluates or drops trees, in bytes. Only what is touched takes memory.
 pub const THREAD: usize = 64 << 20;
 
-/// What planning of shallow trees needs: less than any thread has.
+/// The stack for planning shallow trees: less than any thread has.
 const BASE: usize = 1 << 20;
 
 /// The largest number of levels of a shallow tree, or of a bound of it that counts tokens.
 const SHALLOW: usize = 100;
 
-/// What planning needs per level of a syntax tree, which may become several levels of a plan.
+/// The stack for planning each level of a syntax tree, which may become several levels of a plan.
 const LEVEL: usize = 64 << 10;
 
 /// Whether trees of `depth` levels need no more stack than any thread has.

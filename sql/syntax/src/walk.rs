@@ -10,7 +10,7 @@ use sqlparser::ast::{Expr, ObjectName, Query, Select, TableFactor, Visit, Visito
 use crate::error::Error;
 
 /// Visits the queries, SELECTs, relations, table factors and expressions of a part of a statement, each before its parts,
-/// until the visitor breaks with an error. Queries are visited behind their parts as well.
+/// until the visitor breaks with an error. Queries are visited after their parts as well.
 pub fn walk(part: &impl Visit, visitor: &mut dyn Visitor<Break = Error>) -> Result<(), Error> {
     match part.visit(&mut Shared(visitor)) {
         ControlFlow::Break(error) => Err(error),

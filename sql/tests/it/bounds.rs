@@ -19,7 +19,7 @@ const AUCTIONS: &str = "
     CREATE TABLE person (id BIGINT, name TEXT, date_time TIMESTAMP);
     CREATE TABLE reading (sensor INT, number BIGINT LATENESS 100, day DATE LATENESS INTERVAL '1' DAY, at INT)";
 
-/// What is said of the operators of a query that keep state.
+/// The reported operators of a query that keep state.
 fn kept(query: &str) -> Vec<KeptBy> {
     let mut definitions = Definitions::flights();
     definitions.define(AUCTIONS);
@@ -33,7 +33,7 @@ fn kept_in(definitions: &mut Definitions, query: &str) -> Vec<KeptBy> {
     explain_state(&view.plan, Output::Changes, &texts, &|_| false).unwrap()
 }
 
-/// What is said of the states of a query, a state a line.
+/// The reported states of a query, a state a line.
 fn states(query: &str) -> Vec<String> {
     lines(&kept(query))
 }
@@ -232,7 +232,7 @@ fn left_rows_of_asof_joins_are_pruned_behind_the_right_side() {
         "the least of the waterline of auction.date_time and the waterline of quote.date_time";
     let but = "but for the last row before that of each key";
     assert_eq!(last[1], format!("right rows: pruned by date_time, from {of_both}, {but}"));
-    // A right row can still come behind any left row.
+    // A right row can still come after any left row.
     let later = "b.auction = a.id AND a.date_time <= b.date_time";
     let said = states(&format!(
         "SELECT a.id, b.price FROM auction AS a LEFT ASOF JOIN bid AS b ON {later}"
@@ -303,7 +303,7 @@ fn what_time_has_passed_is_pruned() {
     let said = states("SELECT id FROM person WHERE date_time <= NOW()");
     let expected = "rows that come into view later: pruned by date_time, from NOW() at the time of the last change";
     assert_eq!(said[0], expected, "{said:?}");
-    // What else depends on the time is joined with it.
+    // Other expressions of the time are joined with it.
     let said = states("SELECT id FROM person WHERE date_time > NOW() - INTERVAL '1' MONTH");
     assert!(said[0].starts_with("left rows: never pruned: now() - '1 mons' need not"), "{said:?}");
 }
@@ -359,7 +359,7 @@ fn values_that_change_with_their_group_have_no_bound() {
     );
 }
 
-/// What is said of where the operators of a query are.
+/// The reported places of the operators of a query.
 fn places(query: &str) -> Vec<String> {
     kept(query).into_iter().filter_map(|by| by.at).collect()
 }
@@ -474,7 +474,7 @@ const KEYED: &str = "
         id BIGINT, category BIGINT, expires TIMESTAMP,
         date_time TIMESTAMP LATENESS INTERVAL '4' SECONDS, PRIMARY KEY (id, category) ENFORCED)";
 
-/// What is said of the groups, or rows, that the topmost operator of a query keeps.
+/// The report on the groups, or rows, that the topmost operator of a query keeps.
 fn said_of_groups(query: &str) -> String {
     let mut definitions = Definitions::flights();
     definitions.define(AUCTIONS);

@@ -29,7 +29,7 @@ const FLIGHTS: &str = "
 pub struct Definitions {
     pub planner: Planner,
     relations: BTreeMap<String, Relation>,
-    /// What was said of views before they are there.
+    /// The lateness declared for views that do not exist yet.
     lateness: Vec<ViewLateness>,
 }
 

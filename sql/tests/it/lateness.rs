@@ -30,7 +30,7 @@ fn lateness_is_in_the_units_of_its_column() {
         ("ts TIMESTAMP LATENESS INTERVAL '1 day 2 hours'", vec![(0, DAY + 7200 * SECOND)]),
         ("ts TIMESTAMP LATENESS INTERVAL '0' SECOND", vec![(0, 0)]),
         ("ts TIMESTAMP WITH TIME ZONE LATENESS INTERVAL '5' MINUTE", vec![(0, 300 * SECOND)]),
-        // What is later than this is late, and nothing else.
+        // Rows later than this are late, and no others.
         ("ts TIMESTAMP(3) LATENESS INTERVAL '1500 microseconds'", vec![(0, 2)]),
         ("d DATE LATENESS INTERVAL '7' DAYS", vec![(0, 7)]),
         ("d DATE LATENESS INTERVAL '48' HOURS", vec![(0, 2)]),

@@ -305,7 +305,7 @@ fn moments<const POWERS: usize>(values: &[f64], powers: [i32; POWERS]) -> [f64; 
     powers.map(|power| values.iter().map(|value| (value - mean).powi(power)).sum())
 }
 
-/// Of a sample; NULL for fewer than three values, and for equal ones.
+/// The skewness of a sample; NULL for fewer than three values, and for equal ones.
 fn skewness(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let [second, third] = moments(values, [2, 3]);

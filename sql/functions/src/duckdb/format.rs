@@ -133,7 +133,7 @@ fn braces(format: &str) -> Result<Vec<Piece>> {
     Ok(pieces)
 }
 
-/// What is behind the colon of `{:*>+#010,.3f}`.
+/// The field after the colon of `{:*>+#010,.3f}`.
 fn braced_field(characters: &mut Characters<'_>) -> Result<Field> {
     let mut field = Field::default();
     let is_align = |character: char| "<>^".contains(character);

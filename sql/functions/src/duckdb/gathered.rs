@@ -1,4 +1,4 @@
-//! What SQL defines of aggregates: functions of the list of all values of a group, as `array_agg` makes it.
+//! Aggregates that SQL defines: functions of the list of all values of a group, as `array_agg` makes it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Parts of texts by graphemes: what a reader takes for one character.
+//! Parts of texts by graphemes: the characters as a reader sees them.
 
 use std::sync::Arc;
 

@@ -321,7 +321,7 @@ fn pretty(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(made.collect::<Result<StringArray>>()?))
 }
 
-/// With a line for each value, behind four blanks for each level.
+/// With a line for each value, after four blanks for each level.
 fn write_pretty(json: &Json, level: usize, to: &mut String) -> std::fmt::Result {
     let width = 4 * (level + 1);
     let end = 4 * level;

@@ -80,7 +80,7 @@ impl ScalarUDFImpl for OfList {
         &self.signature
     }
 
-    /// A list of what the aggregate takes.
+    /// A list of the aggregate's arguments.
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         let element = match arguments {
             [

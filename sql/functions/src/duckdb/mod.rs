@@ -9,7 +9,7 @@
 //! - `list`, `has_lists`: elements of lists, and lists in lists; `list_aggregate`: aggregates of elements,
 //!   `reduce`: elements that are combined;
 //! - `struct_fields`: structs of structs, `map`: maps of entries;
-//! - `collected`: aggregates of all values of a group, `gathered`: what SQL defines by lists of them.
+//! - `collected`: aggregates of all values of a group, `gathered`: those that SQL defines by lists of them.
 mod accent;
 mod by_type;
 mod collected;

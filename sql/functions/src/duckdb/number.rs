@@ -131,7 +131,7 @@ fn two_doubles(arguments: &[DataType]) -> Result<Vec<DataType>> {
     Ok(vec![DataType::Float64; 2])
 }
 
-/// What remains of a division whose quotient is the next smaller whole number.
+/// The remainder of a division whose quotient is the next smaller whole number.
 fn fmod(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let [left, right] = [0, 1].map(|place| arguments[place].as_primitive::<Float64Type>());
     let rest = |left: f64, right: f64| {
@@ -177,7 +177,7 @@ fn each(arguments: &[ArrayRef], make: impl Fn(f64) -> f64) -> Result<ArrayRef> {
     Ok(Arc::new(values))
 }
 
-/// A number and digits behind its point.
+/// A number and digits after its point.
 fn with_places(arguments: &[DataType]) -> Result<Vec<DataType>> {
     let [number, places] = arguments else { return wrong_number(2, 2, arguments.len()) };
     double(std::slice::from_ref(number))?;
@@ -207,7 +207,7 @@ fn two_integers(arguments: &[DataType]) -> Result<Vec<DataType>> {
     Ok(vec![DataType::Int64; 2])
 }
 
-/// In how many ways so many can be chosen of so many.
+/// The number of ways to choose so many of so many.
 fn binomial(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let numbers = arguments[0].as_primitive::<Int64Type>().iter();
     let chosen = arguments[1].as_primitive::<Int64Type>();

@@ -128,7 +128,7 @@ fn parts(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(parts.finish()))
 }
 
-/// The paths behind each other, without `.` and with `..` resolved.
+/// The paths joined, without `.` and with `..` resolved.
 fn joined(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let columns: Vec<_> = arguments.iter().map(|of| of.as_string::<i32>()).collect();
     let rows = columns.first().map_or(0, |column| column.len());

@@ -1,4 +1,4 @@
-//! What regular expressions match: `regexp_extract`, `regexp_extract_all` and `regexp_split_to_array`.
+//! Matches of regular expressions: `regexp_extract`, `regexp_extract_all` and `regexp_split_to_array`.
 
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ fn split_by(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let mut parts = ListBuilder::new(StringBuilder::new());
     each(arguments, |row| {
         if let Some((text, regex, _)) = row {
-            // Nothing is in front of the text and behind it.
+            // Nothing is before the text and after it.
             let is_end = |found: &regex::Match<'_>| {
                 found.is_empty() && (found.start() == 0 || found.end() == text.len())
             };

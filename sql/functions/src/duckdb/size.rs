@@ -50,7 +50,7 @@ fn sizes(arguments: &[ArrayRef], step: u64, units: [&str; 5]) -> Result<ArrayRef
     Ok(Arc::new(texts.collect::<StringArray>()))
 }
 
-/// `15.6 KiB`: with one digit behind the point, which is cut off.
+/// `15.6 KiB`: with one digit after the point, without rounding.
 fn size(bytes: i64, step: u64, units: [&str; 5]) -> String {
     let sign = if bytes < 0 { "-" } else { "" };
     let bytes = bytes.unsigned_abs();

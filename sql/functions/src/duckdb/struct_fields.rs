@@ -163,7 +163,7 @@ fn places(arguments: &[ArrayRef]) -> Result<Int64Array> {
     let mut places = vec![None; of.len()];
     for place in 0..of.num_columns() {
         let field = column(of, place)?;
-        // What cannot be read as the type of a field is not in it.
+        // A value that cannot be read as the type of a field is not in it.
         let Ok(value) = cast(value, field.data_type()) else { continue };
         let Ok(equal) = not_distinct(&field, &value) else { continue };
         for (row, found) in places.iter_mut().enumerate() {

@@ -110,7 +110,7 @@ pub(in super::super) fn date_time(microseconds: i64) -> Result<NaiveDateTime> {
         .ok_or_else(|| exec_datafusion_err!("the timestamp is too far from 1970"))
 }
 
-/// What is counted between two times.
+/// The unit that is counted between two times.
 #[derive(Clone, Copy)]
 enum Unit {
     Years(i32),

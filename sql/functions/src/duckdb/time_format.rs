@@ -44,7 +44,7 @@ fn translated(format: &str, reads: bool) -> String {
             continue;
         }
         match characters.next() {
-            // The library reads digits behind a point only together with the point.
+            // The library reads digits after a point only together with the point.
             Some('f' | 'g' | 'n') if reads && translated.ends_with('.') => {
                 translated.pop();
                 translated.push_str("%.f");

@@ -1,6 +1,6 @@
 //! `trunc(x)` and `trunc(x, n)`, which cut digits off.
 //!
-//! Integers and DECIMAL are exact, and a DECIMAL keeps as many digits behind the point as a constant `n` says, as in DuckDB.
+//! Integers and DECIMAL are exact, and a DECIMAL keeps as many digits after the point as a constant `n` says, as in DuckDB.
 //! DataFusion makes DOUBLE of integers, and of `-0.0` in columns `0.0`.
 
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl ScalarUDFImpl for Trunc {
     }
 }
 
-/// The numbers with so many digits behind the point, each with its own or all with none.
+/// The numbers with so many digits after the point, each with its own or all with none.
 fn cut_all(
     numbers: &ArrayRef,
     places: Option<&PrimitiveArray<Int64Type>>,

@@ -1,6 +1,6 @@
 //! Whole numbers next to a DECIMAL: `ceil`, `floor` and `round`.
 //!
-//! The result has no digits behind the point, as in DuckDB and PostgreSQL, and the precision of the argument, so that there is
+//! The result has no digits after the point, as in DuckDB and PostgreSQL, and the precision of the argument, so that there is
 //! room for a carry. DataFusion keeps the digits, and fails where a carry needs one more. All other types are DataFusion's,
 //! but for unsigned integers that are rounded to tens, whose results are signed ones with room for a carry.
 
@@ -16,7 +16,7 @@ use datafusion_expr::{
     Signature, Volatility,
 };
 
-/// The function, which is `others` for arguments other than one DECIMAL with digits behind the point.
+/// The function, which is `others` for arguments other than one DECIMAL with digits after the point.
 pub(super) fn function(others: Arc<ScalarUDF>, to: Whole) -> Arc<ScalarUDF> {
     let signature = match to {
         Whole::Nearest => Signature::user_defined(Volatility::Immutable),
@@ -55,7 +55,7 @@ impl Whole {
     }
 }
 
-/// The precision and the scale of the argument, if it is one DECIMAL with digits behind the point.
+/// The precision and the scale of the argument, if it is one DECIMAL with digits after the point.
 fn decimal(arguments: &[DataType]) -> Option<(u8, u32)> {
     match arguments {
         [DataType::Decimal128(precision, scale @ 1..)] => {

@@ -3,7 +3,7 @@
 /// A call, with its arguments as `$1`, `$2`, …, and the expression that stands for it, in which each argument occurs at
 /// most once: copies of copies would take exponential space.
 ///
-/// What is behind a call of an aggregate, such as FILTER and OVER, goes to the first aggregate of the expression.
+/// The clauses after a call of an aggregate, such as FILTER and OVER, go to the first aggregate of the expression.
 pub const DEFINITIONS: &[(&str, &str)] = &[
     // Numbers.
     ("mod($1, $2)", "$1 % $2"),

@@ -1,7 +1,7 @@
 //! Totals over frames that move, of which no row is taken back.
 //!
 //! A queue of two stacks: rows that enter the frame are kept and added to one total. When the rows before them have left,
-//! the kept rows become totals of each row and all behind it, from the last row to the first, and leave one by one. The
+//! the kept rows become totals of each row and all rows after it, from the last row to the first, and leave one by one. The
 //! result merges the first of these with the total of what entered since. A row is merged at most three times.
 
 use arrow::array::ArrayRef;
@@ -17,7 +17,7 @@ pub(super) struct Kept<T: Total> {
     /// For each of the first rows, the last of them first: it and those between it and the entered ones.
     leaving: Vec<T>,
     entered: Vec<T::Input>,
-    /// Of those that have entered.
+    /// The total of the rows that have entered.
     total: T,
 }
 

@@ -30,7 +30,7 @@ pub(super) use self::function::functions;
 pub(super) use self::groups::Groups;
 use self::one::One;
 
-/// What an aggregate knows of some rows.
+/// The state of an aggregate over some rows.
 pub(super) trait Total: Clone + Debug + Default + Send + Sync + 'static {
     /// The arguments of a row.
     type Input: Copy + Debug + Send + Sync;

@@ -16,7 +16,7 @@ use super::distinct::float_key;
 pub(super) struct Moments {
     count: u64,
     mean: [f64; 2],
-    /// Of squares of the distances from each mean, and of products of both.
+    /// Sums of squares of the distances from each mean, and of products of both.
     squares: [f64; 2],
     products: f64,
 }
@@ -77,7 +77,7 @@ impl Moments {
         (self.products / scale).clamp(-1.0, 1.0)
     }
 
-    /// Of one row. Squares of distances from NaN and infinities are NaN.
+    /// The moments of one row. Squares of distances from NaN and infinities are NaN.
     fn of([y, x]: [f64; 2]) -> Self {
         let squares = [y, x].map(|number| if number.is_finite() { 0.0 } else { f64::NAN });
         Self { count: 1, mean: [y, x], squares, products: squares[0] + squares[1] }

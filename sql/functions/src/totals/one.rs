@@ -15,12 +15,12 @@ pub(super) struct One<T: Total> {
 }
 
 impl<T: Total> One<T> {
-    /// Of rows that stay.
+    /// A total of rows that stay.
     pub(super) fn new(finish: Finish<T>) -> Self {
         Self { finish, total: T::default(), subtract: None }
     }
 
-    /// Of rows that come and go.
+    /// A total of rows that come and go.
     pub(super) fn moving(finish: Finish<T>) -> Self
     where
         T: Exact,

@@ -134,7 +134,7 @@ enum Step {
 }
 
 impl Step {
-    /// What it makes `value` of.
+    /// The value before this step, of a `value` after it.
     fn undo(&self, value: Expression) -> Expression {
         match self {
             Step::Shift(..) if fault::armed(Fault::BoundWithoutOffset) => value,

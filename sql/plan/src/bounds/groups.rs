@@ -85,7 +85,7 @@ pub(super) fn bounds(below: &LowerBounds, keys: &[usize], schema: &SchemaRef) ->
     let bound = |(column, field): (usize, &arrow::datatypes::FieldRef)| match below.get(column) {
         Some(bound) if keys.contains(&column) => bound.clone(),
         _ => {
-            // The name of what a window computes goes on with its whole definition.
+            // The name of a window function is followed by its whole definition.
             let name = field.name().split('(').next().unwrap_or_default();
             let sentence = format!("a row of any {name} can change with another row of its group");
             Err(Reason::new(sentence).with_remedy(

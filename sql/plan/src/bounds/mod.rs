@@ -1,10 +1,10 @@
-//! What can be forgotten: lower bounds of the changes that are still to come, and what follows for state.
+//! Lower bounds of the changes that are still to come, and the state that can be forgotten by them.
 //!
 //! A table or view with lateness has *waterlines*: from an epoch on, no change has a smaller value in a column. From these follow
 //! lower bounds of the columns of plan nodes:
 //!
 //! - through expressions that never fall where their column rises, `DATE_TRUNC('hour', ts)`: [`monotone`];
-//! - through conditions, `b.ts <= a.expires`: what bounds `b.ts` bounds `a.expires` as well: [`conditions`].
+//! - through conditions, `b.ts <= a.expires`: a bound of `b.ts` is one of `a.expires` as well: [`conditions`].
 //!
 //! A bound holds for *changes*: a row that is inserted or deleted has NULL in the column or at least the bound. So state that
 //! only changes with smaller values would read, or touch, is not needed any more. Each node decides that for its own state,
@@ -64,7 +64,7 @@ pub struct Term {
 pub enum Source {
     /// Everybody: it is that of a table.
     Table,
-    /// The dataflow itself, which drops what comes too late for a view.
+    /// The dataflow itself, which drops late changes of a view.
     Own,
     /// The dataflow of this materialized view.
     View(String),
@@ -76,11 +76,11 @@ pub type LowerBounds = Vec<Result<LowerBound, Reason>>;
 /// Which rows of a state are needed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Retention {
-    /// Those that have NULL in the column or at least the bound, and the last ones below it.
+    /// Rows that have NULL in the column or at least the bound, and the last ones below it.
     From {
         /// A column of the rows.
         column: usize,
-        /// What can change it.
+        /// The lower bound of the changes to it.
         bound: LowerBound,
         /// How many of the rows below the bound are needed under each key: the last ones by the column, by which rows are then
         /// sorted. No row is ever deleted if there are any.
@@ -97,7 +97,7 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Those that have NULL in the column or at least the bound.
+    /// Keeps rows that have NULL in the column or at least the bound.
     pub(crate) fn from(column: usize, bound: LowerBound) -> Self {
         Self::From { column, bound, last: 0 }
     }
@@ -123,7 +123,7 @@ impl Retention {
         Self::All(reason.unwrap_or_else(timeless))
     }
 
-    /// Those that have at least the bound of a column, by which state can be pruned, or why they do not.
+    /// Keeps rows that have at least the bound of a column, by which state can be pruned, or all rows, with the reason.
     pub(crate) fn by(bounds: &LowerBounds, column: usize, schema: &Schema) -> Self {
         match &bounds[column] {
             _ if !can_prune(schema, column) => {
@@ -173,7 +173,7 @@ impl Retention {
         Some(order)
     }
 
-    /// Adds what is kept to a canonical encoding.
+    /// Adds the retention to a canonical encoding.
     pub(crate) fn encode(&self, canonical: &mut Canonical) {
         // Where all is kept, states are what they were before there was lateness.
         let Self::From { column, bound, last } = self else { return };
@@ -268,7 +268,7 @@ impl LowerBound {
         Self::of_column(Source::Table, table, column, field)
     }
 
-    /// The waterline of a column of a view, in the dataflow that drops what is below it.
+    /// The waterline of a column of a view, in the dataflow that drops changes below it.
     pub(crate) fn own_waterline(view: &str, column: usize, field: &Field) -> Self {
         Self::of_column(Source::Own, view, column, field)
     }
@@ -316,7 +316,7 @@ impl LowerBound {
         self.terms.iter().all(is_of_type)
     }
 
-    /// What it is the least of.
+    /// The terms of which it is the least.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
@@ -332,7 +332,7 @@ impl LowerBound {
         shown.unwrap_or_else(|| value.to_string())
     }
 
-    /// What it is, for people.
+    /// Describes it for people.
     pub fn describe(&self) -> String {
         let terms: Vec<String> = self.terms.iter().map(Term::describe).collect();
         match &terms[..] {

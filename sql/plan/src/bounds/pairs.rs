@@ -13,16 +13,17 @@ type Bound = Result<LowerBound, Reason>;
 
 /// The lower bounds of the columns of pairs of a left and a right row, left ones first.
 pub(crate) struct PairBounds {
-    /// Of the pairs that a change of a left row makes or ends.
+    /// The bounds of the pairs that a change of a left row makes or ends.
     pub(crate) by_left: LowerBounds,
-    /// Of those that a change of a right row makes or ends.
+    /// The bounds of the pairs that a change of a right row makes or ends.
     pub(crate) by_right: LowerBounds,
     /// The number of left columns.
     width: usize,
 }
 
 impl PairBounds {
-    /// Of pairs that agree on the columns `on` and for which `conditions` are true; `schema` has the columns of both sides.
+    /// The bounds of pairs that agree on the columns `on` and for which `conditions` are true; `schema` has the columns of both
+    /// sides.
     pub(crate) fn new(
         left: LowerBounds,
         right: LowerBounds,
@@ -44,7 +45,7 @@ impl PairBounds {
         Self { by_left, by_right, width }
     }
 
-    /// Of all pairs that are made or end.
+    /// The bounds of all pairs that are made or end.
     pub(crate) fn of_all(&self) -> LowerBounds {
         let pairs = self.by_left.iter().zip(&self.by_right).enumerate();
         let bound = |(column, (left, right)): (usize, (&Bound, &Bound))| {

@@ -10,7 +10,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 
 use crate::expression::{self, Expression};
 
-/// Why no lower bound is known: a sentence, what in the text it is about, and what would help.
+/// Why no lower bound is known: a sentence, the part of the text that it is about, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     sentence: Arc<str>,
@@ -18,7 +18,7 @@ pub struct Reason {
     remedy: Option<Arc<str>>,
 }
 
-/// What in the text of a view a reason is about.
+/// The part of a view's text that a reason is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The clause that the operator with the state stands for.
@@ -34,7 +34,7 @@ pub(crate) enum Subject {
     Expression(Parts),
 }
 
-/// What an expression is made of, by which it is found again: functions and literals have other names once it is planned.
+/// The parts of an expression, by which it is found again: functions and literals have other names once it is planned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     /// The names of its columns, sorted.
@@ -49,7 +49,7 @@ impl Reason {
         Self { sentence: sentence.into().into(), subject: Subject::Clause, remedy: None }
     }
 
-    /// The same, with what would help.
+    /// The same, with a remedy.
     pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into().into()), ..self }
     }
@@ -96,12 +96,12 @@ impl Reason {
         Self::new("other views may read the index, and need all of it")
     }
 
-    /// What it is about.
+    /// Its subject.
     pub(crate) fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// What would help: an instruction.
+    /// A remedy: an instruction.
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Reason {
 }
 
 impl Parts {
-    /// Those of an expression over columns of `schema`.
+    /// The parts of an expression over columns of `schema`.
     fn of(expression: &Expression, schema: &Schema) -> Self {
         let mut parts = Self::default();
         expression::for_each_column(expression, &mut |column| {

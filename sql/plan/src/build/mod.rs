@@ -1,7 +1,7 @@
 //! From an optimized logical plan to an incremental plan.
 //!
-//! Each node's output has exactly the columns of the logical node it stands for. What a node needs computed, a
-//! map below it computes ([`projection`]); columns that turn out to be unused are pruned at the end.
+//! Each node's output has exactly the columns of the logical node it stands for. A map below a node
+//! computes the expressions that it needs ([`projection`]); columns that turn out to be unused are pruned at the end.
 mod aggregate;
 mod asof;
 pub(super) mod band;

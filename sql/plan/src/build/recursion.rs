@@ -16,7 +16,7 @@ use crate::{IncrementalPlan, Node};
 
 /// A recursion whose bodies are being built.
 pub(super) struct Recurring {
-    /// What recurs: names and rows.
+    /// The relations that recur: names and rows.
     members: Vec<(String, IncrementalPlan)>,
 }
 
@@ -182,7 +182,7 @@ impl IncrementalPlan {
         self.node.as_node().in_rounds().is_none()
     }
 
-    /// What the node is, for messages.
+    /// The clause of the node, for messages.
     fn clause_in_rounds(&self) -> &'static str {
         match &self.node {
             Node::Aggregate(_) => "GROUP BY, or an aggregate,",
@@ -200,7 +200,7 @@ impl IncrementalPlan {
     }
 }
 
-/// What of an aggregate cannot be computed inside of a recursion.
+/// The part of an aggregate that cannot be computed inside of a recursion.
 fn refused_aggregate(Aggregate { aggregates, fallbacks, keys, .. }: &Aggregate) -> &'static str {
     if keys.is_empty() {
         "an aggregate without GROUP BY"

@@ -4,7 +4,7 @@
 //! is sought in the text by what it is made of, and counts as found if there is no doubt: nothing else in the texts, of the
 //! view and of those that are expanded in it, is like it.
 //!
-//! `reader` goes through a text, `names` says what its expressions are made of.
+//! `reader` goes through a text, `names` finds the parts of its expressions.
 mod names;
 mod reader;
 
@@ -82,7 +82,7 @@ impl Clause {
 #[derive(Debug, Default)]
 pub(crate) struct Constructs {
     clauses: Vec<(Clause, Spot)>,
-    /// Equalities of columns, by their names, and what else joins.
+    /// Equalities of columns, by their names, and other conditions of joins.
     equalities: Vec<(String, String, Spot)>,
     joins: Vec<Spot>,
     /// References to columns, with the relations that may have them.
@@ -92,7 +92,7 @@ pub(crate) struct Constructs {
 }
 
 impl Constructs {
-    /// Those of these texts, of which the first is that of the view itself.
+    /// The constructs of these texts, of which the first is that of the view itself.
     pub(crate) fn of(texts: &[ViewText<'_>]) -> Self {
         let mut constructs = Self::default();
         for (number, text) in texts.iter().enumerate() {

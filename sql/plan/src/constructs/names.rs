@@ -1,4 +1,4 @@
-//! What expressions of a text are made of.
+//! The parts of expressions of a text.
 
 use std::ops::ControlFlow;
 
@@ -64,7 +64,7 @@ pub(super) fn aggregate(item: &SelectItem) -> Option<Span> {
     first.0
 }
 
-/// What an expression is made of, if it computes something of columns.
+/// The parts of an expression, if it computes something of columns.
 pub(super) fn parts(expression: &Expr) -> Option<Parts> {
     struct Collected {
         parts: Parts,

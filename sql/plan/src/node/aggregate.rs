@@ -41,9 +41,9 @@ pub struct Aggregate {
     pub keys: Vec<usize>,
     /// A column that follows from them and says when a group is final, if none of them does.
     pub final_by: Option<usize>,
-    /// What is computed for each group.
+    /// The aggregates of each group.
     pub aggregates: Vec<aggregate::Aggregate>,
-    /// What else is computed, by recomputing the groups that change.
+    /// Aggregates that are computed from all rows of the groups that change.
     pub fallbacks: Vec<Fallback>,
     /// Which groups are needed.
     pub retention: Retention,

@@ -79,7 +79,7 @@ impl IncrementalPlan {
     }
 }
 
-/// Of columns that order rows equal in the columns `equal`: those before which, and up to which, some are equal.
+/// The columns of `ties` that decide the order of rows equal in the columns `equal`: those before which some can still be equal.
 fn deciding(rows: &IncrementalPlan, equal: &[usize], ties: Vec<usize>) -> Vec<usize> {
     let mut known = equal.to_vec();
     let mut deciding = Vec::new();
@@ -170,7 +170,7 @@ impl PlanNode for AsofJoin {
         }
         let (l, r) = self.time;
         match later {
-            // A right row is the match of rows behind it only, and a left row can have any right row before it.
+            // A right row is the match of rows after it only, and a left row can have any right row before it.
             false => {
                 bounds[l] = least(&left[l], &right[r]);
                 of_left[l] = right[r].clone();

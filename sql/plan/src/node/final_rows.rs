@@ -1,4 +1,4 @@
-//! Final rows: what `'emit_final'` of a view makes of its query.
+//! Final rows: the rows of a view with `'emit_final'`.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl PlanNode for FinalRows {
         IncrementalPlan::columns(rows, &columns)
     }
 
-    /// A row comes once it is below the bound behind its epoch, and none comes that was below before. The other columns are those
+    /// A row comes once it is below the bound after its epoch, and none comes that was below before. The other columns are those
     /// of changes from long ago.
     fn bound(&mut self, schema: &SchemaRef, _: &[Expression]) -> LowerBounds {
         let below = self.input.bound(&[]);

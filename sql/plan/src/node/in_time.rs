@@ -1,4 +1,4 @@
-//! Rows in time: what `LATENESS` of a view's columns makes of its rows.
+//! Rows in time: the rows of a view whose columns have `LATENESS`.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct InTime {
     pub view: String,
     /// Its columns with a waterline; at least one.
     pub columns: Vec<LateColumn>,
-    /// What is kept: the waterlines.
+    /// The state that is kept: the waterlines.
     pub retention: Retention,
 }
 
@@ -38,7 +38,7 @@ pub struct InTime {
 pub struct LateColumn {
     /// Its number in the rows.
     pub number: usize,
-    /// What the view says of it.
+    /// The lateness that the view declares.
     pub lateness: Lateness,
 }
 
@@ -70,7 +70,7 @@ impl IncrementalPlan {
         )
     }
 
-    /// Whether it drops what comes too late itself, so that it has waterlines that other dataflows do not have.
+    /// Whether it drops late changes itself, so that it has waterlines that other dataflows do not have.
     pub(crate) fn has_own_waterlines(&self) -> bool {
         matches!(self.node, Node::InTime(_))
             || self.inputs().into_iter().any(IncrementalPlan::has_own_waterlines)
@@ -157,7 +157,7 @@ impl PlanNode for InTime {
     }
 }
 
-/// What is in time, ready to be rendered.
+/// The rows in time, ready to be rendered.
 #[derive(Debug)]
 struct SiftedRows {
     input: OperatorId,

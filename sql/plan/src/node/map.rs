@@ -136,7 +136,7 @@ impl IncrementalPlan {
     }
 
     /// Lets a map also pass on the columns of its input by which state can be pruned and that follow from its columns `keys`,
-    /// behind the others. Dependencies that are only promised count if `promised`.
+    /// after the others. Dependencies that are only promised count if `promised`.
     pub(crate) fn pass_determined(&mut self, keys: &[usize], promised: bool) {
         let Node::Map(map) = &mut self.node else { return };
         let of = |expression: &Expression| expression::as_column(expression);
@@ -155,7 +155,7 @@ impl IncrementalPlan {
         self.schema = Arc::new(Schema::new(fields));
     }
 
-    /// Takes back which columns the map [passes on](Self::pass_determined) behind its first `width` ones, apart from one, which
+    /// Takes back which columns the map [passes on](Self::pass_determined) after its first `width` ones, apart from one, which
     /// follows from those of the dependency.
     pub(crate) fn pass_one(&mut self, width: usize, kept: Option<(usize, Dependency)>) {
         let Node::Map(map) = &mut self.node else { return };
@@ -387,7 +387,7 @@ impl InRounds for Map {
     }
 }
 
-/// Maps behind each other, ready to be rendered.
+/// Consecutive maps, ready to be rendered.
 #[derive(Debug)]
 pub(crate) struct RowMap {
     input: OperatorId,

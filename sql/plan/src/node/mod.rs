@@ -72,7 +72,7 @@ use super::fingerprint::Canonical;
 use super::{IncrementalPlan, LowerBounds, Properties, Retention};
 use crate::constructs::Clause;
 
-/// What every plan node can do.
+/// The operations of every plan node.
 pub(crate) trait PlanNode {
     /// The plans that the node reads; none for a leaf.
     fn inputs(&self) -> Vec<&IncrementalPlan> {
@@ -98,8 +98,7 @@ pub(crate) trait PlanNode {
 
     /// Decides which rows of the node's state, and of its inputs', are not needed. Returns the lower bounds of its columns.
     ///
-    /// `schema` is that of the node's output. Rows of it for which one of the `conditions` is not true are of no interest to
-    /// anybody.
+    /// `schema` is that of the node's output. No reader needs rows of it for which one of the `conditions` is not true.
     fn bound(&mut self, schema: &SchemaRef, conditions: &[Expression]) -> LowerBounds;
 
     /// Adds what the node does, without its inputs, to a canonical encoding.
@@ -108,7 +107,7 @@ pub(crate) trait PlanNode {
     /// Writes what the node does, on one line; its output columns are `schema`.
     fn explain(&self, schema: &SchemaRef, line: &mut String) -> fmt::Result;
 
-    /// What the node stands for in the text of a view, if it keeps state.
+    /// The clause that the node stands for in the text of a view, if it keeps state.
     fn clause(&self) -> Option<Clause> {
         None
     }
@@ -118,7 +117,7 @@ pub(crate) trait PlanNode {
         Vec::new()
     }
 
-    /// What the node's operator keeps, for EXPLAIN, and in which `places`; `None` if it is stateless.
+    /// The state of the node's operator, for EXPLAIN, and its `places`; `None` if it is stateless.
     fn state(&self, _places: &[Place]) -> Option<String> {
         None
     }
@@ -183,7 +182,7 @@ pub(crate) trait InRounds {
 /// Defines the enum, and the only places that go through all of its variants.
 macro_rules! nodes {
     ($($(#[$documentation:meta])* $node:ident),* $(,)?) => {
-        /// What a plan does to get its rows.
+        /// How a plan gets its rows.
         #[derive(Clone, Debug)]
         pub enum Node {
             $($(#[$documentation])* $node($node),)*

@@ -184,7 +184,7 @@ fn timeless() -> Reason {
 }
 
 impl OuterJoin {
-    /// The lower bounds of both sides without a residual condition. Whatever changes, all rows of its key are read: both sides
+    /// The lower bounds of both sides without a residual condition. A change of any kind reads all rows of its key: both sides
     /// are pruned by a key.
     fn bound_by_keys(&mut self, left: &LowerBounds, right: &LowerBounds) -> LowerBounds {
         let width = left.len();
@@ -408,7 +408,7 @@ impl PlanNode for OuterJoin {
     }
 }
 
-/// What a join is called in SQL, or near it.
+/// The name of a join in SQL, or nearly so.
 fn kind_name(kind: OuterJoinKind) -> &'static str {
     match kind {
         OuterJoinKind::Left => "left join",

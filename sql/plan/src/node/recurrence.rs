@@ -19,9 +19,9 @@ use crate::{Fingerprint, IncrementalPlan, LowerBounds, Properties, Reason};
 /// The rows of a recursion, inside of its step: those of the round before.
 #[derive(Clone, Debug)]
 pub struct Recurrence {
-    /// What recurs.
+    /// The relation that recurs.
     pub name: String,
-    /// What tells recursions with relations of one name apart.
+    /// Distinguishes recursions with relations of one name.
     pub recursion: Fingerprint,
 }
 
@@ -44,7 +44,7 @@ impl IncrementalPlan {
     pub(crate) fn recurs(&self) -> bool {
         match &self.node {
             Node::Recurrence(_) => true,
-            // What it reads does not recur in another one.
+            // The relations that it reads do not recur in another one.
             Node::Recursion(_) => false,
             _ => self.inputs().into_iter().any(IncrementalPlan::recurs),
         }

@@ -24,7 +24,7 @@ use crate::{IncrementalPlan, LowerBounds, Properties, Reason, Retention};
 /// The result is the first round after which nothing changes.
 #[derive(Clone, Debug)]
 pub struct Recursion {
-    /// What recurs.
+    /// The relations that recur.
     pub members: Vec<Member>,
     /// The number of the relation whose rows these are.
     pub result: usize,
@@ -88,7 +88,7 @@ impl IncrementalPlan {
         IncrementalPlan::new(Node::Recursion(node), schema, properties)
     }
 
-    /// Bounds the inputs that are the same in all rounds. What recurs has no bounds.
+    /// Bounds the inputs that are the same in all rounds. Rows that recur have no bounds.
     fn bound_outside(&mut self) {
         if !self.recurs() {
             self.bound(&[]);
@@ -113,7 +113,7 @@ impl IncrementalPlan {
         }
         let inputs = self.inputs().into_iter();
         let is_stream = |input: &&IncrementalPlan| match self.node {
-            // What recurs is joined with arrangements.
+            // Rows that recur are joined with arrangements.
             Node::Join(_) => input.recurs(),
             _ => true,
         };

@@ -28,7 +28,7 @@ pub struct Scan {
     pub stored: SchemaRef,
     /// Which of them, in output order.
     pub columns: Vec<usize>,
-    /// What its rows are, if it is a materialized view; the rows of a table are what was written to it.
+    /// The meaning of its rows, if it is a materialized view; the rows of a table are those written to it.
     pub view: Option<ViewRows>,
     /// Which of its columns have a waterline.
     pub waterlines: Vec<usize>,
@@ -37,7 +37,7 @@ pub struct Scan {
 /// The rows of a materialized view.
 #[derive(Clone, Debug)]
 pub struct ViewRows {
-    /// What they are.
+    /// Identifies their meaning.
     pub fingerprint: Fingerprint,
     /// The lower bounds of its columns.
     pub bounds: Arc<LowerBounds>,
@@ -46,7 +46,7 @@ pub struct ViewRows {
 }
 
 impl ViewRows {
-    /// Those of a view with this plan, whose columns have these lower bounds.
+    /// The rows of a view with this plan, whose columns have these lower bounds.
     pub fn of(plan: &IncrementalPlan, bounds: Arc<LowerBounds>) -> Self {
         Self { fingerprint: plan.fingerprint(), bounds, are_constant: plan.has_constant_rows() }
     }

@@ -1,4 +1,4 @@
-//! Sessions: what the functions that are the bounds of sessions make of rows.
+//! Sessions: rows with the bounds of their session.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -40,7 +40,7 @@ pub struct Session {
     /// Whether rows of a session are only counted: then the columns are the `keys`, in the input's order, and else all of the
     /// input.
     pub counted: bool,
-    /// Which rows are needed: those of sessions that end after what is to come.
+    /// Which rows are needed: those of sessions that end after all that is to come.
     pub retention: Retention,
     /// The columns of the rows that are kept: those of the input, and the end of the session.
     kept: SchemaRef,
@@ -89,7 +89,7 @@ pub(super) fn from_window(
     let DataType::Timestamp(unit, _) = input.schema.field(time).data_type() else { return None };
     let unit = microseconds::nanoseconds(*unit);
     let bound = |function: &WindowFunction| {
-        // The name of what a window computes is its whole definition.
+        // The name of a window function is its whole definition.
         let (bound, name) = match function.function.name() {
             "session_start" => (SessionBound::Start, "window_start"),
             "session_end" => (SessionBound::End, "window_end"),
@@ -118,7 +118,7 @@ impl Session {
         passed(&self.keys, self.input.width(), self.counted)
     }
 
-    /// What is kept.
+    /// The rows that are kept.
     fn kept_rows(&self) -> &'static str {
         match self.counted {
             true => "sessions and the numbers of their rows",
@@ -274,7 +274,7 @@ impl PlanNode for Session {
 struct SessionRows {
     input: OperatorId,
     spec: sessions::Spec,
-    /// Below what the kept rows are pruned, by the ends of their sessions.
+    /// The pruning of the kept rows, by the ends of their sessions.
     by: Option<PrunedBy>,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn check_types(
     Ok(())
 }
 
-/// What a join stands for.
+/// The clause of a join.
 pub(super) fn clause(
     left: &IncrementalPlan,
     right: &IncrementalPlan,

@@ -46,7 +46,7 @@ impl IncrementalPlan {
         Ok(IncrementalPlan::new(node, schema, properties))
     }
 
-    /// The same rows of a table, no two of which should agree on its columns `key`, though nobody enforces that.
+    /// The same rows of a table, no two of which should agree on its columns `key`, though that is not enforced.
     pub(crate) fn with_promised_key(mut self, key: &[usize]) -> IncrementalPlan {
         let (Node::Stream(Stream { columns, .. }) | Node::Scan(Scan { columns, .. })) = &self.node
         else {

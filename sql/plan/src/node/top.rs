@@ -176,7 +176,7 @@ impl PlanNode for Top {
         if plan.width() == chosen.fields().len() {
             return Ok(rows);
         }
-        // The input has the column behind the others for this alone.
+        // The input has the column after the others for this alone.
         let width = self.input.width();
         let columns: Vec<usize> = (0..width - 1).chain(width..chosen.fields().len()).collect();
         Ok(compiler.add(RowMap::columns(rows, &chosen, &columns)))

@@ -22,7 +22,7 @@ use crate::{IncrementalPlan, LowerBounds, Properties};
 pub struct View {
     /// The view's name.
     pub name: String,
-    /// What it selects.
+    /// The rows that it selects.
     pub input: Box<IncrementalPlan>,
 }
 

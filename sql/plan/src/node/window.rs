@@ -38,7 +38,7 @@ pub struct Window {
     pub order: Vec<(usize, SortOptions)>,
     /// Columns that order the rows equal in that, so that no two are equal; `None` if that takes all columns.
     pub ties: Option<Vec<usize>>,
-    /// What is computed, all over the same partitions and order.
+    /// The functions, all over the same partitions and order.
     pub functions: Vec<WindowFunction>,
     /// Which rows are needed.
     pub retention: Retention,

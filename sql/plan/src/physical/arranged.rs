@@ -158,7 +158,7 @@ impl Arranged {
         }
     }
 
-    /// Below what the rows are pruned, if they are.
+    /// The pruning of the rows, if they are pruned.
     pub(crate) fn pruning(&self) -> Option<&PrunedBy> {
         match &self.source {
             Source::Own(own) => own.pruning.as_ref(),

@@ -19,7 +19,7 @@ use crate::{Fingerprint, IncrementalPlan, Index, LowerBound, Retention, Shared, 
 /// A plan over shared indexes, ready to be rendered.
 #[derive(Debug)]
 pub struct Compiled {
-    /// What the dataflow computes.
+    /// The plan that the dataflow computes.
     pub plan: Arc<PhysicalPlan>,
     /// The indexes it reads, each once, and before those that are made of it.
     pub indexes: Vec<CompiledIndex>,
@@ -32,7 +32,7 @@ pub struct Compiled {
 pub struct CompiledIndex {
     /// Identifies it: equal rows under equal keys.
     pub fingerprint: Fingerprint,
-    /// What its dataflow computes.
+    /// The plan that its dataflow computes.
     pub plan: Arc<PhysicalPlan>,
     /// The indexes it reads itself.
     pub parts: Vec<Fingerprint>,
@@ -40,7 +40,7 @@ pub struct CompiledIndex {
     pub reported: bool,
 }
 
-/// What becomes of a plan's rows.
+/// The use of a plan's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Their changes are sent to a sink.
@@ -63,11 +63,11 @@ pub struct PhysicalPlan {
     pruned: BTreeSet<String>,
 }
 
-/// An operator of a plan and what surrounds it.
+/// An operator of a plan and its surroundings.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) operator: Box<dyn Operator>,
-    /// The identity of what the operator keeps itself.
+    /// The identity of the operator's own state.
     pub(super) state: Option<State>,
     /// How that is pruned.
     pub(super) pruning: Option<PrunedBy>,
@@ -117,7 +117,7 @@ impl PhysicalPlan {
         &self.leasts
     }
 
-    /// What its rows mean, and so also what all of its state does.
+    /// Identifies the meaning of its rows, and so of all of its state.
     pub fn fingerprint(&self) -> Fingerprint {
         self.errors.1.fingerprint
     }

@@ -7,7 +7,7 @@
 //! - [`operator`]: an operator of a physical plan. Each is defined beside its plan node, in [`crate::node`].
 //! - [`arranged`]: inputs sorted by keys: tables, indexes, or arrangements of the dataflow's own.
 //! - [`own`]: rows that an operator keeps in its own order.
-//! - [`rounds`]: what runs inside of a recursion.
+//! - [`rounds`]: the inside of a recursion.
 //! - [`state`]: ids and fingerprints of state. Checkpoints and metrics name state by them.
 //! - [`table`]: how a table runs.
 //! - [`render`]: the dataflow of a plan, on one worker.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::render::Relations;
 use crate::{LowerBound, Retention, Source};
 
-/// Below what a state is pruned.
+/// The bound below which a state is pruned.
 #[derive(Clone, Debug)]
 pub(crate) struct PrunedBy {
     column: BoundColumn,
@@ -29,7 +29,7 @@ impl PrunedBy {
         }
     }
 
-    /// What the column has at least.
+    /// The lower bound of the column.
     pub(super) fn bound(&self) -> &LowerBound {
         &self.bound
     }
@@ -48,7 +48,7 @@ impl PrunedBy {
     }
 }
 
-/// Below what a state of a worker is pruned.
+/// The bound below which a state of a worker is pruned.
 #[derive(Debug)]
 struct OnWorker {
     by: PrunedBy,

@@ -33,7 +33,7 @@ pub struct ViewDataflow {
     pub contents: Option<Contents>,
     /// Its errors, if any of its expressions can fail: (expression, row, message: Utf8; epoch: UInt64).
     pub errors: Option<Contents>,
-    /// How far it has come, if what it keeps does not say so.
+    /// How far it has come, if its state does not say so.
     pub probe: Option<Probe<Epoch>>,
     /// Where the rows of tables enter that do not keep them.
     pub streams: Vec<StreamInput>,
@@ -73,7 +73,7 @@ impl StreamInput {
     }
 }
 
-/// What a dataflow that is being built can read.
+/// The relations that a dataflow can read while it is built.
 pub trait Relations {
     /// The contents of a table or materialized view, if there is one of this name.
     fn contents(&self, relation: &str) -> Option<Contents>;
@@ -81,7 +81,7 @@ pub trait Relations {
     /// The contents of an index, if there is one of this fingerprint.
     fn index(&self, fingerprint: Fingerprint) -> Option<Contents>;
 
-    /// Whether all epochs behind `as_of` are still to be sent to the dataflow.
+    /// Whether all epochs after `as_of` are still to be sent to the dataflow.
     fn are_present(&self, as_of: Epoch) -> bool;
 
     /// The waterlines of the tables.
@@ -220,7 +220,7 @@ impl<'scope> Rendering<'scope, '_> {
         self.relations.own_waterlines()
     }
 
-    /// What counts the changes of a view that come too late: those of a view that is expanded in another count for nobody.
+    /// Counts the changes of a view that come too late. The count of a view that is expanded in another one is not read.
     pub(crate) fn late_rows(&mut self, view: &str) -> Arc<AtomicU64> {
         match view == self.name {
             true => self.late.get_or_insert_default().clone(),

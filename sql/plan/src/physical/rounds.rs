@@ -1,4 +1,4 @@
-//! What runs inside of a recursion, over rows that differ by round.
+//! The inside of a recursion, over rows that differ by round.
 //!
 //! The bodies of a recursion are compiled to operators of their own: those of the nodes above the rows that recur. All other rows are
 //! the same in all rounds. They are computed outside and [enter](alluvium_dataflow::recursion), as streams or as arrangements.
@@ -32,7 +32,7 @@ pub(crate) trait RoundOperator: Debug + Send + Sync {
     ) -> DeltaStream<'inner, Round>;
 }
 
-/// What runs inside of a recursion, and what enters.
+/// The inside of a recursion, and the rows that enter.
 #[derive(Debug)]
 pub(crate) struct RoundPlan {
     operators: Vec<Box<dyn RoundOperator>>,
@@ -218,7 +218,7 @@ pub(crate) struct RoundSide {
 
 #[derive(Debug)]
 enum SideSource {
-    /// What enters with this number.
+    /// The entering rows with this number.
     Entering(usize),
     /// Rows that differ by round.
     Own(Box<OwnSide>),
@@ -227,7 +227,7 @@ enum SideSource {
 #[derive(Debug)]
 struct OwnSide {
     rows: RoundId,
-    /// By what rows are exchanged; `None` if they stay.
+    /// The key by which rows are exchanged; `None` if they stay.
     key: Option<KeyColumns>,
     layout: Layout,
     state: State,
@@ -267,7 +267,7 @@ impl RoundOperator for Entering {
     }
 }
 
-/// What enters a recursion, on a worker.
+/// The rows that enter a recursion, on a worker.
 pub(crate) struct Inputs<'outer> {
     streams: Vec<DeltaStream<'outer, Epoch>>,
     arranged: Vec<Kept<'outer>>,
@@ -276,7 +276,7 @@ pub(crate) struct Inputs<'outer> {
 }
 
 impl RoundPlan {
-    /// Builds what enters.
+    /// Builds the rows that enter.
     pub(crate) fn inputs<'outer>(&self, rendering: &mut Rendering<'outer, '_>) -> Inputs<'outer> {
         let context = rendering.context();
         let streams = self.streams.iter().map(|rows| replay(rows.render(rendering), &context));
@@ -339,7 +339,7 @@ impl<'inner> RoundRendering<'_, 'inner, '_> {
         self.rows[operator.0].clone()
     }
 
-    /// The context of what is not kept.
+    /// The context of operators without state.
     pub(crate) fn context(&self) -> StateContext {
         self.outside.context()
     }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::{Canonical, Fingerprint, Retention};
 
-/// The identity of what an operator keeps.
+/// The identity of an operator's state.
 ///
-/// The id says which state it is, the fingerprint what its bytes mean. Both are the same on every worker and in every
+/// The id says which state it is, the fingerprint identifies the meaning of its bytes. Both are the same on every worker and in every
 /// process. A new version of a view keeps the state whose fingerprint did not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {

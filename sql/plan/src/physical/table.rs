@@ -38,7 +38,7 @@ pub struct TableDataflow {
     pub probe: Probe<Epoch>,
     /// The deleted copies of absent rows; only tables without a primary key refuse deletions.
     pub refused: Arc<AtomicU64>,
-    /// The writes to rows behind a waterline; only tables with a primary key drop them.
+    /// The writes to rows below a waterline; only tables with a primary key drop them.
     pub late: Arc<AtomicU64>,
 }
 
@@ -60,14 +60,14 @@ impl Table {
         Ok(Self { spec, state, lateness: Vec::new() })
     }
 
-    /// The same table, whose rows may come late by these columns. What its rows mean does not depend on it.
+    /// The same table, whose rows may come late by these columns. The meaning of its rows does not depend on it.
     #[must_use]
     pub fn with_lateness(mut self, lateness: &[Lateness]) -> Self {
         self.lateness = lateness.iter().map(|lateness| lateness.column).collect();
         self
     }
 
-    /// What the bytes of its rows mean.
+    /// Identifies the meaning of its rows' bytes.
     pub fn fingerprint(&self) -> Fingerprint {
         self.state.fingerprint
     }

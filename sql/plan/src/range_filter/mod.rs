@@ -64,7 +64,7 @@ fn is_same(new: &Schema, old: &Schema) -> bool {
     })
 }
 
-/// What a map of a join does, with a range join instead of that.
+/// The plan of a map of a join, with a range join instead.
 fn replaced(map: &Map, schema: &Schema) -> Result<Option<IncrementalPlan>> {
     let Some(filter) = &map.filter else { return Ok(None) };
     let filters = split_conjunction(filter);
@@ -85,9 +85,9 @@ struct FoundEnd {
     can_fail: bool,
 }
 
-/// What a filter says of the pairs of a join.
+/// The conditions of a filter on the pairs of a join.
 struct RangeFilter {
-    /// What is compared, over the columns of the join.
+    /// The value that is compared, over the columns of the join.
     value: Expression,
     low: Option<FoundEnd>,
     high: Option<FoundEnd>,
@@ -217,7 +217,7 @@ impl RangeFilter {
             }
     }
 
-    /// Whether what is compared is needed above the join. If it is not, its side had better have the ends than the other one.
+    /// Whether the compared value is needed above the join. If it is not, its side had better have the ends than the other one.
     fn is_value_needed(&self, sides: &Sides<'_>, project: &[Expression]) -> bool {
         let (mut needed, mut compared) = (BTreeSet::new(), BTreeSet::new());
         for expression in project.iter().chain(&self.rest) {
@@ -278,7 +278,7 @@ impl RangeFilter {
         IncrementalPlan::map(joined, rest, project?)
     }
 
-    /// That `value` is between the ends, which `input` gives; it fails as they do.
+    /// The condition that `value` is between the ends, which `input` gives; it fails as they do.
     fn evaluated_again(
         &self,
         value: Expression,
@@ -306,7 +306,7 @@ fn one_row_of_nulls(schema: &Schema) -> RecordBatch {
     assemble(Arc::new(schema), columns, 1)
 }
 
-/// What the rows are that a plan maps.
+/// The node whose rows a plan maps.
 fn source(rows: &IncrementalPlan) -> &Node {
     match &rows.node {
         Node::Map(map) => source(&map.input),
@@ -332,7 +332,7 @@ fn is_total(expression: &Expression, schema: &Schema) -> bool {
 
 /// Whether a type of numbers has a value for each of another one.
 fn has_room(data_type: &DataType, from: &DataType) -> bool {
-    // The digits before the point, and behind it.
+    // The digits before the point, and after it.
     let digits = |data_type: &DataType| match data_type {
         DataType::Int8 => Some((3, 0)),
         DataType::Int16 => Some((5, 0)),

@@ -189,7 +189,7 @@ fn without_nulls(rows: IncrementalPlan, column: usize) -> Result<IncrementalPlan
     }
 }
 
-/// That these columns are not NULL, as far as they can be.
+/// The condition that these columns are not NULL, as far as they can be.
 fn are_there(rows: &IncrementalPlan, columns: &[usize]) -> Option<Expression> {
     let nullable = columns.iter().filter(|&&column| rows.schema.field(column).is_nullable());
     let conditions = nullable.map(|&column| {

@@ -18,7 +18,7 @@ use crate::{IncrementalPlan, Node};
 pub(super) struct Sides<'a> {
     /// The rows that are compared.
     pub(super) left: &'a IncrementalPlan,
-    /// Those that have the ends.
+    /// The rows that have the ends.
     pub(super) right: &'a IncrementalPlan,
     pub(super) on: Vec<(usize, usize)>,
     /// Whether the left side is the second one of the join.

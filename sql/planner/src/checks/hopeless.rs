@@ -38,7 +38,7 @@ pub(crate) fn check(plan: &LogicalPlan) -> alluvium_sql_syntax::error::Result<()
 
 /// Why a call fails whatever its row is, if it does.
 fn failure(call: &ScalarFunction, schema: &DFSchema) -> Option<DataFusionError> {
-    // What a function of the program does for a sample says nothing of other rows.
+    // The result of the program's own function for a sample says nothing of other rows.
     if call.func.signature().volatility != Volatility::Immutable || is_registered(&call.func) {
         return None;
     }

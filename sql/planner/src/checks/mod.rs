@@ -1,4 +1,4 @@
-//! What is refused.
+//! Refused constructs.
 //!
 //! - `refusal` and `validate` refuse constructs that views do not support, `hopeless` calls that fail for every row;
 //! - `extent` refuses plans that are too large, `dataflow_only` to evaluate some views as queries.

@@ -1,6 +1,6 @@
 //! Bounds of window frames.
 //!
-//! DataFusion panics or miscounts where a frame starts behind its end, as `ROWS BETWEEN 3 FOLLOWING AND 1 FOLLOWING`
+//! DataFusion panics or miscounts where a frame starts after its end, as `ROWS BETWEEN 3 FOLLOWING AND 1 FOLLOWING`
 //! does. Such a frame has no rows, so it becomes one that DataFusion evaluates to none. The exception is a row whose order
 //! is NULL in a RANGE: its frame has its peers, as in PostgreSQL and SQLite.
 //!
@@ -33,7 +33,7 @@ pub(crate) fn corrected(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(corrected.data)
 }
 
-/// What becomes of a call.
+/// The replacement of a call.
 enum Change {
     /// It stays.
     None,
@@ -197,7 +197,7 @@ enum Place {
     /// So far before the current row; `None` is unbounded.
     Before(Option<ScalarValue>),
     Here,
-    /// So far behind it.
+    /// So far after it.
     Behind(Option<ScalarValue>),
 }
 
@@ -211,7 +211,7 @@ impl Place {
     }
 }
 
-/// Whether a frame starts behind its end; `None` if that depends on the row.
+/// Whether a frame starts after its end; `None` if that depends on the row.
 fn is_empty(start: Place, end: Place) -> Option<bool> {
     let is_some = |offset: &ScalarValue| {
         ScalarValue::new_zero(&offset.data_type()).is_ok_and(|zero| *offset != zero)

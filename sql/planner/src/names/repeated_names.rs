@@ -1,7 +1,7 @@
 //! Columns of one name in the result of a query.
 //!
-//! `SELECT a, b AS a` and `SELECT *, a` have two columns `a`, which DataFusion refuses, as it must in a subquery: nobody could
-//! name them. In the result of a statement they are told apart by their places. So the later ones get names that no
+//! `SELECT a, b AS a` and `SELECT *, a` have two columns `a`, which DataFusion refuses, as it must in a subquery: they could not
+//! be named. In the result of a statement they are told apart by their places. So the later ones get names that no
 //! column has, and lose what makes them so when the result is there.
 
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Visit, Visitor};
 
 use alluvium_sql_syntax::statement::fold;
 
-/// What follows the name of a column that is not the first of its name, with a number behind it.
+/// Follows the name of a column that is not the first of its name; a number follows it.
 const MARK: char = '\u{1}';
 
 /// Gives columns of one name different ones.

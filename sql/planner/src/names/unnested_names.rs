@@ -44,7 +44,7 @@ pub(crate) fn name(plan: LogicalPlan, query: &Query) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
-/// What the SELECT selects that names the columns.
+/// The items of the SELECT that names the columns.
 fn items(mut body: &SetExpr) -> &[SelectItem] {
     loop {
         body = match body {

@@ -1,8 +1,8 @@
 //! The functions that a program has registered.
 //!
-//! Each is called through a guard, [`scalar`] or [`aggregate`], so that what is wrong with it is an error of the statement or
-//! of the row: a panic, and a result of another type or length than was announced. The guards pass on what decides the
-//! result, and none of what only makes it cheaper: hints for the optimizer, and accumulators of several groups at once. With
+//! Each is called through a guard, [`scalar`] or [`aggregate`], so that its mistakes are errors of the statement or
+//! of the row: a panic, and a result of another type or length than was announced. The guards pass on all that decides the
+//! result, and nothing that only makes it cheaper: hints for the optimizer, and accumulators of several groups at once. With
 //! DISTINCT an aggregate is given each row once, by [`distinct`].
 
 mod aggregate;
@@ -128,7 +128,7 @@ impl RegisteredFunctions {
     }
 }
 
-/// What is told from other functions by its name, and cannot be called, or only in one place.
+/// Functions that are recognized by their names, and cannot be called, or only in one place.
 const RESERVED: [&str; 7] =
     [NAN_FUNCTION, ZERO_FUNCTION, "by_length", "tumble", "hop", "session", "descriptor"];
 
@@ -214,7 +214,7 @@ pub fn is_written_as_call(name: &str) -> bool {
     }
 }
 
-/// What a registered function does, whose panics become errors.
+/// Calls a registered function, and makes its panics errors.
 fn guarded<T>(name: &str, call: impl FnOnce() -> DataFusionResult<T>) -> DataFusionResult<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic_text(&*panic).unwrap_or("without a message");

@@ -193,7 +193,7 @@ fn both(one: DataType, other: &DataType) -> Option<DataType> {
         .then_some(DataType::Decimal128(all as u8, behind as i8))
 }
 
-/// How many digits numbers of a type have before and behind the point.
+/// How many digits numbers of a type have before and after the point.
 fn digits(data_type: &DataType) -> Option<(i16, i16)> {
     match data_type {
         DataType::Int64 => Some((19, 0)),

@@ -1,4 +1,4 @@
-//! What stands in FROM.
+//! Relations in FROM.
 //!
 //! - `relation` is a scan's source, `literal_rows` those of VALUES, `series` those of `generate_series`;
 //! - `asof` plans ASOF joins, `lateral` and `ordinality` UNNEST, `pivot` PIVOT and UNPIVOT, `time_window` TUMBLE, HOP and SESSION.

@@ -26,7 +26,7 @@ pub struct RelationSource {
 }
 
 impl RelationSource {
-    /// That of a relation and its name in the catalog.
+    /// The source of a relation and its name in the catalog.
     pub fn new(name: String, relation: Relation) -> RelationSource {
         let schema = match &relation {
             Relation::Table { schema, .. }

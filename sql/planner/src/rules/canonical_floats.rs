@@ -31,7 +31,7 @@ pub(crate) fn is_float(expression: &Expr, schema: &DFSchema) -> bool {
     type_of(expression, schema).is_some_and(|of| has_floats(&of))
 }
 
-/// What is the same.
+/// The floats that are made the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Canonical {
     Nan,

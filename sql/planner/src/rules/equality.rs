@@ -1,4 +1,4 @@
-//! What it says that two values are equal.
+//! Types whose equality is that of their bytes.
 
 use arrow::datatypes::DataType;
 

@@ -46,7 +46,7 @@ impl Choice {
         Arc::new(ScalarUDF::from(Choice { kind, signature }))
     }
 
-    /// What is chosen of the choice so far and another interval. NULL counts for nothing.
+    /// Chooses between the choice so far and another interval. NULL counts for nothing.
     fn choose(
         &self,
         one: Option<IntervalMonthDayNano>,

@@ -57,7 +57,7 @@ fn instant(expression: &Expr) -> Option<i64> {
 fn of_days(date: &Expr, operator: Operator, instant: i64) -> Option<Expr> {
     let is_midnight = instant.rem_euclid(DAY) == 0;
     let operator = match operator {
-        // The day of an instant within it is before that, and the next one behind it.
+        // The day of an instant within it is before that, and the next one after it.
         Operator::Lt if !is_midnight => Operator::LtEq,
         Operator::GtEq if !is_midnight => Operator::Gt,
         Operator::Eq | Operator::NotEq if !is_midnight => return None,

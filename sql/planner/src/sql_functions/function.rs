@@ -12,7 +12,7 @@ pub type SqlFunctions = BTreeMap<String, Arc<SqlFunction>>;
 #[derive(Debug)]
 pub struct SqlFunction {
     pub(super) name: String,
-    /// The folded names of its parameters, and what their arguments are cast to.
+    /// The folded names of its parameters, and the types that their arguments are cast to.
     pub(super) parameters: Vec<(String, Option<DataType>)>,
     /// The expression, which calls no functions that SQL defines.
     pub(super) body: Expr,

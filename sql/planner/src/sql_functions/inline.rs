@@ -1,4 +1,4 @@
-//! Replacing calls by what they stand for.
+//! Replaces calls by their definitions.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -141,7 +141,7 @@ impl VisitorMut for Calls<'_> {
 }
 
 impl Calls<'_> {
-    /// What a call stands for.
+    /// The expression that a call stands for.
     fn expression(&mut self, function: &SqlFunction, call: &mut Function) -> Result<Expr> {
         let span = call.name.span();
         let name = &function.name;

@@ -33,7 +33,7 @@ pub(crate) fn awaited(plan: &LogicalPlan) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// Refuses what cannot be said of a view that recurs.
+/// Refuses clauses that a view that recurs cannot have.
 pub(crate) fn check(view: &ViewDefinition) -> error::Result<()> {
     let refused = [
         (view.emit_final.is_some(), "final rows of a view that recurs"),

@@ -15,7 +15,7 @@ use crate::statements::query;
 pub struct PlannedLocking {
     /// The table.
     pub table: String,
-    /// Its rows. The key of the table's row comes behind the columns of the query.
+    /// Its rows. The key of the table's row follows the columns of the query.
     pub plan: LogicalPlan,
     /// How many columns the key has: none if the table has no key.
     pub key: usize,
@@ -61,7 +61,7 @@ pub(crate) fn plan(locking: &LockingQuery, scope: Scope<'_>) -> Result<PlannedLo
             select.projection.push(SelectItem::ExprWithAlias { expr, alias });
         }
     }
-    // What is wrong with the query is said of it; if nothing is, only the key is wrong there.
+    // An error in the query is reported for the query; if it has none, only the key is wrong there.
     let plan = query::plan(&query, scope)
         .map_err(|_| query::plan(&plain, scope).err().unwrap_or_else(|| not_rows(&plain)))?;
     Ok(PlannedLocking { table, plan, key: key.len(), range })
@@ -123,7 +123,7 @@ fn taken_range(query: &mut ast::Query) -> Result<RowRange> {
     })
 }
 
-/// What the query returns are no rows of a table.
+/// The rows that the query returns are not rows of a table.
 fn not_rows(query: &ast::Query) -> Error {
     let message = "FOR UPDATE locks the rows that a query returns: it cannot be with DISTINCT, GROUP BY, aggregates, window functions, \
                    or UNION and its like";

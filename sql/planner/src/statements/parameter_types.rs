@@ -32,9 +32,9 @@ pub(crate) fn parameter_types(
 }
 
 struct Types {
-    /// What values are cast to.
+    /// The types that values are cast to.
     told: Vec<Option<DataType>>,
-    /// What becomes of values of any type.
+    /// The types for values that may have any.
     hinted: Vec<Option<DataType>>,
 }
 

@@ -186,7 +186,7 @@ fn wrong(message: String) -> DataFusionError {
     DataFusionError::External(Box::new(Error::new(message, None)))
 }
 
-/// What is given for a parameter.
+/// The value given for a parameter.
 fn given<'a, G>(parameter: &Placeholder, values: &'a [G]) -> datafusion_common::Result<&'a G> {
     let value = place(&parameter.id).and_then(|place| values.get(place));
     value.ok_or_else(|| wrong(format!("there is no value for parameter {}", parameter.id)))

@@ -14,7 +14,7 @@ use alluvium_sql_syntax::statement::{Literal, LiteralValue, Shape, Statement, St
 /// A statement with parameters in the places of some of its literals.
 #[derive(Clone, Debug)]
 pub struct Parametrized {
-    /// The statement. Behind the parameters that it has, there is one for each literal of its shape; those of literals that
+    /// The statement. Its own parameters are followed by one for each literal of its shape; those of literals that
     /// have stayed do not occur.
     pub kind: StatementKind,
     /// For each literal of its shape whether it has become a parameter.

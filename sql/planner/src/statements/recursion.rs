@@ -28,7 +28,7 @@ impl WorkTable {
         WorkTable { name: name.to_owned(), schema, limit }
     }
 
-    /// What recurs.
+    /// The relation that recurs.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -55,7 +55,7 @@ pub fn work_table(source: &dyn TableSource) -> Option<&WorkTable> {
     source.downcast_ref::<WorkTable>()
 }
 
-/// Refuses clauses that the planner would leave out, and what is not one step of a recursion.
+/// Refuses clauses that the planner would leave out, and a query that is not one step of a recursion.
 pub(crate) fn check_syntax(query: &Query) -> Result<()> {
     struct Check;
     impl Visitor for Check {

@@ -1,6 +1,6 @@
-//! What statements do with the relations that they name, for those who decide whether they may.
+//! The uses that statements make of the relations that they name, for deciding whether they may.
 //!
-//! Views count as they are named: what they read is not among it.
+//! Views count as they are named: the relations that they read do not count.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ use crate::names::repeated_names;
 use crate::relations::relation::source_of;
 use crate::sql_functions::inlined;
 
-/// What a statement does with a relation that it names.
+/// A use that a statement makes of a relation that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The relation.
     pub relation: String,
-    /// What it does.
+    /// The kind of use.
     pub how: How,
     /// The columns that it does so with, in alphabetical order. None may be read, as by `SELECT count(*)`.
     pub columns: Vec<String>,
 }
 
-/// What a statement does with rows of a relation.
+/// The kind of use that a statement makes of rows of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// It reads them.
@@ -44,7 +44,7 @@ pub enum How {
     Delete,
 }
 
-/// What a statement of this kind does with relations of a catalog that have rows, in the order of [`How`] and of their names.
+/// The uses that a statement of this kind makes of relations of a catalog that have rows, in the order of [`How`] and of their names.
 /// If it is wrong, it is taken to read all columns of the relations that it names.
 pub(crate) fn uses(statement: &StatementKind, scope: Scope<'_>) -> Vec<Use> {
     let mut uses = Uses { scope, found: BTreeMap::new() };
@@ -55,7 +55,7 @@ pub(crate) fn uses(statement: &StatementKind, scope: Scope<'_>) -> Vec<Use> {
         | StatementKind::CreateTableAs { query, .. } => uses.query(query),
         StatementKind::LockingQuery(locking) => {
             uses.query(&locking.query);
-            // Nobody may keep others from changing rows who may not change them.
+            // Locking rows needs the right to change them.
             if let Some(table) = locking.table() {
                 uses.found.entry((How::Update, table)).or_default();
             }
@@ -85,7 +85,7 @@ struct Uses<'a> {
 }
 
 impl Uses<'_> {
-    /// What a query reads.
+    /// The relations and columns that a query reads.
     fn query(&mut self, query: &ast::Query) {
         let planned = || {
             let mut query = inlined(query, self.scope.catalog.functions()).ok()?.part;
@@ -187,7 +187,7 @@ impl Uses<'_> {
         self.changed(items, from, delete.selection.clone());
     }
 
-    /// What is read to know which rows change, and how; nothing if no column is.
+    /// The columns read to find the rows that change, and their new values; nothing if no column is.
     fn changed(
         &mut self,
         mut items: Vec<SelectItem>,
@@ -211,7 +211,7 @@ impl Uses<'_> {
 
 /// The relations that a plan scans, and those of their columns that it names.
 fn read(plan: &LogicalPlan) -> datafusion_common::Result<BTreeMap<String, Vec<String>>> {
-    // What a scan is known by, and its relation.
+    // The names by which scans are known, and their relations.
     let mut scans: Vec<(String, String)> = Vec::new();
     let mut named: Vec<Column> = Vec::new();
     plan.apply_with_subqueries(|node| {

@@ -40,7 +40,7 @@ pub struct LogicalView {
     pub landmarks: refusal::Landmarks,
     /// All relations that its text names, each once, in alphabetical order; none of them may be dropped before it.
     pub depends: Vec<String>,
-    /// What it is in a recursion, if it was declared.
+    /// Its part in a recursion, if it was declared.
     pub declared: Option<DeclaredView>,
     /// The views that it reads, itself or through others, and that are declared and not complete.
     pub awaits: Vec<String>,

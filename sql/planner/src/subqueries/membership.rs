@@ -26,7 +26,7 @@ pub(crate) struct Membership {
     pub(crate) query: LogicalPlan,
 }
 
-/// What makes it unknown whether the row is a member.
+/// A cause for not knowing whether the row is a member.
 pub(crate) enum Unknown {
     /// These of the row's values are NULL, and these of the member's; all others are equal.
     Nulls { values: Vec<usize>, members: Vec<usize> },
@@ -45,7 +45,7 @@ impl Unknown {
 }
 
 impl Membership {
-    /// Of the two sides of IN.
+    /// The membership of the left side of IN in the right one.
     pub(crate) fn of(value: &Expr, query: &LogicalPlan) -> Result<Self> {
         if let Some(values) = row(value)
             && let LogicalPlan::Projection(projection) = query
@@ -68,7 +68,7 @@ impl Membership {
         self.values.iter().zip(members.schema().columns()).map(equal).collect()
     }
 
-    /// What may make it unknown whether a row with these columns is a member.
+    /// The possible causes for not knowing whether a row with these columns is a member.
     pub(crate) fn unknown(&self, rows: &DFSchema, members: &LogicalPlan) -> Result<Vec<Unknown>> {
         let mut found = vec![(Vec::new(), Vec::new())];
         for (place, value) in self.values.iter().enumerate() {

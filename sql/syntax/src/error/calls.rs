@@ -37,7 +37,7 @@ const UNDOCUMENTED: &[(&str, &str)] = &[
     ("to_char", "to_char(time, 'format')"),
 ];
 
-/// What a message about such a call means to someone who knows SQL; `None` if it is about something else.
+/// Rewords a message about such a call for someone who knows SQL; `None` if it is about something else.
 pub(super) fn told(message: &str) -> Option<String> {
     let Call { name, types, reason } = Call::of(message)?;
     match (name, types) {

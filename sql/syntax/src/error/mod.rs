@@ -52,7 +52,7 @@ impl Position {
 /// position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong and, where possible, what to do about it.
+    /// The problem and, where possible, its remedy.
     pub message: String,
     /// Where, in the text.
     pub position: Option<Position>,

@@ -35,7 +35,7 @@ impl SqlState {
     pub const DUPLICATE_OBJECT: Self = Self("42710");
     /// Two rows of one statement that change the same row.
     pub const CHANGED_TWICE: Self = Self("21000");
-    /// `BEGIN` inside of a transaction, and what cannot be there.
+    /// `BEGIN` inside of a transaction, and statements that cannot be there.
     pub const ACTIVE_TRANSACTION: Self = Self("25001");
     /// A write in a transaction that only reads.
     pub const READ_ONLY: Self = Self("25006");
@@ -51,7 +51,7 @@ impl SqlState {
     pub const NO_SAVEPOINT: Self = Self("3B001");
     /// A schema that does not exist.
     pub const NO_SCHEMA: Self = Self("3F000");
-    /// A conflict with another transaction: what was read is not so any more. The transaction can be repeated.
+    /// A conflict with another transaction, which has changed rows that were read. The transaction can be repeated.
     pub const SERIALIZATION: Self = Self("40001");
     /// A deadlock with other transactions. The transaction can be repeated.
     pub const DEADLOCK: Self = Self("40P01");
@@ -59,7 +59,7 @@ impl SqlState {
     pub const WRONG: Self = Self("42000");
     /// A text that is no statement.
     pub const SYNTAX: Self = Self("42601");
-    /// What the session may not do.
+    /// An action that the session has no right to.
     pub const DENIED: Self = Self("42501");
     /// A column that does not exist.
     pub const NO_COLUMN: Self = Self("42703");
@@ -111,7 +111,7 @@ impl SqlState {
         self.0
     }
 
-    /// The code for what went wrong with the data of a statement that ran.
+    /// The code for an error in the data of a statement that ran.
     pub fn of_run(error: &DataFusionError) -> Self {
         match error.find_root() {
             DataFusionError::ResourcesExhausted(_) => Self::OUT_OF_MEMORY,

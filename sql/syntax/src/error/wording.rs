@@ -2,7 +2,7 @@
 
 use alluvium_dataflow::messages::wording::{Rewording, reworded};
 
-/// What DataFusion says of statements that it cannot plan, and what we say.
+/// DataFusion's messages about statements that it cannot plan, and ours.
 #[rustfmt::skip]
 const STATEMENTS: &[Rewording] = &[
     // Operators.
@@ -66,7 +66,7 @@ const STATEMENTS: &[Rewording] = &[
     ("Column count doesn't match insert query!", "the query selects another number of columns than are inserted"),
 ];
 
-/// What a message of DataFusion's means to someone who knows SQL; `None` if it says that itself.
+/// Rewords a message of DataFusion's for someone who knows SQL; `None` if it needs no rewording.
 pub(super) fn told(message: &str) -> Option<String> {
     if message.starts_with("Projections require unique expression names") {
         let name = message.split('"').nth(1)?;

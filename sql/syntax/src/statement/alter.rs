@@ -19,7 +19,7 @@ use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::syntax;
 
-/// A change of what a relation is.
+/// A change of a relation.
 #[derive(Clone, Debug)]
 pub struct Alter {
     /// The relation.
@@ -28,15 +28,15 @@ pub struct Alter {
     pub position: Position,
     /// Whether it may be missing.
     pub if_exists: bool,
-    /// What kind of relation the statement says it is.
+    /// The kind of relation that the statement names.
     pub kind: AlteredKind,
-    /// What changes.
+    /// The change.
     pub change: Change,
     /// The statement's source.
     pub text: String,
 }
 
-/// What an ALTER says it alters.
+/// The kind of relation that an ALTER names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlteredKind {
     /// A table.
@@ -114,7 +114,7 @@ pub enum Change {
     AddConstraint {
         /// As a part of CREATE TABLE.
         text: String,
-        /// What it is.
+        /// Its kind.
         kind: Constraint,
         /// Where it stands.
         position: Option<Position>,
@@ -392,7 +392,7 @@ impl TableDefinition {
                     return Err(Error::new(message, *position));
                 }
                 let text = source.with_column(text);
-                // What is wrong with the constraint is wrong with the table that has it.
+                // An error in the constraint is an error in the table that has it.
                 if let Some(text) = &text
                     && let Some(Err(Error { message, sqlstate, .. })) = parse(text).next()
                 {

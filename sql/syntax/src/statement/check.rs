@@ -68,7 +68,7 @@ impl Check {
         self
     }
 
-    /// What it says, however it is written.
+    /// Its name, column and condition, which do not depend on how it is written.
     pub(super) fn says(&self) -> (Option<String>, Option<usize>, String) {
         (self.name.clone(), self.column, self.condition.to_string())
     }

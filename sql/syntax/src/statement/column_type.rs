@@ -1,4 +1,4 @@
-//! The types of columns, and intervals: what SQL means without any relation.
+//! The types of columns, and intervals: their meaning without any relation.
 
 use std::sync::Arc;
 

@@ -11,10 +11,10 @@ use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 
-/// What is said of a relation, a column or an index.
+/// A comment on a relation, a column or an index.
 #[derive(Clone, Debug)]
 pub struct Comment {
-    /// The kind of what it is said of.
+    /// The kind of its object.
     pub kind: CommentedKind,
     /// The relation, or the index.
     pub name: String,
@@ -22,11 +22,11 @@ pub struct Comment {
     pub position: Position,
     /// The column, and where it is named, if it is said of one.
     pub column: Option<(String, Position)>,
-    /// What is said; `None` if nothing is from now on.
+    /// The text; `None` removes the comment.
     pub text: Option<String>,
 }
 
-/// The kinds of what has comments.
+/// The kinds of objects that have comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommentedKind {
     /// `TABLE`
@@ -60,7 +60,7 @@ impl Comment {
         let name = name::written(name);
         let subject = match column {
             Some(column) => format!("COLUMN {name}.{}", name::spelled(column)),
-            // What has the name is known when it is read again.
+            // Reading the statement again finds out what kind of object has the name.
             None => format!("TABLE {name}"),
         };
         match text {

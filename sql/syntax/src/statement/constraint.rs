@@ -6,7 +6,7 @@ use crate::error::{Error, Position, Result, SqlState};
 pub(super) struct Unnamed<'a> {
     /// The name that it was given.
     pub(super) name: Option<&'a str>,
-    /// What it is called without one, unless that is taken.
+    /// Its default name, unless that is taken.
     pub(super) plain: String,
     pub(super) position: Option<Position>,
 }

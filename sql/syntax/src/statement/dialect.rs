@@ -374,7 +374,7 @@ fn trim(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     Ok(expression)
 }
 
-/// What is behind the bracket of `[1, 2]`, or of `[x + 1 FOR x IN l IF x > 0]`, which is
+/// The elements after the bracket of `[1, 2]`, or of `[x + 1 FOR x IN l IF x > 0]`, which is
 /// `list_transform(list_filter(l, x -> x > 0), x -> x + 1)`.
 fn list(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     let span = parser.peek_token_ref().span;

@@ -18,11 +18,11 @@ pub struct FunctionDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// What to do if there is one of its name: it does not replace that.
+    /// The action if a function of its name exists: it does not replace that.
     pub if_taken: IfTaken,
     /// Its parameters in order.
     pub parameters: Vec<Parameter>,
-    /// What its result is cast to.
+    /// The type that its result is cast to.
     pub returns: Option<DataType>,
     /// The expression.
     pub body: Box<Expr>,
@@ -37,13 +37,13 @@ pub struct Parameter {
     pub name: String,
     /// Where it is named.
     pub position: Option<Position>,
-    /// What its arguments are cast to.
+    /// The type that its arguments are cast to.
     pub data_type: Option<DataType>,
 }
 
 /// Reads `CREATE FUNCTION`, or `CREATE MACRO`, of which this is the source.
 pub(super) fn create(parser: &mut Parser<'_>, text: &str) -> Result<StatementKind> {
-    // CREATE, and what is created.
+    // CREATE, and the kind of its object.
     parser.advance_token();
     parser.advance_token();
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);

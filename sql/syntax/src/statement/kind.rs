@@ -393,7 +393,7 @@ fn dropped(
     Ok(Statement { kind, text, position, depth: 1 })
 }
 
-/// What a definition does if its name is taken.
+/// The action of a definition if its name is taken.
 pub(super) fn if_taken(
     or_replace: bool,
     if_not_exists: bool,

@@ -44,7 +44,7 @@ const LATENESS: &str = "LATENESS of a column";
 /// The name of the option that stands for `WATERMARK FOR`.
 const WATERMARK: &str = "WATERMARK FOR a column";
 
-/// Parses `LATENESS` or, behind `WATERMARK FOR`, the rest of that, if one of them is next.
+/// Parses `LATENESS` or the words after `WATERMARK FOR`, if one of them is next.
 pub(super) fn parse(
     parser: &mut Parser<'_>,
 ) -> std::result::Result<Option<ColumnOption>, ParserError> {
@@ -117,7 +117,7 @@ fn usage(position: Position) -> Error {
 }
 
 impl ViewLateness {
-    /// What it says of one of these columns.
+    /// The lateness, as declared of one of these columns.
     pub fn read(&self, schema: &Schema) -> Result<Lateness> {
         self.declared.read(schema.fields())
     }
@@ -126,7 +126,7 @@ impl ViewLateness {
 /// A lateness as it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Declared {
-    /// What it was written as.
+    /// The clause that declared it.
     clause: &'static str,
     position: Option<Position>,
     column: Ident,
@@ -134,7 +134,7 @@ pub(super) struct Declared {
     by: Option<Expr>,
 }
 
-/// Takes what is declared out of a definition.
+/// Takes the declarations out of a definition.
 pub(super) fn take(create: &mut ast::CreateTable) -> Result<Vec<Declared>> {
     let mut declared = Vec::new();
     for column in &mut create.columns {
@@ -208,7 +208,7 @@ impl Declared {
         self.position
     }
 
-    /// What it says of one of these columns.
+    /// The lateness, as declared of one of these columns.
     pub(super) fn read(&self, fields: &[impl AsRef<Field>]) -> Result<Lateness> {
         let fields: Vec<&Field> = fields.iter().map(AsRef::as_ref).collect();
         let name = fold(&self.column);
@@ -286,7 +286,7 @@ impl Declared {
     }
 }
 
-/// What the values of a column are.
+/// The kind of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,

@@ -12,13 +12,13 @@ pub struct LockingQuery {
     pub query: Box<ast::Query>,
     /// Whether others may lock the rows in the same way: `FOR SHARE`.
     pub is_shared: bool,
-    /// What to do with rows that others have locked.
+    /// The action for rows that others have locked.
     pub locked: IfLocked,
     /// The table that `OF` names, and where.
     pub of: Option<(String, Position)>,
 }
 
-/// What a query does with rows that other transactions have locked.
+/// The action of a query for rows that other transactions have locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfLocked {
     /// It waits for them.

@@ -95,7 +95,7 @@ pub struct Statement {
     pub depth: usize,
 }
 
-/// What a definition does if a relation of its kind has its name.
+/// The action of a definition if a relation of its kind has its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IfTaken {
     /// It fails.
@@ -252,9 +252,9 @@ pub enum StatementKind {
         name: String,
         /// Where it is named.
         position: Position,
-        /// What to do if there is one of its name: it does not replace that.
+        /// The action if one of its name exists: it does not replace that.
         if_taken: IfTaken,
-        /// If it is temporary, what becomes of it when a transaction commits.
+        /// If it is temporary, its fate when a transaction commits.
         temporary: Option<OnCommit>,
         /// Where its columns and rows come from.
         query: Box<ast::Query>,
@@ -278,7 +278,7 @@ pub enum StatementKind {
     },
     /// `COPY table (columns) TO 'path' (NAME value, …)`, or of a query
     CopyTo {
-        /// What is copied.
+        /// The query whose rows are copied.
         query: Box<ast::Query>,
         /// Where it is named.
         position: Position,

@@ -60,7 +60,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Runs `read` over the tokens behind the first.
+    /// Runs `read` over the tokens after the first.
     fn parsed<R>(self, read: impl FnOnce(&mut Parser<'_>) -> Result<R>) -> Result<R> {
         let dialect = Alluvium::new(self.tokens.len());
         let mut parser =

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Position, SqlState, keyword_meant};
 
-/// What statements begin with that Alluvium does not support, and what to write instead.
+/// First words of statements that Alluvium does not support, and what to write instead.
 #[rustfmt::skip]
 const REFUSED: &[(&str, &str)] = &[
     ("ALTER", ""),
@@ -66,7 +66,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("VACUUM", "state is compacted by itself"),
 ];
 
-/// What statements begin with.
+/// First words of statements.
 const FIRST: &[&str] = &[
     "ABORT",
     "BEGIN",

@@ -90,12 +90,12 @@ fn is_word(token: &Token) -> bool {
     }
 }
 
-/// Whether `<` behind a token begins the parts of a type.
+/// Whether `<` after a token begins the parts of a type.
 fn is_nested_type(before: &Token) -> bool {
     matches!(before, Token::Word(word) if matches!(word.keyword, Keyword::MAP | Keyword::STRUCT | Keyword::ARRAY))
 }
 
-/// The levels that a token has beyond one: those of what a call stands for.
+/// The levels that a token has beyond one: those of the definition of a call.
 fn levels(token: &TokenWithSpan) -> usize {
     match &token.token {
         Token::Word(word) if is_defined(&word.value.to_ascii_lowercase()) => LEVELS,
@@ -126,7 +126,7 @@ fn chain(tokens: &[TokenWithSpan]) -> usize {
         list.element += 1 + levels(token);
         match token.token {
             Token::LParen | Token::LBracket | Token::LBrace => open.push(mem::take(&mut list)),
-            // As nobody may close it, it is a bracket that is not closed: the bound is only larger.
+            // As it may have no closing token, it counts as a bracket that is not closed: the bound is only larger.
             Token::Lt if is_nested_type(before) => open.push(mem::take(&mut list)),
             Token::RParen | Token::RBracket | Token::RBrace => {
                 let inner = list.end();

@@ -20,7 +20,7 @@ pub struct SequenceDefinition {
     pub position: Position,
     /// Whether it may be there already.
     pub if_not_exists: bool,
-    /// What its values are.
+    /// The options for its values.
     pub options: SequenceOptions,
     /// The statement's source.
     pub text: String,

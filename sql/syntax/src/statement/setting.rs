@@ -154,7 +154,7 @@ fn named(parser: &mut Parser<'_>, start: Option<Position>) -> Result<(Option<Str
     Ok((Some(name), position))
 }
 
-/// What has a spelling of its own.
+/// Settings with a spelling of their own.
 enum Spelled {
     TimeZone,
     Names,

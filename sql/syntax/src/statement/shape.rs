@@ -2,12 +2,12 @@
 //!
 //! `SELECT v FROM t WHERE k = 17` and `… = 18` have one shape. It is found from the text alone, in less time than a
 //! statement takes to parse, so that a plan that is kept can be looked up by it. Only integers and texts are cut out, and only
-//! behind `=`, `<`, `>`, `(`, `,`, BETWEEN and AND. Whether such a literal can be a parameter is known once the statement is
+//! after `=`, `<`, `>`, `(`, `,`, BETWEEN and AND. Whether such a literal can be a parameter is known once the statement is
 //! parsed; all else stays in the text.
 
 use crate::error::Position;
 
-/// What stands for an integer in the text of a shape, and for a text. Nobody writes these.
+/// Placeholders for an integer and for a text in the text of a shape. No statement contains these characters.
 const INTEGER: char = '\u{1}';
 const TEXT: char = '\u{2}';
 
@@ -63,7 +63,7 @@ impl Shape {
         Some(scan.shape)
     }
 
-    /// That of a text with everything in it.
+    /// The shape of a text with everything in it.
     pub fn whole(text: &str) -> Self {
         Self { text: text.to_owned(), literals: Vec::new() }
     }
@@ -106,10 +106,10 @@ impl Shape {
     }
 }
 
-/// What stands before a token.
+/// The kind of token before another.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
-    /// What a value may follow, and nothing that reads it in a way of its own.
+    /// A token that a value may follow, without a special meaning for it.
     Comparison,
     /// A word or number.
     Word,
@@ -171,7 +171,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Copies so many bytes and those behind them that are alike; returns them.
+    /// Copies so many bytes and those alike that follow; returns them.
     fn copy_while(&mut self, first: usize, is_alike: impl Fn(u8) -> bool) -> &str {
         let bytes = self.text.as_bytes();
         let mut end = self.at + first;
@@ -227,7 +227,7 @@ impl Scan<'_> {
         Before::Word
     }
 
-    /// The end of what is quoted, behind its last quote.
+    /// The end of a quoted part, after its last quote.
     fn quoted_end(&self, quote: u8) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut end = self.at + 1;

@@ -17,7 +17,7 @@ pub(super) struct Source<'a> {
     tokens: Vec<(Token, Range<usize>, Location)>,
 }
 
-/// What a part of a CREATE TABLE between its brackets declares.
+/// A declaration between the brackets of a CREATE TABLE.
 struct Part {
     /// Its tokens.
     tokens: Range<usize>,
@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
         found.map_or("", |(_, bytes, _)| &self.text[bytes.start..])
     }
 
-    /// The statement with another name of what it defines.
+    /// The statement with another name for its object.
     pub(super) fn renamed(&self, name: &str) -> Option<String> {
         let name_at = self.name()?;
         Some(self.with([(self.bytes(&name_at), name.to_owned())]))
@@ -145,7 +145,7 @@ impl<'a> Source<'a> {
         checks
     }
 
-    /// The tokens of the name of what the statement creates.
+    /// The tokens of the name of the object that the statement creates.
     fn name(&self) -> Option<Range<usize>> {
         let is_kind = |at: &usize| self.is(*at, Keyword::TABLE) || self.is(*at, Keyword::VIEW);
         let mut start = (0..self.tokens.len()).find(is_kind)? + 1;
@@ -159,7 +159,7 @@ impl<'a> Source<'a> {
         Some(start..end)
     }
 
-    /// What a CREATE TABLE has between its brackets.
+    /// The declarations between the brackets of a CREATE TABLE.
     fn parts(&self) -> Option<Vec<Part>> {
         let open = self.name()?.end;
         if self.tokens.get(open)?.0 != Token::LParen {

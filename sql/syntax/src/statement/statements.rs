@@ -116,7 +116,7 @@ fn without_underscores(mut token: TokenWithSpan) -> TokenWithSpan {
     token
 }
 
-/// What begins an element of a list. KEY and INDEX are names there: the parser would take a column of this name for
+/// The first token of an element of a list. KEY and INDEX are names there: the parser would take a column of this name for
 /// MySQL's way to define an index.
 fn column_name(mut token: TokenWithSpan) -> TokenWithSpan {
     if let Token::Word(word) = &mut token.token

@@ -10,7 +10,7 @@ use crate::error::{Error, Position, SqlState};
 pub(super) const TOO_DEEP: &str =
     "expressions are nested too deeply: brackets, functions and subqueries nest some 50 levels";
 
-/// What the parser says, and what we say.
+/// The parser's messages, and ours.
 #[rustfmt::skip]
 const TEXTS: &[Rewording] = &[
     ("unterminated string literal", "this text has no end: ' is missing, and a quotation mark in a text is written ''"),

@@ -32,7 +32,7 @@ pub struct TableDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// What to do if there is one of its name.
+    /// The action if one of its name exists.
     pub if_taken: IfTaken,
     /// Its columns; those of the primary key and those declared NOT NULL are not nullable.
     pub schema: SchemaRef,
@@ -54,7 +54,7 @@ pub struct TableDefinition {
     pub options: Vec<(String, String)>,
     /// The connectors that its rows come from.
     pub connectors: Vec<ConnectorDefinition>,
-    /// If it is temporary, what becomes of it when a transaction commits.
+    /// If it is temporary, its fate when a transaction commits.
     pub temporary: Option<OnCommit>,
     /// The statement's source.
     pub text: String,
@@ -527,13 +527,13 @@ fn option_name(option: &ColumnOption) -> String {
 /// The names of the table's own options.
 type Flags = Vec<(String, String)>;
 
-/// The option that says what becomes of rows that come too late.
+/// The option for rows that come too late.
 const LATE_ROWS: &str = "late_rows";
 
 /// The option that says when a table without new rows is idle.
 const IDLE_AFTER: &str = "idle_after";
 
-/// The option that says what becomes of a row whose key is taken.
+/// The option for a row whose key is taken.
 const ON_CONFLICT: &str = "on_conflict";
 
 /// The microseconds of an interval that is written as text.
@@ -561,7 +561,7 @@ fn idle_after(text: &str) -> Result<i64> {
     }
 }
 
-/// What a table has that options are about.
+/// Parts of a table that options are about.
 #[derive(Clone, Copy)]
 struct Has {
     /// Columns with LATENESS.

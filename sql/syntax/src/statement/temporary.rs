@@ -7,7 +7,7 @@ use crate::name::TEMPORARY;
 
 use super::kind::fold;
 
-/// What becomes of a temporary table when a transaction commits.
+/// The fate of a temporary table when a transaction commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCommit {
     /// `ON COMMIT PRESERVE ROWS`: it stays as it is.
@@ -19,7 +19,7 @@ pub enum OnCommit {
     Drop,
 }
 
-/// Takes what says that a table is temporary out of its CREATE TABLE; `None` if it is not. From then on its name has the schema of
+/// Takes the words that make a table temporary out of its CREATE TABLE; `None` if it is not. From then on its name has the schema of
 /// temporary tables.
 pub(super) fn take(create: &mut ast::CreateTable) -> Result<Option<OnCommit>> {
     let of_session =

@@ -9,7 +9,7 @@ use super::syntax_error::{expected, syntax_error};
 use super::{Named, StatementKind};
 use crate::error::Result;
 
-/// What `BEGIN` says of its transaction.
+/// The modes that `BEGIN` gives its transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionModes {
     /// The isolation level that is asked for, in lower case.
@@ -101,7 +101,7 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Result<StatementKind> {
     }
 }
 
-/// The words that say nothing behind BEGIN, COMMIT and ROLLBACK.
+/// The words that mean nothing after BEGIN, COMMIT and ROLLBACK.
 fn work(parser: &mut Parser<'_>) {
     let _ = parser.parse_one_of_keywords(&[Keyword::WORK, Keyword::TRANSACTION]);
 }

@@ -17,7 +17,7 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// Of these columns.
+    /// A constraint on these columns.
     pub(super) fn read(
         unique: &UniqueConstraint,
         name: Option<&Ident>,

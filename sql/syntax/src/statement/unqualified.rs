@@ -24,11 +24,11 @@ pub struct Unqualified {
     pub name: String,
     /// Where it is.
     pub position: Position,
-    /// What it names.
+    /// The kind of object that it names.
     pub kind: NamedKind,
 }
 
-/// What a name in a statement names.
+/// The kind of object that a name in a statement names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedKind {
     /// A relation that exists.

@@ -11,7 +11,7 @@ use crate::error::{Error, Position, Result};
 /// The rounds of a recursion that does not say how many it may take.
 pub const DEFAULT_ROUNDS: u64 = 10_000;
 
-/// The kind of a view: what becomes of its rows.
+/// The kind of a view: the use of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewKind {
     /// Other views read them; there is no output.
@@ -46,7 +46,7 @@ pub struct ViewDefinition {
     pub name: String,
     /// Where it is named.
     pub position: Position,
-    /// What to do if there is one of its name.
+    /// The action if one of its name exists.
     pub if_taken: IfTaken,
     /// Its kind.
     pub kind: ViewKind,

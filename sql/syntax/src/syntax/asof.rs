@@ -6,7 +6,7 @@ use sqlparser::ast::{
 
 /// An ASOF join, in whichever of its spellings.
 pub struct AsofJoin<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
     /// The condition on the times, unless it is part of the constraint.
     pub condition: Option<&'a Expr>,

@@ -45,7 +45,7 @@ pub(super) fn refuse(name: impl Display, at: impl FnOnce() -> Span) -> Result<()
     Err(Error::not_supported(name, Position::of_span(at())))
 }
 
-/// Refuses what an ORDER BY says and nothing reads.
+/// Refuses the parts of an ORDER BY that have no effect.
 pub(super) fn check_order(order: &[OrderByExpr]) -> Result<()> {
     for OrderByExpr { expr, options: _, with_fill } in order {
         none_of(&[(with_fill, "WITH FILL")], || expr.span())?;

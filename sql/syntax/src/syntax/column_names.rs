@@ -376,7 +376,7 @@ impl Name {
     fn function(&mut self, function: &Function) -> fmt::Result {
         let name = match function.name.to_string().to_lowercase() {
             name if name == "coalesce" => "COALESCE".to_owned(),
-            // What a list that is written out stands for.
+            // A list that is written out is a call of this function.
             name if name == "make_array" => "list_value".to_owned(),
             name => name,
         };

@@ -122,7 +122,7 @@ macro_rules! others {
     };
 }
 
-/// Refuses what a type says and nothing reads. The planner refuses types that it does not know, and reads the others
+/// Refuses the parts of a type that have no effect. The planner refuses types that it does not know, and reads the others
 /// wholly.
 pub fn check(data_type: &DataType, at: impl Fn() -> Span + Copy) -> Result<()> {
     match data_type {

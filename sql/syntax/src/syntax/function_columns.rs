@@ -148,7 +148,7 @@ fn numbered(name: &str, number: usize) -> String {
     if number == 0 { name.to_owned() } else { format!("{name}_{number}") }
 }
 
-/// The names in a part of a statement, without what qualifies them.
+/// The names in a part of a statement, without qualifiers.
 #[derive(Default)]
 struct Names {
     last_parts: HashSet<String>,

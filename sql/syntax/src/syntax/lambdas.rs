@@ -1,6 +1,6 @@
 //! `x -> x + 1` and `json -> 'a'`.
 //!
-//! The parser takes every arrow behind a name for a lambda. It is one only as an argument of a function that takes lambdas.
+//! The parser takes every arrow after a name for a lambda. It is one only as an argument of a function that takes lambdas.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ pub(super) fn separate(expression: &mut Expr, lambdas: &mut Lambdas) {
     }
 }
 
-/// The part that an expression begins with, which is what stands behind an arrow in front of it.
+/// The part that an expression begins with, which is the operand of an arrow in front of it.
 fn leftmost(expression: &mut Expr) -> &mut Expr {
     match expression {
         Expr::BinaryOp { left: first, .. }

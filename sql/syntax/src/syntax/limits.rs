@@ -1,7 +1,7 @@
 //! How much a statement may hold.
 //!
-//! Planning compares the parts of some lists to each other, and prints what it plans again and again. So what is long
-//! is refused before it is planned: what remains takes a second or two.
+//! Planning compares the parts of some lists to each other, and prints what it plans again and again. So a long statement
+//! is refused before it is planned: one within the limits takes a second or two.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -42,13 +42,13 @@ const MOST_PARTS: usize = 1_000;
 /// The largest number of elements of an array that is written out.
 const MOST_ELEMENTS: usize = 32_768;
 
-/// The largest number of subscripts and fields behind each other.
+/// The largest number of consecutive subscripts and fields.
 const MOST_SUBSCRIPTS: usize = 64;
 
 /// How many `= ANY(list)` a list may be computed with, one in another.
 const MOST_NESTED_ANY: usize = 4;
 
-/// What a walk over a statement has found.
+/// The findings of a walk over a statement.
 #[derive(Default)]
 pub(super) struct Counts {
     expressions: usize,

@@ -5,9 +5,9 @@
 //! field by name, without `..` or `_`: a field that a new sqlparser adds is a compile error until it is used or refused here.
 //!
 //! - `query`: clauses around a SELECT or set operation, `select`: those of a SELECT, `relation`: FROM and joins, `asof`: ASOF joins;
-//! - `expression`, `function` and `data_type`: what they are made of;
-//! - `clause` refuses what is written and not used;
-//! - `normalize` rewrites what DataFusion does not understand, before the check, and `balance` what is too deep for it;
+//! - `expression`, `function` and `data_type`: their parts;
+//! - `clause` refuses clauses without an effect;
+//! - `normalize` rewrites constructs that DataFusion does not understand, before the check, and `balance` those too deep for it;
 //! - `schemas` resolves names in schemas;
 //! - `calls` puts other expressions in place of some calls, `mod(a, b)`;
 //! - `column_names` names computed columns, `function_columns` those of functions in FROM;
@@ -19,7 +19,7 @@
 //! - `lambdas` tells `x -> x + 1` from `json -> 'a'`;
 //! - `series` and `time_window` read calls of functions in FROM;
 //! - `changing` refuses functions whose results differ for the same arguments;
-//! - `shape` and `limits` refuse what is too deep or too long;
+//! - `shape` and `limits` refuse statements that are too deep or too long;
 //! - `table` and `view`: CREATE TABLE and CREATE VIEW; `change`: INSERT, UPDATE and DELETE.
 mod asof;
 mod balance;
@@ -85,13 +85,13 @@ pub use self::with_before_change::change;
 use crate::error::{Error, Position, Result};
 use crate::walk::walk;
 
-/// Refuses what a part of a statement says and nothing reads.
+/// Refuses clauses of a part of a statement that have no effect.
 pub fn check(part: &impl Visit) -> Result<()> {
     walk(part, &mut Unused { near: Span::empty() })
 }
 
 struct Unused {
-    /// Of the SELECT that was entered last, for nodes without a position.
+    /// The place of the SELECT that was entered last, for nodes without a position.
     near: Span,
 }
 

@@ -33,7 +33,7 @@ struct Scope {
 
 struct Named {
     name: String,
-    /// What it is called now, if that is another name.
+    /// Its new name, if it has another.
     renamed: Option<Ident>,
 }
 

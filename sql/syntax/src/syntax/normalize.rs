@@ -130,7 +130,7 @@ impl VisitorMut for Normalize {
         drop_casts_of_keys(select);
         name_in_select(select);
         as_exists(select);
-        // Nobody can name the columns of a subquery of an expression.
+        // The columns of a subquery of an expression cannot be named.
         if self.subqueries == 0 {
             name_columns(select);
         }
@@ -203,7 +203,7 @@ impl VisitorMut for Normalize {
     }
 }
 
-/// `FETCH FIRST n ROWS ONLY` as `LIMIT n`. What else FETCH may say is refused later.
+/// `FETCH FIRST n ROWS ONLY` as `LIMIT n`. Other forms of FETCH are refused later.
 fn fetch_as_limit(query: &mut Query) {
     let Some(Fetch { with_ties: false, percent: false, quantity }) = &query.fetch else { return };
     let one = || Expr::value(Value::Number("1".to_owned(), false));

@@ -23,8 +23,7 @@ use super::column_names::name_columns;
 use super::simple_query::{binary, from_query, known_as, simple_query};
 use crate::statement::fold;
 
-/// The operator behind the name of a column of FROM, and in front of what that name means if FROM has no such column: `'v' NAMED
-/// -v`.
+/// The operator after the name of a column of FROM, and before the meaning of that name if FROM has no such column: `'v' NAMED -v`.
 pub const NAMED: &str = "NAMED";
 
 /// How the names of columns begin that a query is ordered by.
@@ -179,7 +178,7 @@ impl Visitor for Names<'_> {
             Expr::Identifier(name) => {
                 if let Some(given) = self.given.get(&fold(name)) {
                     self.found = true;
-                    // What it is given to has the names of FROM.
+                    // The expression with this name uses the names of FROM.
                     let nothing = HashMap::new();
                     let mut names = Names { given: &nothing, found: false, is_plain: true };
                     let ControlFlow::Continue(()) = given.expr.visit(&mut names);

@@ -117,7 +117,7 @@ impl Schemas {
         found.is_some_and(|found| found.schema.as_ref() == Some(&schema))
     }
 
-    /// How many of the first of these names say where a relation is that the names behind them begin with.
+    /// How many of the first of these names say where a relation is that begins the remaining names.
     fn before_relation(&self, names: &[Ident]) -> Result<usize> {
         if let [database, schema, relation, ..] = names
             && fold(database) == DATABASE
@@ -153,7 +153,7 @@ impl Schemas {
     }
 }
 
-/// Goes on, or ends with an error.
+/// Continues, or ends with an error.
 fn flow(result: Result<()>) -> ControlFlow<Error> {
     match result {
         Ok(()) => ControlFlow::Continue(()),

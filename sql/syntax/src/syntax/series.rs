@@ -8,7 +8,7 @@ pub struct SeriesCall<'a> {
     pub function: &'static str,
     /// Its name as it is written.
     pub name: &'a ObjectName,
-    /// What it is called with.
+    /// Its arguments.
     pub arguments: &'a [FunctionArg],
     /// The name that its rows are given.
     pub alias: &'a Option<TableAlias>,

@@ -1,5 +1,5 @@
 //! The shape of syntax trees: chains that [can be](super::balance) become bushy, and trees of more than [`DEEPEST`] levels
-//! are refused, as is what holds more than its [limits](super::limits).
+//! are refused, as are those that hold more than their [limits](super::limits).
 
 use std::collections::HashMap;
 use std::mem;

@@ -1,4 +1,4 @@
-//! The syntax of a simple query, and of what it is made of.
+//! The syntax of a simple query, and of its parts.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{

@@ -80,7 +80,7 @@ fn check_clauses(create: &CreateTable) -> Result<()> {
     none_of(&unused, || create.name.span())
 }
 
-/// Refuses what stands beside the query of a CREATE TABLE … AS: its columns come from that.
+/// Refuses clauses beside the query of a CREATE TABLE … AS: its columns come from that.
 fn check_rest_of_query(create: &CreateTable) -> Result<()> {
     let has_options = !matches!(create.table_options, CreateTableOptions::None);
     let refused: &[(&dyn Clause, &str)] = &[
@@ -213,7 +213,7 @@ fn check_key(key: &PrimaryKeyConstraint, at: impl Fn() -> Span) -> Result<()> {
     Ok(())
 }
 
-/// What a foreign key refers to is not enforced; what it does when that changes is refused.
+/// Foreign keys are not enforced; their actions on a change of the row that they refer to are refused.
 fn check_reference(key: &ForeignKeyConstraint, at: impl Fn() -> Span) -> Result<()> {
     let ForeignKeyConstraint {
         name: _,

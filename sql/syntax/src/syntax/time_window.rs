@@ -159,7 +159,7 @@ impl<'a> WindowArguments<'a> {
         self.named.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
-    /// The relation, as it is written behind TABLE.
+    /// The relation, as it is written after TABLE.
     pub fn relation(&self) -> &'a ast::Expr {
         match self.table {
             ast::Expr::Prefixed { value, .. } => value,

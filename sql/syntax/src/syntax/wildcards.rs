@@ -92,7 +92,7 @@ pub(super) fn as_relation(select: &mut Select, order_by: Option<&mut OrderBy>) -
     Ok(())
 }
 
-/// The names that RENAME behind `*` gives, each with the qualifier of the column and its name; it is gone then.
+/// The names that RENAME after `*` gives, each with the qualifier of the column and its name; it is gone then.
 fn take_renamed(options: &mut WildcardAdditionalOptions, qualifier: &Ident) -> Vec<[Ident; 3]> {
     let items = match options.opt_rename.take() {
         None => Vec::new(),
@@ -103,7 +103,7 @@ fn take_renamed(options: &mut WildcardAdditionalOptions, qualifier: &Ident) -> V
     named.map(|IdentWithAlias { ident, alias }| [qualifier.clone(), ident, alias]).collect()
 }
 
-/// Puts the new names of columns in the place of the others. What qualifies a column is not there outside.
+/// Replaces the names of columns by the new ones. Qualifiers of columns do not exist outside.
 struct NewNames<'a> {
     renamed: &'a [[Ident; 3]],
 }
@@ -136,7 +136,8 @@ impl VisitorMut for NewNames<'_> {
 /// How the names begin that columns beside UNNEST have below.
 const BELOW: &str = "!beside";
 
-/// Gives aliases beside UNNEST that columns of FROM have, too, other names. Returns these, behind no qualifier, and those that they are to have.
+/// Gives aliases beside UNNEST that columns of FROM have, too, other names. Returns these, without a qualifier, and the names
+/// that they are to have.
 ///
 /// Leaves them if the order of the query names columns of relations, which the relation around does not have.
 fn beside_unnest(select: &mut Select, order_by: Option<&OrderBy>) -> Vec<[Ident; 3]> {
@@ -165,7 +166,7 @@ fn beside_unnest(select: &mut Select, order_by: Option<&OrderBy>) -> Vec<[Ident;
                 let below = Ident::with_quote('"', format!("{BELOW}{number}"));
                 renamed.push([Ident::new(""), below.clone(), std::mem::replace(alias, below)]);
             }
-            // Nobody sees around what an item was that has no alias.
+            // The expression of an item without an alias cannot be seen from outside.
             SelectItem::UnnamedExpr(expr) => {
                 if let Some(name) = unnested_name_of(expr) {
                     let alias = Ident::with_quote('"', name);

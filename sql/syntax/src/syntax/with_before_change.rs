@@ -18,7 +18,7 @@ use crate::statement::fold;
 /// The change that a query has as its body, with the query's WITH in the queries of the change; `None` if it has none.
 ///
 /// # Errors
-/// If the query has clauses behind the change.
+/// If the query has clauses after the change.
 pub fn change(query: &Query) -> Result<Option<Statement>> {
     let (Some(with), SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change)) =
         (&query.with, query.body.as_ref())

@@ -62,7 +62,7 @@ pub(super) fn with_ties_as_rank(query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-/// What of a SELECT changes the number of rows after they have a rank, or their columns beside those that are listed.
+/// The part of a SELECT that changes the number of ranked rows, or their columns beside those that are listed.
 fn decides_later(select: &Select) -> Option<&'static str> {
     let is_replaced = |options: &WildcardAdditionalOptions| options.opt_replace.is_some();
     let has_unnest = |expression: &Expr| expression.to_string().to_lowercase().contains("unnest");
@@ -132,7 +132,7 @@ fn selected<'a>(number: &str, select: &'a Select) -> Option<&'a Expr> {
     columns.try_fold(None, |_, column| column.map(Some))?
 }
 
-/// What a selected column stands for that has this name by AS.
+/// The expression of the selected column that has this name by AS.
 fn aliased<'a>(name: &Ident, select: &'a Select) -> Option<&'a Expr> {
     let name = fold(name);
     select.projection.iter().find_map(|item| match item {

@@ -40,7 +40,7 @@ impl<'a> AsofConditions<'a> {
         while let Some(conjunct) = conjuncts.pop() {
             match conjunct {
                 ast::Expr::Nested(inner) => conjuncts.push(inner),
-                // A function that returns BOOLEAN casts what it stands for.
+                // A function that returns BOOLEAN casts its definition.
                 ast::Expr::Cast { expr, data_type, .. }
                     if is_boolean(data_type) && is_condition(expr) =>
                 {

@@ -1,7 +1,7 @@
 //! ASOF joins in plans that DataFusion runs.
 //!
 //! The rows of both sides are put into one order: by key and time, and at one time in the order in which a left row matches
-//! what is before it. Each right row begins a group, which has the left rows behind it: those match it. So each row
+//! the rows before it. Each right row begins a group, which has the left rows after it: those match it. So each row
 //! is sorted twice, however many pairs there are.
 
 use alluvium_sql_functions::FUNCTIONS;
@@ -117,7 +117,7 @@ fn columns(
     Ok(columns)
 }
 
-/// What is compared, with the types in which it is.
+/// The operands of the comparisons, cast to the types in which they are compared.
 fn coerced(
     node: &AsofNode,
     (left, right): (Vec<Expr>, Vec<Expr>),

@@ -36,7 +36,7 @@ pub struct AsofNode {
     schema: DFSchemaRef,
 }
 
-/// What the conditions of a join compare: expressions of the left side with expressions of the right one.
+/// The operands of a join's conditions: expressions of the left side with expressions of the right one.
 pub struct Compared {
     /// Pairs of expressions, of the left and the right side, that are equal.
     pub keys: Vec<(Expr, Expr)>,
@@ -58,7 +58,7 @@ impl AsofNode {
         Ok(Self { left, right, conditions, keeps_left, schema })
     }
 
-    /// What is compared.
+    /// The operands of its conditions.
     pub fn compared(&self) -> Result<Compared> {
         let (mut keys, mut times) = (Vec::new(), None);
         for condition in &self.conditions {

@@ -85,7 +85,7 @@ fn wrong(message: impl Into<String>, at: Option<Position>) -> DataFusionError {
 
 /// Windows of one size.
 struct Windows {
-    /// From one window's start to the next one's.
+    /// The length from one window's start to the next one's.
     slide: Duration,
     size: Duration,
     /// The time that windows are aligned to.

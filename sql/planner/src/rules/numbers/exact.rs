@@ -106,7 +106,7 @@ fn in_calendar(
     }
 }
 
-/// What is cast instead of an operand.
+/// The expression that is cast instead of an operand.
 enum Converted {
     /// Nothing: this is the result.
     Exact(Expr),

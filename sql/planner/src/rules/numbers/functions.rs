@@ -39,11 +39,11 @@ pub(super) static IN_PRECISION: LazyLock<Arc<ScalarUDF>> =
 pub(super) static QUOTIENT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("quotient", Act::Divide));
 
-/// `whole_quotient(a, b)`: `a / b` of DECIMAL without digits behind the point, cut off towards zero.
+/// `whole_quotient(a, b)`: `a / b` of DECIMAL without digits after the point, cut off towards zero.
 pub(super) static WHOLE_QUOTIENT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("whole_quotient", Act::DivideWhole));
 
-/// `read_text(x, target)`: what [`texts::read`] makes of the texts that are cast to the type of `target`.
+/// `read_text(x, target)`: the values that [`texts::read`] finds in the texts that are cast to the type of `target`.
 pub(super) static OF_TEXT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("read_text", Act::Parse { or_null: false }));
 
@@ -55,7 +55,7 @@ pub(super) static OF_TEXT_OR_NULL: LazyLock<Arc<ScalarUDF>> =
 pub(super) static IN_CALENDAR: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("in_calendar", Act::CheckCalendar { or_null: false }));
 
-/// As [`IN_CALENDAR`], with NULL for what is no such day or time.
+/// As [`IN_CALENDAR`], with NULL for a text that is no such day or time.
 pub(super) static IN_CALENDAR_OR_NULL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("try_in_calendar", Act::CheckCalendar { or_null: true }));
 
@@ -63,7 +63,7 @@ pub(super) static IN_CALENDAR_OR_NULL: LazyLock<Arc<ScalarUDF>> =
 pub(super) static IN_REAL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("in_real", Act::CheckReal { or_null: false }));
 
-/// As [`IN_REAL`], with NULL for what is too large.
+/// As [`IN_REAL`], with NULL for a number that is too large.
 pub(super) static IN_REAL_OR_NULL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Number::function("try_in_real", Act::CheckReal { or_null: true }));
 
@@ -168,7 +168,7 @@ impl ScalarUDFImpl for Number {
     }
 }
 
-/// The quotients of DECIMAL, cut off behind the digits of their type.
+/// The quotients of DECIMAL, cut off after the digits of their type.
 fn divided(arguments: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     let [dividend, divisor] = &arguments.args[..] else {
         return exec_err!("a quotient has two operands");

@@ -17,7 +17,7 @@ use super::double::{as_double, is_floating, to_double};
 use super::functions::WHOLE_QUOTIENT;
 use super::{Change, Types, change_node};
 
-/// The digits that a quotient of DECIMAL has behind its point, if its type has room for them; Postgres has as many.
+/// The digits that a quotient of DECIMAL has after its point, if its type has room for them; Postgres has as many.
 const QUOTIENT_SCALE: i16 = 16;
 
 /// Casts DECIMAL to DOUBLE wherever one type must hold both: in comparisons and arithmetic, CASE, IN, arguments of one
@@ -82,7 +82,7 @@ fn in_expression(mut part: Expr, types: &mut Types) -> Result<Change> {
     Ok((if is_met { Transformed::yes(part) } else { Transformed::no(part) }, None))
 }
 
-/// Gives the dividend more digits, so that the quotient of two DECIMAL has [`QUOTIENT_SCALE`] digits behind its point:
+/// Gives the dividend more digits, so that the quotient of two DECIMAL has [`QUOTIENT_SCALE`] digits after its point:
 /// it has four more than the dividend.
 fn widen(dividend: &mut Expr, types: &mut Types) -> bool {
     let [Some(left), Some(right)] = types.as_slice() else { return false };

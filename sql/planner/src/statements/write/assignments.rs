@@ -1,4 +1,4 @@
-//! What SET assigns to the columns of a table.
+//! The values that SET assigns to the columns of a table.
 
 use std::collections::BTreeMap;
 

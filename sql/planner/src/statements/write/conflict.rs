@@ -1,4 +1,4 @@
-//! INSERT … ON CONFLICT: what becomes of rows whose keys are taken.
+//! INSERT … ON CONFLICT: the fate of rows whose keys are taken.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ const EXCLUDED: &str = "excluded";
 /// How many keys of several columns are sought at most, for each row.
 const MOST_PER_ROW: usize = 2;
 
-/// What an INSERT does with rows whose keys are taken.
+/// The action of an INSERT for rows whose keys are taken.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
     /// The keys that count: that which the statement names, or else all of the table.
@@ -318,7 +318,7 @@ fn only_if(condition: &ast::Expr, value: ast::Expr) -> ast::Expr {
 /// Makes columns without a qualifier those of the table, and not of `excluded`.
 struct Qualify<'a> {
     target: &'a Target,
-    /// Of the lambdas around.
+    /// The parameters of the enclosing lambdas.
     parameters: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! DEFAULT as a value: in VALUES, and behind SET.
+//! DEFAULT as a value: in VALUES, and after SET.
 //!
 //! DataFusion would take it for a column. Until the statement is planned it is a call of a function that is there for this
 //! statement only, of the column's type; then the column's DEFAULT takes the place of the call.
@@ -18,7 +18,7 @@ use sqlparser::ast;
 
 use super::query::exactly;
 
-/// The names of the functions, with the number of the column behind it.
+/// The prefix of the functions' names, which the number of the column follows.
 const PREFIX: &str = "default of column ";
 
 /// The DEFAULTs of a table.

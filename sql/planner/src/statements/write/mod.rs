@@ -38,9 +38,9 @@ pub struct PlannedWrite {
     pub table: String,
     /// The rows.
     pub plan: LogicalPlan,
-    /// What an INSERT does with rows whose keys are taken.
+    /// The action of an INSERT for rows whose keys are taken.
     pub on_conflict: Option<OnConflict>,
-    /// What the statement returns of the rows that it changed.
+    /// The values that the statement returns of the rows that it changed.
     pub returning: Option<Returning>,
 }
 

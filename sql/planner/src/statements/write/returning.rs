@@ -1,4 +1,4 @@
-//! RETURNING: what a statement says of the rows that it changed.
+//! RETURNING: the values that a statement returns of the rows that it changed.
 
 use alluvium_sql_syntax::error::{Error, Position, Result};
 use datafusion_expr::LogicalPlan;

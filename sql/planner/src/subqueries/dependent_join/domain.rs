@@ -67,7 +67,7 @@ impl Dependence<'_> {
     }
 }
 
-/// That two rows have the same values in those keys that both have.
+/// The condition that two rows have the same values in the keys that both have.
 pub(super) fn same_keys(left: &[Key], right: &[Key]) -> Vec<Expr> {
     let pairs = left.iter().filter_map(|left| {
         let right = right.iter().find(|right| right.outer == left.outer)?;

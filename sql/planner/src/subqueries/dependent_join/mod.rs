@@ -57,7 +57,7 @@ impl Key {
     }
 }
 
-/// That two columns have the same values, for each pair; a value may be NULL if the pair says so.
+/// The condition that two columns have the same values, for each pair; a value may be NULL if the pair says so.
 ///
 /// If one of them may be NULL, all are compared as if they were: a join has keys that are equal, or keys that are not
 /// distinct, and no mixture.
@@ -69,13 +69,13 @@ pub(crate) fn same_values(pairs: &[(&Column, &Column, bool)]) -> Vec<Expr> {
     pairs.map(|(left, right, _)| binary_expr(column(left), is_equal, column(right))).collect()
 }
 
-/// That a row is for one outside, by its keys.
+/// The condition that a row is for one outside, by its keys.
 pub(crate) fn is_for(keys: &[Key]) -> Vec<Expr> {
     let pairs = keys.iter().map(|key| (&key.outer, &key.column, key.has_nulls));
     same_values(&pairs.collect::<Vec<_>>())
 }
 
-/// That all of these conditions are true.
+/// The condition that all of these conditions are true.
 fn all_of(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     conjunction(conditions).unwrap_or_else(|| lit(true))
 }

@@ -41,7 +41,7 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if joins.is_empty() {
         return tokens;
     }
-    // What stands in front of each token, and whether it stays.
+    // The tokens to put in front of each token, and whether it stays.
     let mut before: Vec<Vec<Token>> = vec![Vec::new(); tokens.len() + 1];
     let mut stays = vec![true; tokens.len()];
     for join in &joins {
@@ -76,7 +76,7 @@ const PLAIN: &str = "ASOF JOIN";
 
 /// The words `[LEFT [OUTER]] ASOF JOIN` or `ASOF [LEFT [OUTER]] JOIN`.
 struct Join {
-    /// Those in front of JOIN.
+    /// The words before JOIN.
     words: std::ops::Range<usize>,
     asof: usize,
     name: String,

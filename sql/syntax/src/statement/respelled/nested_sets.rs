@@ -8,7 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::is_keyword;
 
-/// What an open bracket is around.
+/// The contents of an open bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
     /// A list of grouping sets.

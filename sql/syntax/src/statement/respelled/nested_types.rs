@@ -2,8 +2,7 @@
 //!
 //! `INT ARRAY` is `INT[]`, and `ROW(a INT, b TEXT)` and `STRUCT(a INT, b TEXT)` are `STRUCT<a INT, b TEXT>`, and
 //! `MAP(TEXT, INT)` is `MAP<TEXT, INT>`. They are replaced where a type can stand: in the columns of CREATE TABLE, in a CAST and
-//! behind `::`. Tokens that are put
-//! in place of others have their positions, so that errors are where the user wrote.
+//! after `::`. Tokens that replace others have their positions, so that errors are where the user wrote.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -29,7 +28,7 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     respelled.tokens
 }
 
-/// What an open bracket is around.
+/// The contents of an open bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Around {
     /// The columns of a table, or what follows the type of one.
@@ -48,7 +47,7 @@ struct Respelled {
 }
 
 impl Respelled {
-    /// Whether the last word stands behind `::`.
+    /// Whether the last word follows `::`.
     fn follows_cast(&self) -> bool {
         let before = self.tokens.len().checked_sub(2).and_then(|place| self.tokens.get(place));
         before.is_some_and(|before| before.token == Token::DoubleColon)

@@ -15,7 +15,7 @@ use super::super::simple_query::text;
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
-/// The operator behind an expression that is negated: `(a - b) NEGATED NULL`.
+/// The operator after an expression that is negated: `(a - b) NEGATED NULL`.
 pub const NEGATED: &str = "NEGATED";
 
 /// Parts of a time that functions of their names return.
@@ -110,7 +110,7 @@ pub(super) fn expand(expression: &mut Expr) -> Result<()> {
             Ok(())
         }
         Expr::CompoundFieldAccess { root, access_chain } => {
-            // Behind a name, the field may be a column: `t.c['a']`.
+            // After a name, the field may be a column: `t.c['a']`.
             let is_name = matches!(**root, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
             access_chain.iter_mut().for_each(|access| complete(access, is_name));
             Ok(())
@@ -166,7 +166,7 @@ fn operator(expression: &mut Expr) {
             let operands = [left, right].map(|side| std::mem::replace(side.as_mut(), null()));
             *expression = call(Ident::new("starts_with"), operands);
         }
-        // What is negated may be a difference of times, which only the plan knows.
+        // The negated expression may be a difference of times, which only the plan knows.
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } if may_be_difference(expr) => {
             let operand = std::mem::replace(expr.as_mut(), null());
             *expression = Expr::BinaryOp {

@@ -25,7 +25,7 @@ use crate::statement::{Alluvium, fold};
 /// The levels that an expression which stands for a call has beyond those of the call, at most.
 pub const LEVELS: usize = 4;
 
-/// What calls of a name stand for.
+/// The definition behind calls of a name.
 struct Defined {
     arguments: usize,
     body: Expr,
@@ -55,7 +55,7 @@ pub fn is_defined(name: &str) -> bool {
 /// Puts the expression that it stands for in place of a call.
 ///
 /// # Errors
-/// If the number of arguments is wrong, or something that is not for this function is behind them.
+/// If the number of arguments is wrong, or they are followed by a clause that this function does not take.
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     forms::expand(expression)?;
     let Expr::Function(function) = expression else { return Ok(()) };
@@ -131,7 +131,7 @@ fn empty(function: &Function) -> Function {
 struct Fill {
     /// The arguments that have no place yet.
     arguments: Vec<Option<Expr>>,
-    /// The call without them, until it has met the aggregate that what is behind it belongs to.
+    /// The call without them, until it has met the aggregate that its clauses belong to.
     call: Option<Function>,
     span: Span,
 }
@@ -217,7 +217,7 @@ impl VisitorMut for Fill {
     }
 }
 
-/// Moves what is behind the arguments of a call to another call.
+/// Moves the clauses after the arguments of a call to another call.
 fn move_clauses(call: Function, to: &mut Function) {
     to.filter = call.filter;
     to.null_treatment = call.null_treatment;
