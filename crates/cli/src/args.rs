@@ -175,7 +175,7 @@ pub(crate) struct OpenArgs {
 }
 
 impl OpenArgs {
-    /// Gives an engine its state directory, if there is one, and says how far to go on from it.
+    /// Gives an engine its state directory, if there is one, and says up to where to resume from it.
     pub(crate) fn apply(&self, builder: Builder) -> Builder {
         let builder = self.state.apply(builder);
         match self.until {
@@ -308,7 +308,7 @@ pub(crate) enum Args {
     Init(InitArgs),
 }
 
-/// What the shell runs, and its settings.
+/// The statements that the shell runs, and its settings.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ShellArgs {
     /// In order; empty for standard input.

@@ -12,7 +12,7 @@ const LONGEST: usize = 4_000;
 
 /// Writes a message and a newline to standard error.
 ///
-/// If that cannot be written, there is nobody to inform: the program goes on.
+/// If that cannot be written, there is no way to inform the user: the program continues.
 pub(crate) fn report(message: impl Display) {
     let message = message.to_string();
     let text = format!("{}\n", escaped(message.trim_end_matches('\n'), LINES));
@@ -31,7 +31,7 @@ pub(crate) fn shortened(message: &dyn Display) -> String {
 
 /// `text` with escapes such as `\x1B` for control characters, but for those that are `kept`.
 ///
-/// What comes from data could otherwise make a terminal do something else than show it. This includes characters that
+/// Text from data could otherwise make a terminal do something else than show it. This includes characters that
 /// change the direction in which text is shown.
 pub(crate) fn escaped<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
     let is_special = |character: char| {

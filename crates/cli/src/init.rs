@@ -24,7 +24,7 @@ pub(crate) fn run(args: InitArgs) -> Status {
     }
 }
 
-/// Writes the files; returns what to print.
+/// Writes the files; returns the text to print.
 fn create(InitArgs { directory, name }: &InitArgs) -> Result<String, Stop> {
     let name = match name {
         Some(name) => name.clone(),

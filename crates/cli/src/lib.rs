@@ -1,4 +1,4 @@
-//! The command line of Alluvium: what the executable `alluvium` runs, and others can run in their process.
+//! The command line of Alluvium: the code of the executable `alluvium`, which others can run in their process.
 //!
 //! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
 //! and [`run`] runs a whole program with its sources. [`program`] splits text into statements, [`output`] writes

@@ -11,7 +11,7 @@ use crate::console::{LINES, escaped};
 use crate::process::status::Status;
 use crate::shell;
 
-/// Reads everything in a state directory, and says what is wrong with it. The status is 1 if anything is damaged.
+/// Reads everything in a state directory, and reports damage. The status is 1 if anything is damaged.
 pub(crate) fn check(directory: PathBuf) -> Status {
     match StateDirectory::open(directory).and_then(|directory| directory.check()) {
         Ok(check) => match print(&check.to_string()) {

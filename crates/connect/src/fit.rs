@@ -160,7 +160,7 @@ fn nested(field: &Field, text: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let text = |&row: &usize| Text { text: texts.value(row).as_bytes(), values: 1 };
         values(&field, rows[range].iter().map(text))
     };
-    // The decoded values, behind one that is NULL, and where the value of each row is among them.
+    // The decoded values, after one that is NULL, and where the value of each row is among them.
     let mut decoded = vec![arrow::array::new_null_array(field.data_type(), 1)];
     let mut places = vec![0; texts.len()];
     let mut place = 0;

@@ -109,7 +109,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What a file begins with that is compressed with gzip.
+/// The first bytes of a file that is compressed with gzip.
 const GZIP: &[u8] = &[0x1F, 0x8B];
 
 /// Opens a file to read what is there of it, or a pipe, whose rows may come while it is read. If nothing else is said, what
@@ -126,7 +126,7 @@ pub fn open(
     }
 }
 
-/// As [`open`], behind the first `offset` bytes of the text of a file, which may grow. What is compressed has to be read up
+/// As [`open`], after the first `offset` bytes of the text of a file, which may grow. A compressed file has to be read up
 /// to there.
 pub fn open_at(
     path: &Path,
@@ -198,7 +198,7 @@ fn open_whole(file: File, compression: Option<Compression>, offset: u64) -> io::
     Ok(Input { bytes: Text::Whole(bytes), counter, lasts })
 }
 
-/// Fails if a file is not as long as what was read of it before.
+/// Fails if a file is shorter than its text that was read before.
 pub fn check_length(length: u64, read: u64) -> io::Result<()> {
     match length < read {
         true => Err(io::Error::other(format!(
@@ -307,7 +307,7 @@ pub fn check_columns(path: &Path, columns: usize, name_bytes: usize) -> Result<(
     Ok(())
 }
 
-/// What went wrong with a file, and what to look at.
+/// The error of a file, and what to look at.
 pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::NotFound => hint(path),
@@ -325,7 +325,7 @@ fn hint(path: &Path) -> &'static str {
     }
 }
 
-/// Whether a file's name ends with one of these, with or without `.gz` behind it.
+/// Whether a file's name ends with one of these, with or without `.gz` after it.
 pub fn ends_with(path: &Path, extensions: &[&str]) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

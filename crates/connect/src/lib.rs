@@ -9,7 +9,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What all formats share: [`input`] opens files, also those that a pattern names, [`fit`] makes what they hold fit
+//! Parts that all formats share: [`input`] opens files, also those that a pattern names, [`fit`] makes their values fit
 //! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
 mod csv;

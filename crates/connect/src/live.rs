@@ -19,20 +19,20 @@ const PIECE: usize = 64 << 10;
 /// How often to look whether a file has grown.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long to wait for a pipe before looking whether anybody needs its rows.
+/// How long to wait for a pipe before looking whether its rows are still needed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A line is at most as long; what is longer is for the reader to refuse.
+/// A line is at most as long; the reader refuses a longer one.
 const LONGEST: usize = 16 << 20;
 
-/// What is read of a pipe, or of a file that may grow, whose reader can tell what is there from what is still to come.
+/// The text of a pipe, or of a file that may grow, whose reader can tell what is there from what is still to come.
 pub struct LiveText {
     file: File,
     /// Whether it is a file and no pipe.
     lasts: bool,
     live: Live,
     counter: Counter,
-    /// What was read, from where it has not been consumed.
+    /// The bytes that were read, from where they have not been consumed.
     buffer: Vec<u8>,
     at: usize,
     /// No line ends between `at` and here.
@@ -43,7 +43,7 @@ pub struct LiveText {
 }
 
 impl LiveText {
-    /// Reads a file behind its first `offset` bytes.
+    /// Reads a file after its first `offset` bytes.
     pub fn new(mut file: File, live: Live, counter: Counter, offset: u64) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let lasts = metadata.is_file();
@@ -69,7 +69,7 @@ impl LiveText {
         self.deadline = None;
     }
 
-    /// Whether the portion goes on: there is another line, or the end of the file, before its rows have waited too long.
+    /// Whether the portion continues: there is another line, or the end of the file, before its rows have waited too long.
     pub fn goes_on(&mut self) -> io::Result<bool> {
         let now = Instant::now();
         let deadline = *self.deadline.get_or_insert(now + self.live.linger);

@@ -52,12 +52,12 @@ enum To {
 }
 
 impl Target {
-    /// Whether what is written can go on after a restart.
+    /// Whether writing can resume after a restart.
     pub fn resumes(path: &Path, compression: Compression) -> bool {
         compression == Compression::None && fs::metadata(path).map_or(true, |found| found.is_file())
     }
 
-    /// Begins to write, or goes on behind the first bytes of a file. A path that is not a regular file, such as a pipe, is
+    /// Begins to write, or resumes after the first bytes of a file. A path that is not a regular file, such as a pipe, is
     /// written to directly.
     pub fn create(
         path: &Path,
@@ -107,7 +107,7 @@ impl Target {
         Ok(Self { path: path.to_owned(), temporary: None, to, ended: io::sink() })
     }
 
-    /// Makes what was written durable, and returns its length; what is compressed has none.
+    /// Makes the text written durable, and returns its length; a compressed file has none.
     pub fn sync(&mut self) -> io::Result<u64> {
         let Some(To::Plain(file)) = &mut self.to else {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
@@ -203,7 +203,7 @@ fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
         if !taken && temporary.exists() {
             all.insert(temporary.clone());
             drop(unfinished);
-            // What cannot be removed only takes up space.
+            // A leftover that cannot be removed only takes up space.
             let _ = remove_leftovers(folder, &name, file.metadata()?.uid());
             return Ok((file, temporary));
         }

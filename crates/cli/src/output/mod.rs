@@ -37,7 +37,7 @@ pub(crate) struct Output<W> {
     format: Format,
     /// The text for NULL in tables and CSV, if not the default of the format.
     null: Option<String>,
-    /// How many characters of the columns of tables are shown: 0 for as many as usual, as of columns behind the last.
+    /// How many characters of the columns of tables are shown: 0 for as many as usual, as for columns after the last.
     widths: Vec<usize>,
 }
 

@@ -14,7 +14,7 @@ use crate::console::escaped;
 /// Rows that are written as a table while they come. Control characters are escaped, but for line ends in values; long names and
 /// values are cut, and those of columns that have a width to that.
 ///
-/// The first rows say how wide the columns are. Behind them a column becomes wider with the first batch that has a longer
+/// The first rows say how wide the columns are. After them a column becomes wider with the first batch that has a longer
 /// value.
 pub(super) struct Table {
     schema: SchemaRef,

@@ -23,7 +23,7 @@ use super::terminal::Terminal;
 /// How long a program may take to end by itself.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// What the user has asked for. Clones are the same.
+/// The requests of the user to stop. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Interrupt(Arc<State>);
 
@@ -36,7 +36,7 @@ struct State {
     at_once: AtomicBool,
     /// Whether SIGINT ends statements only.
     is_prompt: AtomicBool,
-    /// Ends what the engine does.
+    /// Ends the engine's statement.
     engine: Mutex<Option<alluvium::Interrupt>>,
     /// The thread that a signal unparks.
     waiting: Mutex<Option<Thread>>,
@@ -73,7 +73,7 @@ impl Interrupt {
         Ok(LISTENING.get_or_init(|| this).clone())
     }
 
-    /// From now on a signal first ends what this engine does.
+    /// From now on a signal first ends the statement of this engine.
     pub(crate) fn attach(&self, engine: alluvium::Interrupt) {
         *self.0.engine.lock().unwrap_or_else(PoisonError::into_inner) = Some(engine);
         self.0.at_once.store(false, Ordering::SeqCst);
@@ -94,7 +94,7 @@ impl Interrupt {
         self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// Forgets Ctrl-C at a prompt, after the statement was abandoned. Returns whether the program goes on.
+    /// Forgets Ctrl-C at a prompt, after the statement was abandoned. Returns whether the program continues.
     pub(crate) fn forget(&self) -> bool {
         if self.0.signal() != SIGINT {
             return false;
@@ -150,7 +150,7 @@ impl State {
         128 + self.signal()
     }
 
-    /// Makes the engine end what it does, or lets it go on.
+    /// Makes the engine end its statement, or lets it continue.
     fn end_statement(&self, ends: bool) {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         match &*engine {

@@ -10,10 +10,10 @@ use nix::poll::{PollFd, PollFlags, poll};
 /// How often something else is done while standard input is waited for, in milliseconds.
 const IDLE: u8 = 5;
 
-/// What is done while standard input is waited for.
+/// The work done while standard input is waited for.
 pub(crate) type Idle<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
-/// What the lines of a program are read from.
+/// The source of a program's lines.
 pub(super) enum Lines {
     Text(Cursor<Vec<u8>>),
     Stdin(BufReader<File>),

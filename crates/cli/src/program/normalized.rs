@@ -1,4 +1,4 @@
-//! The text of a statement without what means nothing.
+//! The text of a statement without the parts that have no meaning.
 
 use super::lexer::{Lexer, Place};
 

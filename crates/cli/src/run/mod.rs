@@ -95,7 +95,7 @@ fn run_on(
     Ok(())
 }
 
-/// Compares the program with the state, and drops the views that are built anew.
+/// Compares the program with the state, and drops the views that are rebuilt.
 fn reconcile<W: Write>(shell: &Shell<W>, args: &RunArgs) -> Result<Reconciled, Stop> {
     let program = Program::from_file(&args.program);
     let mut program = program.map_err(|error| failed(Some(&args.program.display()), error))?;
@@ -148,7 +148,7 @@ struct Running<'a> {
     outputs: Option<&'a Outputs>,
     /// How many statements have come.
     number: usize,
-    /// Views that were created, or are there, and that are not written yet: LATENESS may follow, of a view that nobody reads, and
+    /// Views that were created, or are there, and that are not written yet: LATENESS may follow, of a view that no other view reads, and
     /// views that a view recurs over.
     unwritten: Vec<String>,
     /// Whether the statements of a transaction are left out.

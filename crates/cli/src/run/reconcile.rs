@@ -1,10 +1,10 @@
-//! A program whose state exists already: what stays, what is made anew, and what goes.
+//! A program whose state exists already: the relations that stay, those that are rebuilt, and those that go.
 //!
 //! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all
-//! they hold. A view that is defined otherwise is built anew, with the views that read it, and one that the program no
+//! they hold. A view that is defined otherwise is rebuilt, with the views that read it, and one that the program no
 //! longer has is dropped. So it is with functions, and the views that call them, and with indexes. Nothing that cannot
 //! be computed again is dropped: that is an error before anything is done. Statements that change tables are executed
-//! once, whatever comes between.
+//! once, even if others come between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ use crate::program::normalized;
 /// How many changes a program may make: an engine remembers so many.
 const MOST: usize = 100_000;
 
-/// What happens to each statement of a program, and to what was there before.
+/// The steps for each statement of a program, and for the relations that were there before.
 pub(crate) struct Reconciled {
     steps: Vec<Step>,
     differences: Differences,
@@ -40,7 +40,7 @@ impl From<Error> for Problem {
 
 type Result<T> = std::result::Result<T, Problem>;
 
-/// What happens to a statement.
+/// The step for a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     /// It is executed.
@@ -136,7 +136,7 @@ impl Reconciled {
         Ok(Self { steps, differences })
     }
 
-    /// What happens to the state, if it is not that all of it stays.
+    /// The changes to the state, if not all of it stays.
     pub(crate) fn summary(&self) -> Option<String> {
         let Differences { rebuilt, gone, indexes, kept, stale: _ } = &self.differences;
         if rebuilt.is_empty() && gone.is_empty() && indexes.is_empty() {
@@ -154,7 +154,7 @@ impl Reconciled {
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Drops what is built anew, and the views that are gone.
+    /// Drops the views to rebuild, and those that are gone.
     pub(crate) fn drop_old(&self, engine: &Engine) -> alluvium::Result<()> {
         let Differences { rebuilt, gone, indexes, stale, .. } = &self.differences;
         for index in indexes.keys() {
@@ -171,7 +171,7 @@ impl Reconciled {
         })
     }
 
-    /// What happens to the statement of this number.
+    /// The step for the statement of this number.
     pub(crate) fn step(&self, number: usize) -> Step {
         self.steps.get(number).cloned().unwrap_or(Step::Run)
     }
@@ -216,7 +216,7 @@ fn indexes_gone(
     gone
 }
 
-/// What is said of a view that stays has been said.
+/// The declarations of a view that stays have been made.
 fn keep_said(program: &[Statement], steps: &mut [Step]) {
     let kept = program.iter().zip(&*steps).filter(|(_, step)| **step == Step::Keep);
     let kept: BTreeSet<&str> = kept
@@ -230,7 +230,7 @@ fn keep_said(program: &[Statement], steps: &mut [Step]) {
     }
 }
 
-/// What a program says of views before they are created, as their definitions begin with it.
+/// The declarations of a program about views before they are created, as their definitions begin with them.
 fn said(program: &[Statement]) -> HashMap<&str, String> {
     let mut said: HashMap<&str, String> = HashMap::new();
     for (view, text) in program.iter().filter_map(said_of) {
@@ -345,10 +345,10 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// What is not as it was.
+/// The differences from before.
 #[derive(Default)]
 struct Differences {
-    /// What is built anew, and why.
+    /// The relations to rebuild, and why.
     rebuilt: BTreeMap<String, (RelationKind, String)>,
     /// Views that the program does not have any more.
     gone: BTreeSet<String>,
@@ -361,7 +361,7 @@ struct Differences {
 }
 
 impl Differences {
-    /// Views that call functions which are not what they were are built anew.
+    /// Views that call functions which are not what they were are rebuilt.
     fn functions(
         &mut self,
         functions: &[FunctionInfo],
@@ -402,7 +402,7 @@ impl Differences {
         Ok(())
     }
 
-    /// Views that read a view that is built anew are built anew, too.
+    /// Views that read a rebuilt view are rebuilt, too.
     fn spread(&mut self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
         let others = |differences: &Self| {
             let is_other = |name: &String| {
@@ -432,7 +432,7 @@ impl Differences {
         }
     }
 
-    /// Fails if a view cannot be built anew.
+    /// Fails if a view cannot be rebuilt.
     fn check(&self, before: &BTreeMap<String, RelationInfo>) -> Result<()> {
         for (view, (_, why)) in &self.rebuilt {
             let mut read: Vec<&str> = vec![view];

@@ -117,7 +117,8 @@ impl<W: Write> Shell<W> {
         Ok(())
     }
 
-    /// Shows the definition of a relation with its indexes, or of all behind those of functions, each behind those that it names.
+    /// Shows the definition of a relation with its indexes, or all definitions: functions first, and each relation after those
+    /// that it names.
     fn schema(&mut self, name: Option<&str>) -> Result<(), Result<Stop, String>> {
         let relations = self.engine.relations().map_err(|error| Err(error.to_string()))?;
         let is_meant = |relation: &RelationInfo| {

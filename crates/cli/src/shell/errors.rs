@@ -10,7 +10,7 @@ use alluvium::{Engine, RelationKind, Result};
 use super::{Shell, Stop, stopped};
 use crate::console::{self, escaped};
 
-/// What the user knows of the errors of views.
+/// The errors of views that the user has been told of.
 #[derive(Default)]
 pub(super) struct ErrorRows {
     /// The engine's count of changes to errors when they were last looked at.

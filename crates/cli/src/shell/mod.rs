@@ -45,7 +45,7 @@ pub(crate) enum Stop {
     Closed,
 }
 
-/// What is done around the statements of a program.
+/// Actions around the statements of a program.
 pub(crate) trait Around {
     /// Is told of a statement before it is executed; returns whether it is.
     fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: ShellArgs) -> Status {
     status(run_origins(args))
 }
 
-/// Opens an engine, and says where a copy is of what it was told to leave out.
+/// Opens an engine, and says where the copy is that has the commits it was told to leave out.
 pub(crate) fn opened(builder: Builder) -> Result<Engine, Stop> {
     let engine = builder.open().map_err(|error| failed(None, error))?;
     if let Some(path) = engine.put_aside() {

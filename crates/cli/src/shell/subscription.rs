@@ -23,7 +23,7 @@ pub(super) struct Followed {
 
 impl<W: Write> Shell<W> {
     /// Writes changes as they are made: at a prompt until interrupted, in a program until its finite sources are
-    /// exhausted. Statements on standard input go on behind the first change.
+    /// exhausted. Statements on standard input continue after the first change.
     pub(super) fn follow(&mut self, mut changes: Subscription) -> Result<(), Stop> {
         let schema = changes_schema(changes.schema());
         // The first change is a snapshot of the view.
@@ -98,7 +98,7 @@ impl<W: Write> Shell<W> {
             if all || self.interrupt.is_asked() {
                 return Ok(());
             }
-            // Whoever waits for an epoch may have taken the wake-up of the end.
+            // A thread that waits for an epoch may have taken the wake-up of the end.
             if !end.has_come() {
                 thread::park();
             }

@@ -1,4 +1,4 @@
-//! Waiting for whatever comes first: a change of a subscription, the end of the sources, or a signal.
+//! Waiting for the first event: a change of a subscription, the end of the sources, or a signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

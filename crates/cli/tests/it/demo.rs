@@ -24,7 +24,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the demo prints, whichever folder its files are in.
+/// The output of the demo, whichever folder its files are in.
 fn expect_results(found: &Run) {
     assert_eq!(found.status, Some(0), "{}", found.errors);
     let lines_with = |text: &str| found.output.lines().filter(|line| line.contains(text)).count();

@@ -81,7 +81,7 @@ fn what_was_acknowledged_survives_kill_9_and_nothing_is_halved() {
     // On a busy machine a program takes longer to write anything.
     let mut slower = 1;
     for round in 1..=rounds {
-        // Each transaction is acknowledged by the answer behind it.
+        // Each transaction is acknowledged by the answer after it.
         let mut acknowledged = number;
         let (to, lines) = (&mut shell.to, &shell.lines);
         thread::scope(|scope| {

@@ -36,7 +36,7 @@ struct World {
     temporary: TempDir,
     /// Files that another process writes and holds locked.
     _locks: Vec<File>,
-    /// What is there before the first process.
+    /// The files there before the first process.
     others: BTreeMap<PathBuf, Vec<u8>>,
 }
 

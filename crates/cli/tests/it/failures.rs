@@ -48,7 +48,7 @@ fn ready(folder: &Path) -> Child {
     child
 }
 
-/// What comes of more statements.
+/// The outcome of more statements.
 fn ask(mut child: Child, statements: &str) -> Run {
     // A process that has failed no longer reads.
     let _ = child.stdin.take().unwrap().write_all(statements.as_bytes());

@@ -38,7 +38,7 @@ fn a_new_project_runs_and_gives_results() {
     assert_eq!(customers[8], "customer,orders,revenue,last_day");
 }
 
-/// What its `README.md` says.
+/// The promise of its `README.md`.
 #[test]
 fn a_new_project_continues_from_its_state_directory_with_the_lines_that_its_data_has_gained() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Nexmark as a program that is killed and goes on.
+//! Nexmark as a program that is killed and resumes.
 //!
 //! `ALLUVIUM_KILLS` sets the number of rounds.
 

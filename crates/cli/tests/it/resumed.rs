@@ -1,4 +1,4 @@
-//! `alluvium run --state`: programs that are killed and go on, and programs that are changed.
+//! `alluvium run --state`: programs that are killed and resume, and programs that are changed.
 //!
 //! `ALLUVIUM_KILLS` sets the number of rounds.
 
@@ -64,7 +64,7 @@ fn run(folder: &Path) -> (bool, String) {
     (status.success(), String::from_utf8(stderr).unwrap())
 }
 
-/// What was written, without epochs, and in no order.
+/// The rows that were written, without epochs, and in no order.
 fn written(folder: &Path) -> Vec<(String, Vec<String>)> {
     let names = ["total.csv", "visits.csv", "dear.changes.csv", "steps.changes.csv"];
     let lines = names.map(|name| {
@@ -230,7 +230,7 @@ fn a_program_goes_on_with_a_table_that_was_altered_meanwhile() {
     let state = format!("file:{}", folder.path().join("state").display());
     let formats = alluvium_connect::formats(alluvium::Engine::builder());
     let engine = formats.state(state).open().unwrap();
-    // What is written to a file stays as it is.
+    // The rows in a file stay as they are.
     engine.execute("ALTER TABLE s.t ADD COLUMN b INT").unwrap_err();
     engine.execute("DROP VIEW s.v; ALTER TABLE s.t ADD COLUMN b INT DEFAULT 2").unwrap();
     drop(engine);
@@ -267,7 +267,7 @@ fn run_program(folder: &Path, program: &str) -> (bool, String) {
     run(folder)
 }
 
-/// The lines of an output behind its header, sorted.
+/// The lines of an output after its header, sorted.
 fn read(folder: &Path, output: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.join("out").join(output)).unwrap();
     let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
@@ -275,7 +275,7 @@ fn read(folder: &Path, output: &str) -> Vec<String> {
     lines
 }
 
-/// The views have lateness, said before one and behind the other, which is written as it changes.
+/// The views have lateness, declared before one and after the other, which is written as it changes.
 const LATE: &str = "
     CREATE TABLE raw (id BIGINT, at TEXT);
     LATENESS hours.hour INTERVAL '1' HOUR;
@@ -299,14 +299,14 @@ fn lateness_of_views_is_part_of_their_definitions() {
         assert_eq!(read("hours.csv"), ["2024-01-01 04:00:00,1", "2024-01-01 05:00:00,1"]);
         assert_eq!(read("event.changes.csv").len(), 2);
     }
-    // What is said otherwise builds the view anew, with the rows that are there.
+    // Another declaration rebuilds the view, with the rows that are there.
     let (done, said) = run(&LATE.replace("hours.hour INTERVAL '1'", "hours.hour INTERVAL '2'"));
     assert!(done && said.contains("\"hours\" is built anew: its definition has changed"), "{said}");
     assert_eq!(read("hours.csv").len(), 3);
     assert_eq!(read("days.csv"), ["2024-01-01,2"]);
 }
 
-/// What is built anew was dropped before the mistake was found.
+/// Views to rebuild were dropped before the mistake was found.
 #[test]
 fn a_program_with_a_mistake_drops_nothing() {
     let folder = TempDir::new().unwrap();

@@ -139,7 +139,7 @@ fn variables_are_set_on_the_command_line() {
     let all = [&set[..], &["--set", "A=1"]].concat();
     assert_eq!(run(&all), done("a,file\r\n11,o'k.csv\r\n"));
 
-    // An error behind a value is reported at its position in the original text.
+    // An error after a value is reported at its position in the original text.
     let all = [&set[..], &["--set", "A=1 = (1 = 1) AND a"]].concat();
     let found = run(&all);
     assert_eq!(found.status, Some(1));

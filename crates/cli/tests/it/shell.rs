@@ -147,7 +147,7 @@ fn definitions_are_shown_as_they_were_written_each_behind_those_that_it_names() 
         "LATENESS b.x 5;\nCREATE MATERIALIZED VIEW b AS SELECT a AS x FROM z;\n",
     );
     assert_eq!(run_with(&format!("{created}.schema"), &[]), done(&shown));
-    // What is shown makes the same again.
+    // The text that is shown makes the same again.
     assert_eq!(run_with(&format!("{shown}.schema"), &[]), done(&shown));
     let one = "CREATE VIEW z AS SELECT a FROM t;\n";
     for name in ["z", "Z", "\"z\""] {
@@ -240,7 +240,7 @@ fn a_program_follows_a_view_through_pipes_while_it_writes_statements() {
     .unwrap();
     assert_eq!(next(), r#"{"epoch":1,"weight":1,"s":1}"#);
     for number in 2..=20 {
-        // Also before the statement behind it is whole.
+        // Also before the statement after it is whole.
         to.write_all(b"INSERT INTO t VALUES (1);\nSELECT").unwrap();
         let mut changes = [next(), next()];
         changes.sort();

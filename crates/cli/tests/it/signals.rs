@@ -100,7 +100,7 @@ fn a_signal_ends_a_program_that_waits_for_statements() {
     }
 }
 
-/// A program started by `nohup` goes on when its terminal is closed.
+/// A program started by `nohup` continues when its terminal is closed.
 #[test]
 fn a_hangup_that_is_ignored_at_the_start_stays_ignored() {
     let mut command = Command::new("sh");

@@ -22,7 +22,7 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A directory with a checkpoint, a commit behind it, and the checkpoint that the shell takes at its end.
+/// A directory with a checkpoint, a commit after it, and the checkpoint that the shell takes at its end.
 fn written(folder: &TempDir) -> std::path::PathBuf {
     let directory = folder.path().join("state");
     let sql = "CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t;

@@ -1,4 +1,4 @@
-//! What columns a CSV file has.
+//! Infers the columns of a CSV file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn kind(texts: &ArrayRef) -> DataType {
         };
         values.is_ok_and(|values| values.null_count() == texts.null_count())
     };
-    // Casts take more for a value than anybody would write: 1 for true, a time for its date.
+    // Casts take more for a value than a file would have: 1 for true, a time for its date.
     if all(|text| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) {
         return DataType::Boolean;
     }

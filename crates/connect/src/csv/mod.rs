@@ -11,7 +11,7 @@
 //!   a column that is not of text is NULL in any case. A quoted field of text is never NULL.
 //! - Values are written as in SQL text, a timestamp as `2013-01-01 10:00:00`; bytes are `\x` and hexadecimal digits,
 //!   lists, structs and maps JSON. A timestamp is also read as ISO 8601 has it.
-//! - A row is refused, and reading goes on, if it has too many or too few fields, a text that is not
+//! - A row is refused, and reading continues, if it has too many or too few fields, a text that is not
 //!   a value of its column's type, no value where there has to be one, bytes that are not UTF-8, or
 //!   quotes that do not match.
 

@@ -12,9 +12,9 @@ pub struct Options {
     pub headers: Option<bool>,
     /// `NULL_VALUE`: the text that stands for NULL.
     pub null_value: Option<String>,
-    /// `DELIMITER`: what stands between fields.
+    /// `DELIMITER`: the character between fields.
     pub delimiter: u8,
-    /// `QUOTE`: what stands around fields; `None` if nothing does.
+    /// `QUOTE`: the character around fields; `None` for none.
     pub quote: Option<u8>,
     /// `COMPRESSION`: how the file is compressed, if the file is not to say.
     pub compression: Option<Compression>,

@@ -103,7 +103,7 @@ impl<R: BufRead> Records<R> {
         Ok(Self { input, delimiter, quote, lines: 0, offset, raw: Vec::new(), text: Vec::new() })
     }
 
-    /// What is read.
+    /// The input.
     pub fn input(&mut self) -> &mut R {
         &mut self.input
     }
@@ -113,7 +113,7 @@ impl<R: BufRead> Records<R> {
         (self.offset, self.lines)
     }
 
-    /// Goes on in `input`, before which so many bytes and lines come.
+    /// Continues in `input`, before which so many bytes and lines come.
     pub fn go_on(&mut self, input: R, (offset, lines): (u64, u64)) {
         (self.input, self.offset, self.lines) = (input, offset, lines);
     }
@@ -172,7 +172,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Reads the rest of a quoted field. Returns the position behind its closing quote in the current line.
+    /// Reads the rest of a quoted field. Returns the position after its closing quote in the current line.
     fn unquote(&mut self, quote: u8, mut at: usize) -> io::Result<Option<usize>> {
         loop {
             let rest = &self.raw[at..];

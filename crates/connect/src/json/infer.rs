@@ -1,4 +1,4 @@
-//! What columns a JSON file has.
+//! Infers the columns of a JSON file.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -8,7 +8,7 @@ use std::iter;
 pub fn keys(object: &[u8]) -> impl Iterator<Item = String> {
     let mut depth = 0;
     let mut at = 0;
-    // The string that came last, if nothing came behind it.
+    // The string that came last, if nothing came after it.
     let mut string: Option<&[u8]> = None;
     iter::from_fn(move || {
         while let Some(&byte) = object.get(at) {
@@ -38,7 +38,7 @@ pub fn keys(object: &[u8]) -> impl Iterator<Item = String> {
     })
 }
 
-/// How long a string is behind its opening quote, with the closing one.
+/// How long a string is after its opening quote, with the closing one.
 fn string_length(text: &[u8]) -> usize {
     let mut escaped = false;
     for (at, &byte) in text.iter().enumerate() {

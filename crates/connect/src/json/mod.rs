@@ -8,7 +8,7 @@
 //! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
 //!   of a file have it. Members that are no columns are passed over; a column that an object does not have gets
 //!   its DEFAULT.
-//! - A row is refused, and reading goes on, if it is not one JSON object, has a value that is not of its
+//! - A row is refused, and reading continues, if it is not one JSON object, has a value that is not of its
 //!   column's type, or none where there has to be one.
 
 mod decode;
@@ -149,7 +149,7 @@ impl JsonReader {
         let mut decoder = None;
         if input.lasts {
             // Wherever reading begins, names are spelt as at the start of the file.
-            // What is wrong there is found again by whoever reads it.
+            // Mistakes there are found again when they are read.
             let first = records.read(SAMPLE, SAMPLE_BYTES, path).ok().flatten();
             let is_blank = first.is_none();
             let first = first.map(|(objects, _)| Decoder::new(request, &objects)).transpose();
@@ -159,7 +159,7 @@ impl JsonReader {
             input = input::open_at(path, options.compression, offset, live).map_err(failed)?;
             records = match start {
                 Some(_) => records.behind(input.bytes, (offset, lines)),
-                // Rows that come later are on lines. Nobody waits for them here.
+                // Rows that come later are on lines. They are not waited for here.
                 None if is_blank => records.behind(input.bytes, records.place()),
                 None => Records::new(input.bytes).map_err(failed)?,
             };

@@ -79,9 +79,9 @@ enum Place {
     Start,
     /// Before an object.
     Item,
-    /// Behind an object.
+    /// After an object.
     Separator,
-    /// Behind the array.
+    /// After the array.
     End,
 }
 
@@ -265,7 +265,7 @@ fn found(brackets: &Brackets, object: &[u8], line: u64, batch: &mut Batch) -> Fo
     Found::Object
 }
 
-/// What follows in a file.
+/// The next part of a file.
 enum Found {
     Object,
     /// Something else, on this line.
@@ -285,7 +285,7 @@ struct Brackets {
 }
 
 impl Brackets {
-    /// Goes on through some text; where the object ends in it, if it does. Text that begins with anything
+    /// Passes some text; where the object ends in it, if it does. Text that begins with anything
     /// but `{` has no object.
     fn pass(&mut self, text: &[u8]) -> Option<usize> {
         for (at, &byte) in text.iter().enumerate() {
@@ -390,7 +390,7 @@ mod tests {
             format!("{{\"a\": [{}]}}", items.trim_end_matches(','))
         };
         let refusal = (2, "the JSON has more than 500,000 values".to_owned());
-        // The object and the array have brackets of their own, and the last item has no comma behind it.
+        // The object and the array have brackets of their own, and the last item has no comma after it.
         for (item, most) in
             [("1,", 499_999), ("\",[{\",", 499_999), ("[],", 250_000), ("{},", 250_000)]
         {

@@ -5,7 +5,7 @@
 //! - A column of the table has the values of the file's column of its name, as it stands or else without regard to
 //!   case, cast to the table's type. Other columns of the file are passed over; a column that the file does not
 //!   have gets its DEFAULT.
-//! - A row is refused, and reading goes on, if it has a value that its column cannot hold, or none where there has
+//! - A row is refused, and reading continues, if it has a value that its column cannot hold, or none where there has
 //!   to be one.
 //! - A file is never compressed as a whole, as its end is read first and then parts of it. A name that
 //!   ends in `.gz` is refused.

@@ -23,7 +23,7 @@ struct File {
     options: Vec<(String, String)>,
 }
 
-/// What was read: the rows with `|` between their values, and the refusals with their lines.
+/// The outcome of reading: the rows with `|` between their values, and the refusals with their lines.
 #[derive(Debug, PartialEq)]
 struct Found {
     rows: Vec<String>,

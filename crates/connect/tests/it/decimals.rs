@@ -2,7 +2,7 @@
 
 use crate::workspace::Workspace;
 
-/// Numbers, and what they are as DECIMAL(10, 2).
+/// Numbers, and their values as DECIMAL(10, 2).
 fn numbers() -> Vec<(String, Option<&'static str>)> {
     let given = |text: &str, value| (text.to_owned(), value);
     vec![

@@ -1,4 +1,4 @@
-//! Connectors of an engine with a state directory: what was read and written stays so, exactly once.
+//! Connectors of an engine with a state directory: rows that were read and written stay so, exactly once.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn open(folder: &Path, workers: usize) -> Result<Engine> {
     builder(workers).state(format!("file:{state}")).checkpoints(often, u64::MAX).open()
 }
 
-/// As `open`, without checkpoints that nobody asks for.
+/// As `open`, with checkpoints only on request.
 fn open_seldom(folder: &Path) -> Builder {
     let state = folder.join("state").display().to_string();
     builder(1).state(format!("file:{state}")).checkpoints(Duration::MAX, u64::MAX)
@@ -83,7 +83,7 @@ fn shown_without(engine: &Engine, query: &str, folder: &Path) -> String {
     words.collect::<Vec<_>>().join("\n")
 }
 
-/// What there is of everything: rows of relations, refused rows, and what was written.
+/// The whole state: rows of relations, refused rows, and the files written.
 fn everything(engine: &Engine, folder: &Path) -> Vec<String> {
     engine.finish().unwrap();
     let count = engine.query("SELECT COUNT(*) FROM sale").unwrap();
@@ -206,7 +206,7 @@ fn a_directory_whose_file_is_gone_is_opened_without_what_was_read_of_it() {
         .unwrap();
     drop(session);
     engine.finish().unwrap();
-    // What is read behind the checkpoint is read again at each start.
+    // Rows after the checkpoint are read again at each start.
     fs::write(folder.path().join("t.csv"), "7\n8\n9\n").unwrap();
     drop(engine);
     let engine = open_seldom(folder.path()).open().unwrap();
@@ -405,7 +405,7 @@ fn a_file_that_was_changed_since_it_was_read_is_named() {
     check(opened(&damage, false), "the file was changed");
     check(opened(&remove, false), "cannot open");
     check(opened(&shorten, true), "shorter");
-    // What a checkpoint has need not be read again.
+    // Rows in a checkpoint need not be read again.
     let (engine, _folder) = opened(&damage, true).unwrap();
     assert!(show(&engine, "SELECT COUNT(*) FROM t").contains("100"));
     let grow = |path: &Path| fs::write(path, format!("{text}100\n")).unwrap();
@@ -460,7 +460,7 @@ fn a_view_whose_output_cannot_be_opened_is_not_recorded() {
     assert!(show(&engine, "SELECT COUNT(*) FROM t").contains("12"));
 }
 
-/// What the last checkpoint has is opened first, and files are not as they were then.
+/// The relations of the last checkpoint are opened first, and files are not as they were then.
 #[test]
 fn files_of_what_is_dropped_later_are_not_needed() {
     let folder = tempfile::tempdir().unwrap();
@@ -524,7 +524,7 @@ fn two_views_are_not_written_to_one_file() {
     run(&engine, folder.path(), &format!("DROP VIEW one; {}", view("other"))).unwrap();
 }
 
-/// Nobody made the position in the file durable before the next checkpoint.
+/// The position in the file was not made durable before the next checkpoint.
 #[test]
 fn rows_of_a_file_that_grows_are_complete_soon() {
     let folder = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ fn rows_of_a_pipe_are_there_while_it_is_open() {
         started.join().unwrap().unwrap();
         assert_eq!(wait(&engine, 2), 3, "the third row is not whole");
         pipe.write_all(second.as_bytes()).unwrap();
-        // In CSV a record may go on behind the end of its line; then the row before it waits, too.
+        // In CSV a record may continue after the end of its line; then the row before it waits, too.
         if format == "jsonl" {
             assert_eq!(wait(&engine, 3), 6);
         }

@@ -1,4 +1,4 @@
-//! What sources make of files.
+//! Sources that read files.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod connectors;

@@ -1,4 +1,4 @@
-//! Reading from a position gives what came behind it.
+//! Reading from a position gives the rows after it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,7 +20,7 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new(fields.to_vec()))
 }
 
-/// What a source reads in portions of `batch_rows` rows: the rows and refusals of each, and where it ends.
+/// The outcome of reading a source in portions of `batch_rows` rows: the rows and refusals of each, and where it ends.
 struct Read {
     rows: RecordBatch,
     refused: Vec<(u64, String)>,

@@ -40,12 +40,12 @@ impl Workspace {
         fs::write(self.path(name), content).unwrap();
     }
 
-    /// What a file holds.
+    /// The contents of a file.
     pub fn content(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// What comes of the last of some statements.
+    /// The outcome of the last of some statements.
     pub fn run(&mut self, sql: &str) -> Outcome {
         self.session.execute(sql).unwrap().pop().unwrap()
     }

@@ -3,7 +3,7 @@
 //! A folder of `tests/golden` is named by the versions of the records and of the checkpoints in it. It has the directory,
 //! `state`, the files that its inputs and outputs are, and the `answers` that the program gave which had written it.
 //!
-//! - [`state`]: what is in such a directory;
+//! - [`state`]: the contents of such a directory;
 //! - this file: reading each of them.
 //!
 //! `ALLUVIUM_KILLS` sets how many processes are killed while they upgrade a directory.

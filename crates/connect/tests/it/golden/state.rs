@@ -1,4 +1,4 @@
-//! What is in a golden state directory: some of everything that is recorded.
+//! The contents of a golden state directory: some of everything that is recorded.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -89,7 +89,7 @@ const OTHERS: &str = "
         {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"dear.csv\", \"mode\": \"changes\"}}}]')
         AS SELECT id, item FROM sale WHERE price > 5";
 
-/// What else is asked.
+/// Further questions.
 const QUESTIONS: [&str; 13] = [
     "SELECT * FROM account",
     "SELECT * FROM note",
@@ -143,7 +143,7 @@ pub fn wait_for_sales(engine: &Engine, rows: usize) {
     }
 }
 
-/// Makes a directory, and returns what it answers.
+/// Makes a directory, and returns its answers.
 pub fn make() -> Answers {
     append("sale.csv", "id,item,price\n1,nut,1.50\n2,bolt,7.25\nx,nut,1\n");
     append("part.csv", "name,weight\nwheel,7\naxle,11\n");
@@ -181,7 +181,7 @@ pub fn make() -> Answers {
          INSERT INTO reading VALUES ('2023-01-01 00:00:05', 1, 5), ('2023-01-01 00:00:25', 2, 1)",
     );
     execute(&engine, "CHECKPOINT");
-    // Behind the last checkpoint.
+    // After the last checkpoint.
     append("sale.csv", "5,nut,8.00\ny,,\n6,bolt,\n7,\"a \"\"b\"\"\nc\",0.01\n");
     wait_for_sales(&engine, 7);
     execute(
@@ -227,7 +227,7 @@ pub fn check_views(engine: &Engine) {
     }
 }
 
-/// What an engine answers, and what its outputs have once it has ended.
+/// The answers of an engine, and the contents of its outputs once it has ended.
 pub fn answers(engine: Engine) -> Answers {
     let views = VIEWS.map(|(name, _)| name).into_iter().chain(ASKED);
     let of_views = views.map(|name| format!("SELECT * FROM {name}"));
