@@ -1,4 +1,4 @@
-//! What a change costs under an ASOF join: epochs of one row into keys of 100 and of 100,000 rows on both sides.
+//! The cost of a change under an ASOF join: epochs of one row into keys of 100 and of 100,000 rows on both sides.
 //!
 //! The aim: an epoch into a large key takes about as long as one into a small key.
 

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use alluvium::Engine;
 
-/// What the other client does meanwhile, by its number.
+/// The phases of the other client, by number.
 const PHASES: [&str; 3] = ["alone", "while rows are staged", "while they are committed"];
 
-/// The number behind the last phase.
+/// The number after the last phase.
 const OVER: u8 = PHASES.len() as u8;
 
 /// How long commits are measured alone.
@@ -90,7 +90,7 @@ fn run(directory: &Path, rows: u64) {
         }
     }
     drop(engine);
-    // What is left there is of no use to the next run.
+    // Files left there are of no use to the next run.
     let _ = std::fs::remove_dir_all(&state);
 }
 

@@ -1,4 +1,4 @@
-//! What a commit of one row costs while a view compares a million rows with a value that each commit moves.
+//! The cost of a commit of one row while a view compares a million rows with a value that each commit moves.
 //!
 //! One worker. A commit is measured until the view has it; every hundredth view is compared with its query.
 
@@ -12,7 +12,7 @@ const ROWS: u64 = 1_000_000;
 const GROUPS: u64 = 100;
 const COMMITS: u64 = 1_000;
 
-/// The views, by what moves.
+/// The views, by the value that moves.
 const VIEWS: [(&str, &str); 5] = [
     ("the average of all rows", "SELECT id FROM t WHERE v > (SELECT AVG(v) FROM t)"),
     (
@@ -46,7 +46,7 @@ fn engine(view: &str, rows: u64) -> Engine {
     engine
 }
 
-/// What a commit changes: one row of the table, or the limits.
+/// The change of a commit: one row of the table, or the limits.
 fn change(number: u64, rows: u64, view: &str) -> String {
     let id = 1 + number * 104_729 % rows;
     let value = number * 611_953 % 1_000_003;

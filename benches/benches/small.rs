@@ -1,4 +1,4 @@
-//! What an epoch of one row costs, from its transaction to its completion.
+//! The cost of an epoch of one row, from its transaction to its completion.
 //!
 //! ```sh
 //! cargo bench -p alluvium-benches --bench small -- [rows] [workers] [part of a name]
@@ -20,13 +20,13 @@ use alluvium_benches::processors;
 /// Epochs before those that are measured.
 const WARM: i64 = 500;
 const EPOCHS: i64 = 4_000;
-/// Of so many epochs one is waited for.
+/// The number of epochs of which one is waited for.
 const PIPELINED: i64 = 64;
 
-/// What is known of epochs: microseconds.
+/// Measurements of epochs: microseconds.
 struct Measured {
     median: f64,
-    /// Of 100 epochs 99 take at most this long.
+    /// The time that 99 of 100 epochs take at most.
     p99: f64,
     /// The time of all processors, on average.
     processors: f64,
@@ -114,7 +114,7 @@ fn main() {
             let views = (0..count).map(|number| {
                 format!("SELECT g, COUNT(*) AS c, SUM(n + {number}) AS s FROM {table} GROUP BY g")
             });
-            // What many views keep of many rows takes long to load, and is not what is measured.
+            // The state of many views over many rows takes long to load, and is not what is measured.
             let size = size.min(100_000);
             let name = format!("{count} over {what}, {size} rows");
             if is_asked(&name) {

@@ -9,7 +9,7 @@
 //! how many transactions a second they commit, how many failed, and
 //!
 //! - `alone`: how many statements of these are committed a second if each is a transaction by itself, over those in transactions;
-//! - `account`: the same of those that add to an account only, which is the single statement that waits for nobody.
+//! - `account`: the same of those that add to an account only, which is the single statement that waits for no other client.
 //!
 //! The sums of all tables have to agree in the end.
 
@@ -184,7 +184,7 @@ fn run(directory: &Path, scale: i64, period: Duration) {
             transactions / account
         );
         drop(engine);
-        // What is left there is of no use to the next run.
+        // Files left there are of no use to the next run.
         let _ = std::fs::remove_dir_all(&state);
     }
 }

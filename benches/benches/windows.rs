@@ -1,4 +1,4 @@
-//! What a change costs under window functions: epochs of one row into partitions of 100 and of 100,000 rows, and loading a
+//! The cost of a change under window functions: epochs of one row into partitions of 100 and of 100,000 rows, and loading a
 //! million rows.
 //!
 //! The aim: an epoch into a large partition takes at most three times as long as one into a small partition, and loading takes
@@ -10,7 +10,7 @@ use std::time::Instant;
 use alluvium::Engine;
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 
-/// A name, and what is computed over the window `w`.
+/// A name, and the expression over the window `w`.
 const FUNCTIONS: [(&str, &str); 7] = [
     ("rolling SUM", "SUM(n) OVER (w ROWS BETWEEN 10 PRECEDING AND CURRENT ROW)"),
     ("SUM over a range", "SUM(n) OVER (w RANGE BETWEEN 10 PRECEDING AND CURRENT ROW)"),
@@ -102,7 +102,7 @@ fn main() {
         let end = |size: i64| move |epoch: i64| 2 * size + epoch;
         let mut places: Vec<(&str, [f64; 2])> =
             vec![("at its end", [SMALL, LARGE].map(|size| epoch(function, size, end(size))))];
-        // Rows behind a new one get another number or total.
+        // Rows after a new one get another number or total.
         if !["ROW_NUMBER", "running SUM", "DENSE_RANK"].contains(&name) {
             places.push(("within", [SMALL, LARGE].map(|size| epoch(function, size, middle(size)))));
         }

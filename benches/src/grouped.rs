@@ -56,7 +56,7 @@ pub fn rows(
     RecordBatch::try_from_iter(columns).expect("columns of one length")
 }
 
-/// What `t` has, in batches. Ids are odd numbers, so that there are absent ones between any two.
+/// The rows of `t`, in batches. Ids are odd numbers, so that there are absent ones between any two.
 pub fn contents(size: i64) -> impl Iterator<Item = RecordBatch> {
     (0..size).step_by(TOGETHER as usize).map(move |start| {
         let ids = (start..size.min(start + TOGETHER)).map(|row| 2 * row + 1);
@@ -64,7 +64,7 @@ pub fn contents(size: i64) -> impl Iterator<Item = RecordBatch> {
     })
 }
 
-/// What `d` has.
+/// The rows of `d`.
 pub fn labels(size: i64) -> RecordBatch {
     let labels: ArrayRef =
         Arc::new(StringArray::from_iter_values((0..groups(size)).map(|g| format!("label {g}"))));

@@ -1,4 +1,4 @@
-//! What benchmarks share: running the binary from outside, the time on processors, [`grouped`] rows and [`tpch`].
+//! Parts that benchmarks share: running the binary from outside, the time on processors, [`grouped`] rows and [`tpch`].
 
 pub mod grouped;
 pub mod tpch;
@@ -9,13 +9,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
-/// Whatever goes wrong, as text.
+/// Any error, as text.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What the binary reports of a program that it ran to the end.
+/// The binary's report on a program that it ran to the end.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// The results of its queries, as CSV, or what was kept of them.
+    /// The results of its queries, as CSV, or the kept part of them.
     pub printed: String,
     /// Peak resident memory in bytes.
     pub peak: u64,
@@ -41,7 +41,7 @@ pub fn run_program(
     })
 }
 
-/// As [`run_program`]; `read` reads the results of its queries, as fast as it likes, and returns what is kept of them.
+/// As [`run_program`]; `read` reads the results of its queries, as fast as it likes, and returns the part to keep.
 ///
 /// # Errors
 /// If it, or `read`, fails.
@@ -77,7 +77,7 @@ pub fn run_program_to(
     })
 }
 
-/// What a benchmark was given; `None` if `cargo test` runs it to see that it starts.
+/// The arguments of a benchmark; `None` if `cargo test` runs it to see that it starts.
 pub fn arguments() -> Option<Vec<String>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let count = arguments.len();
@@ -119,7 +119,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // Files that cannot be removed are left to the system.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

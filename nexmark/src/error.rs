@@ -58,7 +58,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The error.
         error: ParquetError,
     },
     /// A batch of events cannot be built.

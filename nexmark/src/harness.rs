@@ -59,7 +59,7 @@ pub struct Options {
     pub rate: Option<NonZeroU64>,
     /// How many threads merge state in the background; see [`Builder::merge_threads`].
     pub merge_threads: usize,
-    /// The directory that keeps the state of each query, in a folder of its name. A run goes on where the last one ended.
+    /// The directory that keeps the state of each query, in a folder of its name. A run resumes where the last one ended.
     pub state: Option<PathBuf>,
     /// When epochs are on the disk, if there is such a directory.
     pub durability: Durability,
@@ -191,7 +191,7 @@ fn start(query: &Query, tables: Tables, builder: Builder) -> Result<Engine> {
     Ok(engine)
 }
 
-/// The key of an epoch's transaction: the numbers of its first event and of the one behind its last.
+/// The key of an epoch's transaction: the numbers of its first event and of the one after its last.
 fn key(epoch: &Range<u64>) -> String {
     format!("events {} to {}", epoch.start, epoch.end)
 }
@@ -224,7 +224,7 @@ pub fn side_input() -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(keys), Arc::new(values)])?)
 }
 
-/// Commits all events behind the first `done` epochs and waits for their completion. Returns the latencies of epochs and the
+/// Commits all events after the first `done` epochs and waits for their completion. Returns the latencies of epochs and the
 /// bytes of the events.
 fn drive(
     engine: &Engine,

@@ -22,14 +22,14 @@ pub struct Latency {
 /// The epochs that took at most `limit`, and longer than the limit of the bucket before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// In milliseconds: 1, 2 or 5 times a power of ten.
+    /// The limit in milliseconds: 1, 2 or 5 times a power of ten.
     pub limit: f64,
     /// The number of epochs.
     pub epochs: u64,
 }
 
 impl Latency {
-    /// Of all epochs; zero without any.
+    /// The latency of all epochs; zero without any.
     pub fn of(mut epochs: Vec<Duration>) -> Self {
         epochs.sort_unstable();
         // The smallest latency that at least this part of all does not exceed.

@@ -44,7 +44,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// mapped since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
-    /// In total.
+    /// The growth in total.
     pub most: u64,
     /// The anonymous part of it.
     pub anonymous: u64,

@@ -20,14 +20,14 @@ const TIMES: [&str; 2] = ["date_time", "p_time"];
 /// How the streams' tables are declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
-    /// What they keep.
+    /// Which rows they keep.
     pub keeping: Keeping,
     /// How late rows may come, if that is declared. The times of the events have it, and so has the time at which a bid is
     /// inserted.
     pub lateness: Option<Duration>,
 }
 
-/// What the streams' tables keep.
+/// The rows that the streams' tables keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeping {
     /// Nothing; rows are only inserted.
@@ -41,7 +41,7 @@ pub enum Keeping {
     Kept,
     /// All rows, persons and auctions by primary key.
     Keyed,
-    /// Nothing; rows are only inserted, persons and auctions with a primary key that nobody enforces.
+    /// Nothing; rows are only inserted, persons and auctions with a primary key that is not enforced.
     Promised,
 }
 

@@ -8,7 +8,7 @@ use alluvium::Engine;
 use crate::pace;
 use crate::work::{self, Kind};
 
-/// What an epoch of the view takes, more or less.
+/// The time of an epoch of the view, more or less.
 const EPOCH: Duration = Duration::from_millis(100);
 
 /// A join of all pairs of its rows, of which few are left.

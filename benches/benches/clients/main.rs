@@ -8,7 +8,7 @@
 //! - `fill`: the same clients at 30 % of that, beginning each piece when it is due (an *open loop*: what is late counts from when
 //!   it was due), first alone, then while a view of 5,000,000 rows is filled; and how long that takes alone and beside them.
 //! - `heavy`: reads of a table beside a view over it that takes 100 ms an epoch.
-//! - `subscribers`: what 1, 100 and 1,000 subscribers of a view cost the call that commits, and in time on processors.
+//! - `subscribers`: the cost of 1, 100 and 1,000 subscribers of a view for the call that commits, and in time on processors.
 
 mod heavy;
 mod pace;

@@ -12,7 +12,7 @@ pub(crate) trait Client: Send {
     fn act(&mut self, random: &mut Rng);
 }
 
-/// What clients did.
+/// The work that clients did.
 pub(crate) struct Done {
     /// How long each piece of work took, in order: in a closed loop from its begin, in an open one from when it was due.
     pub(crate) took: Vec<Duration>,
@@ -40,7 +40,7 @@ impl Done {
         self.took.len() as f64 / self.due.max(1) as f64
     }
 
-    /// What a share of the pieces took at most, in microseconds.
+    /// The longest time of this share of the pieces, in microseconds.
     pub(crate) fn within(&self, share: f64) -> f64 {
         let last = self.took.len().saturating_sub(1);
         self.took.get((last as f64 * share) as usize).map_or(0.0, |took| took.as_secs_f64() * 1e6)
@@ -107,7 +107,7 @@ fn open(clients: &mut [Box<dyn Client>], rate: f64, ended: &AtomicBool) -> Done 
             client.act(random);
             took.push(begun.elapsed().saturating_sub(due));
         }
-        // What was due until now and was not begun.
+        // The pieces that were due until now and were not begun.
         let mut left = 0;
         let now = begun.elapsed();
         while due < now {

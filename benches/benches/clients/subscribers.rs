@@ -1,4 +1,4 @@
-//! What subscribers cost: the call that commits, and the time on processors for each change that one of them takes.
+//! The cost of subscribers: the call that commits, and the time on processors for each change that one of them takes.
 //!
 //! One row is committed each 20 ms, as a client that has its own pace would do, into a table with a view over it. All
 //! subscribers of the view are tasks of one thread, which is woken when there is something for one of them.
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 const PERIOD: Duration = Duration::from_millis(20);
 const EPOCHS: u64 = 250;
 
-/// The tasks that can go on, by number.
+/// The tasks that can continue, by number.
 #[derive(Default)]
 struct Ready {
     tasks: Mutex<VecDeque<usize>>,
@@ -78,7 +78,7 @@ fn row(number: u64) -> RecordBatch {
         .expect("two columns")
 }
 
-/// What a run costs: the median and the 99th percentile of a commit in microseconds, the seconds on processors in all, and how
+/// The cost of a run: the median and the 99th percentile of a commit in microseconds, the seconds on processors in all, and how
 /// many changes were taken.
 struct Cost {
     median: f64,

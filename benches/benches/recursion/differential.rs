@@ -18,7 +18,7 @@ use super::{Answer, Program, Run, value};
 
 type Found<'scope, T> = VecCollection<'scope, T, (i64, i64)>;
 
-/// What a program finds from `roots`. Edges are keyed by their start and have an end and a length.
+/// The vertices that a program finds from `roots`. Edges are keyed by their start and have an end and a length.
 fn find<'scope, T: Timestamp + Lattice + Ord>(
     program: Program,
     edges: VecCollection<'scope, T, (i64, (i64, i64))>,

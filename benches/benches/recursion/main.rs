@@ -1,4 +1,4 @@
-//! What a change costs under a recursion, beside differential-dataflow's own `iterate` over the same graph and changes.
+//! The cost of a change under a recursion, beside differential-dataflow's own `iterate` over the same graph and changes.
 //!
 //! ```sh
 //! cargo bench -p alluvium-benches --bench recursion -- [edges] [workers] [changes]
@@ -15,7 +15,7 @@ mod graph;
 
 use self::graph::Graph;
 
-/// What is computed.
+/// The computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Program {
     /// The vertices that can be reached.
@@ -24,7 +24,7 @@ enum Program {
     Distances,
 }
 
-/// What a run has taken, and found.
+/// The time of a run, and its result.
 #[derive(Debug)]
 struct Run {
     /// Seconds for the graph.
@@ -40,7 +40,7 @@ struct Run {
 /// The number of rows, and the sum of their [`value`]s.
 type Answer = (i64, i64);
 
-/// What a vertex adds to an answer.
+/// The contribution of a vertex to an answer.
 fn value(vertex: i64, distance: i64) -> i64 {
     vertex * 31 + distance * 1_000_003
 }

@@ -1,1 +1,1 @@
-//! What the kernels of Alluvium cost in instructions: see the benchmark `instructions`.
+//! The cost of Alluvium's kernels in instructions: see the benchmark `instructions`.

@@ -53,7 +53,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is a folder with a telling name.
+        // If this fails, it leaves a folder with a telling name.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -4,10 +4,10 @@
 //! same [`row`]s and stay open while they are measured in turn, so that what else the machine does meets them alike.
 //! `docs/benchmarks.md` has the commands and the figures.
 //!
-//! - [`store`]: what is measured of a store, and one file for each: [`alluvium`], [`fjall`], [`redb`], [`rocksdb`], and
+//! - [`store`]: the operations that are measured, and one file for each: [`alluvium`], [`fjall`], [`redb`], [`rocksdb`], and
 //!   the bare [`log`];
 //! - [`workload`]: the mixes of YCSB, and which keys they ask for;
-//! - [`round`]: threads that do something for a while; [`measured`]: what came of it, as a table;
+//! - [`round`]: threads that do something for a while; [`measured`]: the results, as a table;
 //! - [`folder`]: where the stores are.
 
 pub mod alluvium;

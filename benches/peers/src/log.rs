@@ -1,7 +1,7 @@
-//! The bare log: what the disk allows.
+//! The bare log: the rate that the disk allows.
 //!
 //! Rows go to a file of zeros, which is written again from its beginning, and nothing can be read. A thread that finds
-//! nobody writing writes and syncs all rows that wait, with one call of each, and wakes their threads.
+//! no other one writing writes and syncs all rows that wait, with one call of each, and wakes their threads.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

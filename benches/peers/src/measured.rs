@@ -1,4 +1,4 @@
-//! What several rounds of a store have shown, and the table of several stores.
+//! The results of several rounds of a store, and the table of several stores.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;

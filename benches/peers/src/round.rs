@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Default)]
 pub struct Round {
     /// How long each time took, in nanoseconds.
@@ -63,7 +63,7 @@ pub fn run<S: FnMut() -> Result<()>>(
 /// The processor time of the process, in steps of ten milliseconds.
 fn processor_time() -> Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // Behind the name, which may contain anything: the 12th and 13th field are ticks of user and system time.
+    // After the name, which may contain anything: the 12th and 13th field are ticks of user and system time.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
     Ok(Duration::from_millis(10 * ticks.sum::<std::result::Result<u64, _>>()?))

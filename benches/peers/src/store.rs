@@ -1,13 +1,13 @@
-//! What is measured of a store.
+//! Operations of a store that are measured.
 
 use crate::Result;
 
-/// What a commit waits for.
+/// The event that a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Until the row is on the disk.
     Disk,
-    /// What the store waits for if it is not asked to sync: at most until the operating system has the row.
+    /// The store's default without a request to sync: at most until the operating system has the row.
     System,
 }
 

@@ -46,7 +46,7 @@ enum Operation {
 }
 
 impl Workload {
-    /// What it consists of.
+    /// Its operations.
     pub fn mix(self) -> &'static str {
         match self {
             Self::A => "50 % reads, 50 % updates",
@@ -131,7 +131,7 @@ pub struct Client<'a> {
     random: Rng,
     /// The next rank.
     next: usize,
-    /// What was read last.
+    /// The value that was read last.
     value: Vec<u8>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The checksums of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Of all columns.
+    /// The checksum of all columns.
     pub contents: Checksum,
     /// Without the columns that the query leaves open where rows tie.
     pub decided: Checksum,

@@ -9,7 +9,7 @@
 //! - [`differential`]: programs for differential-dataflow with its own spines, for some of them;
 //! - [`datafusion`]: DataFusion, which evaluates the query once, over all events;
 //! - [`model`]: the rows of the programs in Rust;
-//! - [`race`]: who runs when; [`process`]: how, in [`warm`] memory; [`report`]: what came of it, with its [`spread`].
+//! - [`race`]: who runs when; [`process`]: how, in [`warm`] memory; [`report`]: its result, with its [`spread`].
 
 pub mod allocator;
 pub mod alluvium;

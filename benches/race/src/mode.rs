@@ -8,7 +8,7 @@ use clap::ValueEnum;
 /// How late events may come with [`Mode::Lateness`].
 const LATENESS: Duration = Duration::from_secs(4);
 
-/// What the tables keep, which changes come, and how much memory there is.
+/// The contents of the tables, the kinds of changes, and the amount of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// Tables keep nothing; rows are only inserted.
@@ -31,7 +31,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What the tables keep, and how late their rows may come.
+    /// The contents of the tables, and how late their rows may come.
     pub fn tables(self) -> Tables {
         let keeping = match self {
             Self::AppendOnly | Self::SmallEpochs | Self::Budget | Self::Lateness => {

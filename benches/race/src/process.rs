@@ -25,7 +25,7 @@ pub fn answer(side: Side, task: &Task) -> Result<Answer> {
     Answer::from_json(&report).ok_or_else(|| incomplete(side))
 }
 
-/// What the process of a side prints.
+/// Prints the report of a side's process.
 pub fn print(side: Side, task: &Task, goal: Goal) -> Result<()> {
     let report = match goal {
         Goal::Answer => side.answer(task)?.to_json(),

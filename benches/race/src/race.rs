@@ -10,7 +10,7 @@ use crate::{Result, process};
 /// The least limit of memory: below it, neither side has room for one epoch.
 const LEAST_LIMIT: usize = 16 << 20;
 
-/// What came of a race.
+/// The outcome of a race.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The query.
@@ -50,7 +50,7 @@ pub fn race(mut task: Task, other: Side, pairs: usize) -> Result<Outcome> {
     let mut times = Vec::with_capacity(pairs);
     for pair in 0..pairs {
         let mut figures = [Figures::default(); 2];
-        // Forth and back: nobody always follows the same one.
+        // Forth and back: neither always follows the other.
         for place in 0..2 {
             let number = (place + pair) % 2;
             warm()?;

@@ -1,4 +1,4 @@
-//! What a side is asked to do.
+//! The task of a side.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub struct Task {
     pub directory: PathBuf,
 }
 
-/// What is asked for.
+/// The goal of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Goal {
     /// The time, over events that exist before.
@@ -38,8 +38,8 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Where the events come from. Those that exist before would be released during the run, so that nobody can tell the
-    /// memory of a side from theirs; with a budget, they would take it.
+    /// Where the events come from. Those that exist before would be released during the run, so that the
+    /// memory of a side cannot be told from theirs; with a budget, they would take it.
     pub fn source(self, task: &Task) -> Source {
         match self {
             Self::Time if task.memory.is_none() => Source::Memory,
@@ -48,7 +48,7 @@ impl Goal {
     }
 }
 
-/// What a run has used, from the first event to the completion of the last epoch.
+/// The resources that a run has used, from the first event to the completion of the last epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// The time in seconds.

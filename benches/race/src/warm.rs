@@ -18,7 +18,7 @@ pub fn warm() -> Result<()> {
         unsafe { (libc::sysconf(libc::_SC_AVPHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let (pages, page) = (usize::try_from(pages)?, usize::try_from(page)?);
     let bytes = BYTES.min(pages * page / 2);
-    // SAFETY: a new mapping is nobody else's. It is written where it is mapped, and nothing refers to it behind its end.
+    // SAFETY: a new mapping belongs to this function alone. It is written where it is mapped, and nothing refers to it after its end.
     unsafe {
         let (protection, kind) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

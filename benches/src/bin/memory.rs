@@ -17,7 +17,7 @@ use alluvium_benches::{Finished, Folder, Result, run_program};
 
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 32 * MIB;
-/// What the peak may be above the budget and an empty run.
+/// The most that the peak may be above the budget and an empty run.
 const MARGIN: u64 = 64 * MIB;
 const WORKERS: u32 = 2;
 
@@ -117,7 +117,7 @@ struct Bench<'a> {
     folder: &'a Path,
 }
 
-/// What a run of the binary reports.
+/// The report of a run of the binary.
 struct Report {
     rows: String,
     peak: u64,

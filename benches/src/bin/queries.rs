@@ -19,9 +19,9 @@ use alluvium_benches::{Finished, Folder, Result, run_program_to};
 
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 64 * MIB;
-/// What the peak may be above the budget and an empty run.
+/// The most that the peak may be above the budget and an empty run.
 const MARGIN: u64 = 32 * MIB;
-/// What queries may hold.
+/// The most that queries may hold.
 const HELD: u64 = 32 * MIB;
 
 /// Queries by name, and whether they keep rows.

@@ -18,7 +18,7 @@ use alluvium::arrow::compute::concat_batches;
 use alluvium::arrow::datatypes::Int64Type;
 use alluvium_benches::{Folder, Result, tpch};
 
-/// What the median of the deletions may be.
+/// The most that the median of the deletions may be.
 const AIM: Duration = Duration::from_millis(5);
 
 /// An order and its line items.

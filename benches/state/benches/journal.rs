@@ -1,7 +1,7 @@
-//! Records of a kilobyte, each durable before its committer goes on, beside a bare log.
+//! Records of a kilobyte, each durable before its committer continues, beside a bare log.
 //!
-//! The *bare log* is what the disk allows: one thread writes to a file of zeros and calls `fdatasync`. With several
-//! committers, it writes as many records at once. It has no checksums, and nobody to wake.
+//! The *bare log* shows the rate that the disk allows: one thread writes to a file of zeros and calls `fdatasync`. With several
+//! committers, it writes as many records at once. It has no checksums, and no thread to wake.
 //!
 //! The journal and the bare log are also measured where nothing is written ahead of the records, and the bare log where
 //! the file's blocks are only allocated.

@@ -1,4 +1,4 @@
-//! What the machine itself does, to hold the other figures against: memory to memory, to a file, from a file.
+//! The speed of the machine itself, to hold the other figures against: memory to memory, to a file, from a file.
 //!
 //! Files are written and read in pieces of a mebibyte; *cold* is read from the disk and *hot* from the system's
 //! cache.

@@ -1,4 +1,4 @@
-//! Pruning: what it takes to drop nine tenths of the rows of a spine in files, once a bound has passed them.
+//! Pruning: the cost of dropping nine tenths of the rows of a spine in files, once a bound has passed them.
 //!
 //! Prints figures instead of sampling: each case can happen once only.
 
@@ -107,7 +107,7 @@ fn sealed(
     buffer.seal(description)
 }
 
-/// Inserts all rows in so many batches, by number or dealt in turn, and moves the bound behind nine tenths of them.
+/// Inserts all rows in so many batches, by number or in turn, and moves the bound past nine tenths of them.
 fn measure(name: &str, place: Place, batches: u64, in_order: bool) {
     let folder = Folder::new(env!("CARGO_TARGET_TMPDIR"));
     let least = Arc::new(Least(place.column(), AtomicI64::new(i64::MIN)));

@@ -124,13 +124,13 @@ impl Folder {
         Batch::open(blob, context.budget()).expect("the file is whole")
     }
 
-    /// Evicts a file that nobody has mapped from the system's cache.
+    /// Evicts a file that no process has mapped from the system's cache.
     pub fn chill(&self, name: &str) {
         chill(&self.path().join(name)).expect("the system takes advice");
     }
 }
 
-/// Evicts a file that nobody has mapped from the system's cache.
+/// Evicts a file that no process has mapped from the system's cache.
 pub fn chill(path: &PathBuf) -> io::Result<()> {
     fadvise(File::open(path)?, 0, None, Advice::DontNeed)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! What outlives an engine, in memory.
+//! State that outlives an engine, in memory.
 
 use std::sync::Arc;
 

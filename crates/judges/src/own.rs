@@ -16,7 +16,7 @@ use datafusion::scalar::ScalarValue;
 
 use crate::query::Op;
 
-/// What stands before the name of the function that one of a program is.
+/// The prefix of the program's own function for a function of SQL.
 pub(crate) const PREFIX: &str = "own_";
 
 /// The scalar functions.
@@ -39,7 +39,7 @@ pub(crate) fn is_own(name: &str) -> bool {
     SCALARS.contains(&name) || AGGREGATES.contains(&name)
 }
 
-/// What stands before the name of a function that SQL defines.
+/// The prefix of functions that SQL defines.
 pub(crate) const DEFINED: &str = "defined_";
 
 /// The functions that SQL defines by one operator, some with types and some without.

@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use super::Events;
 use crate::error::Result;
 
-/// Of so many bids one is deleted and one is changed.
+/// The number of bids of which one is deleted and one is changed.
 const CYCLE: u64 = 20;
 
 /// The numbers of those in each cycle.

@@ -70,7 +70,7 @@ fn main() -> Result<()> {
     for &threads in &arguments.threads {
         let mut measured: Vec<_> = stores.iter().map(|store| Measured::new(store.name())).collect();
         for number in 0..arguments.rounds {
-            // There and back again: nobody always follows the same one.
+            // There and back again: no store always follows the same one.
             let mut order: Vec<usize> = (0..stores.len()).collect();
             if number % 2 == 1 {
                 order.reverse();
@@ -85,7 +85,7 @@ fn main() -> Result<()> {
                     }
                 };
                 measured[index].add(round::run(threads, time, steps)?);
-                // What goes on in the background ends, or begins.
+                // Background work ends, or begins.
                 sleep(time / 10);
             }
         }

@@ -97,7 +97,7 @@ fn main() -> Result<()> {
         let rate = arguments.records as f64 / start.elapsed().as_secs_f64();
         println!("{}: {} records loaded, {rate:.0}/s", store.name(), arguments.records);
     }
-    // Merges and flushes go on for a while.
+    // Merges and flushes continue for a while.
     sleep(Duration::from_secs(3));
     let records: Vec<Records> =
         stores.iter().map(|store| Records::new(&**store, &requests)).collect();
@@ -124,7 +124,7 @@ fn measure(
     let mut measured: Vec<_> = stores.iter().map(|store| Measured::new(store.name())).collect();
     let time = Duration::from_secs_f64(arguments.seconds);
     for number in 0..arguments.rounds {
-        // There and back again: nobody always follows the same one.
+        // There and back again: no store always follows the same one.
         let mut order: Vec<usize> = (0..stores.len()).collect();
         if number % 2 == 1 {
             order.reverse();

@@ -106,7 +106,7 @@ impl Circuit {
         handles.stage_side_input().flush();
         dbsp.transaction()?;
         let mut circuit = Self { dbsp, handles, read, storage };
-        // What the view has before the first event: nothing, in every query.
+        // The rows of the view before the first event: none, in every query.
         if let Some(read) = &mut circuit.read {
             read(&mut Answer::default());
         }
@@ -153,7 +153,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning of temporary files.
+        // Files that cannot be removed are left to the system's cleaning of temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

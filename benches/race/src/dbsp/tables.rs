@@ -108,17 +108,17 @@ impl Tables {
         self.lateness.map(|lateness| self.person.waterline(|person| person.date_time, lateness))
     }
 
-    /// That of auctions' times.
+    /// The waterline of auctions' times, if a lateness is known.
     pub fn waterline_of_auctions(&self) -> Option<Waterline> {
         self.lateness.map(|lateness| self.auction.waterline(|auction| auction.date_time, lateness))
     }
 
-    /// That of bids' times.
+    /// The waterline of bids' times, if a lateness is known.
     pub fn waterline_of_bids(&self) -> Option<Waterline> {
         self.lateness.map(|lateness| self.bid.waterline(|bid| bid.date_time, lateness))
     }
 
-    /// That of the times at which bids arrive.
+    /// The waterline of the times at which bids arrive, if a lateness is known.
     pub fn waterline_of_arrivals(&self) -> Option<Waterline> {
         self.lateness.map(|lateness| self.bid.waterline(|bid| bid.p_time, lateness))
     }

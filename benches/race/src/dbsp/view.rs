@@ -8,7 +8,7 @@ use crate::answer::{Answer, Row};
 /// Adds the changes of the last epoch to an answer.
 pub type Reader = Box<dyn FnMut(&mut Answer) + Send>;
 
-/// The changes of a view, which are dropped unless somebody reads them.
+/// The changes of a view, which are dropped unless they are read.
 pub struct View(Box<dyn FnOnce() -> Reader>);
 
 impl View {

@@ -147,7 +147,7 @@ fn shares<T>(rows: Vec<T>, workers: usize) -> Vec<Vec<T>> {
     shares
 }
 
-/// What one worker does: it waits for the clock to start once its dataflow is there.
+/// The work of one worker: it waits for the clock to start once its dataflow is there.
 fn work(
     worker: &mut Worker,
     program: Program,

@@ -6,7 +6,7 @@ use timely::dataflow::operators::probe::Handle;
 use super::{Collection, Shared};
 use crate::answer::Row;
 
-/// The changes of a view, which are dropped unless somebody wants the answer.
+/// The changes of a view, which are dropped unless the answer is wanted.
 pub(super) struct View<'scope>(Box<dyn FnOnce(Option<Shared>) -> Handle<u64> + 'scope>);
 
 impl<'scope> View<'scope> {

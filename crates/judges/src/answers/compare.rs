@@ -15,7 +15,7 @@ pub(crate) enum Measure {
     /// As `Typed`, and floats within an absolute error of 1e-9: where sums cancel, the result depends on the order
     /// of rows.
     Rough,
-    /// As `Rough`, for an answer whose decimals have fewer digits behind the point. These may be off by a hundred units of
+    /// As `Rough`, for an answer whose decimals have fewer digits after the point. These may be off by a hundred units of
     /// the last of them: they were cut off, perhaps before they were added up.
     Short,
     /// As `Typed`, for a database without these types: booleans are 0 and 1, decimals are floats, times are text,

@@ -1,4 +1,4 @@
-//! What the engine itself says that a relation contains.
+//! The contents of a relation as the engine itself reports them.
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;

@@ -82,7 +82,8 @@ pub(crate) struct Client {
     session: Session,
     /// The number of the engine that it is a session of.
     engine: usize,
-    /// What the open transaction has done from its first definition on, and who skips it: the others do it when that is committed.
+    /// The statements of the open transaction from its first definition on, and who skips each: the others run it when that is
+    /// committed.
     staged: Vec<(Statement, Skips)>,
     /// The savepoints of the open transaction, and how much was staged then.
     savepoints: Vec<(String, usize)>,
@@ -95,7 +96,7 @@ impl Client {
         Self { trial: trial.clone(), session, engine, staged, savepoints }
     }
 
-    /// Has the other databases do what a statement has done.
+    /// Has the other databases do the same as a statement.
     fn follow(&mut self, statement: Statement) {
         let mut trial = locked(&self.trial);
         match &statement.kind {

@@ -109,7 +109,7 @@ impl Client {
         Ok(Self { binary, process, done: Vec::new(), marks: 0 })
     }
 
-    /// What the process prints for some statements; its error messages if it fails.
+    /// The output of the process for some statements; its error messages if it fails.
     fn ask(&mut self, sql: &str) -> Result<Vec<u8>, Failure> {
         self.marks += 1;
         let mark = format!("end_of_result_{}", self.marks);
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    /// Starts a new process that has done what the last one had.
+    /// Starts a new process that has done the same as the last one.
     fn restart(&mut self) -> Result<(), Failure> {
         self.process = Process::start(&self.binary)?;
         let done = self.done.join("\n;\n");

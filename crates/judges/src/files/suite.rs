@@ -116,7 +116,7 @@ pub(crate) fn run_text(place: &str, text: &str, workers: usize) -> Report {
         if number == middle {
             locked(&trial).watch_again();
         }
-        // Half of the files go on after a checkpoint, the others with all that was done.
+        // Half of the files resume from a checkpoint, the others with all that was done.
         if number >= reopened / 2 && place.len().is_multiple_of(2) {
             locked(&trial).save();
         }

@@ -38,11 +38,11 @@ pub(crate) struct Skips {
 pub(crate) struct Tally {
     /// Views checked after a transaction.
     pub(crate) looks: usize,
-    /// Of these, compared with DataFusion.
+    /// Those compared with DataFusion.
     pub(crate) batch: usize,
-    /// Of these, compared with SQLite.
+    /// Those compared with SQLite.
     pub(crate) sqlite: usize,
-    /// Of these, views with errors, which other databases cannot answer.
+    /// Those of views with errors, which other databases cannot answer.
     pub(crate) failing: usize,
 }
 
@@ -71,7 +71,7 @@ struct View {
 /// An engine under test.
 pub(crate) struct Trial {
     engine: Engine,
-    /// What the engine has done, if another is to resume it.
+    /// The state of the engine, if another is to resume it.
     kept: Option<Kept>,
     /// Whether there is a checkpoint.
     is_saved: bool,
@@ -549,7 +549,7 @@ impl Trial {
     }
 }
 
-/// An engine as there is one for each number of workers, which begins with what another has left.
+/// An engine as there is one for each number of workers, which begins with the state of another.
 fn open(workers: usize, memory: Option<usize>, kept: Option<&Kept>) -> alluvium::Result<Engine> {
     // And merges of any size are done in slices, or by others at any time.
     let schedule = |pace| Schedule { pace, smallest_job: 0, ..Schedule::default() };

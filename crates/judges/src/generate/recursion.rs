@@ -15,7 +15,7 @@ impl Maker {
         let (start, finish) = self.ends_of(&step_sight, ends.kind())?;
         let (name, alias, all) = (self.alias(), self.alias(), self.once_in(3));
         let number = self.column(&sight, |kind| kind == Kind::Big || kind == Kind::Integer);
-        // What each row of a recursion by UNION takes along, and one by UNION ALL counts.
+        // The value that each row of a recursion by UNION takes along, and one by UNION ALL counts.
         let along = match all {
             true => Expr::Cast(Box::new(Expr::whole(0)), Kind::Big, false),
             false => Expr::Cast(Box::new(number?), Kind::Big, false),

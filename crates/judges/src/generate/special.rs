@@ -120,7 +120,7 @@ impl Maker {
         Some(Query::select(select))
     }
 
-    /// Whether a time is before or after a time that goes on, or between two such.
+    /// Whether a time is before or after a moving time, or between two such.
     pub(super) fn recent(&mut self, time: &Expr) -> Expr {
         let moved = |maker: &mut Self| match maker.one_of(&[-3600, -60, -30, -10, 0, 20, 60]) {
             0 => Expr::Now,

@@ -90,7 +90,7 @@ impl Maker {
         }
     }
 
-    /// Rows that come into view and leave it as time goes on, or groups of them.
+    /// Rows that come into view and leave it as time passes, or groups of them.
     fn recent_by_time(&mut self, one: Timed) -> Query {
         let Timed { from, sight, time, .. } = one;
         let moments = self.column(&sight, |kind| kind == Kind::Moment);

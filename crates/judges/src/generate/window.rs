@@ -45,7 +45,7 @@ fn distinguishes_copies(window: &Window) -> bool {
     rows || DISTINGUISHING.contains(&window.function)
 }
 
-/// Those of which a query has at most one.
+/// Functions of which a query has at most one.
 const DISTINGUISHING: [&str; 5] = ["row_number", "ntile", "lag", "lead", "nth_value"];
 
 impl Maker {

@@ -1,4 +1,4 @@
-//! Calls of the library with arguments that nobody means well.
+//! Hostile arguments for calls of the library.
 
 use std::ops::Bound;
 use std::time::{Duration, SystemTime};
@@ -76,7 +76,7 @@ impl Calls {
     }
 }
 
-/// Makes some call. Returns what it was, too.
+/// Makes some call. Returns its description, too.
 pub(super) fn call(rng: &mut fastrand::Rng, engine: &Engine) -> (Result<()>, String) {
     let relations = match engine.relations() {
         Ok(relations) => relations,

@@ -1,10 +1,10 @@
-//! What an engine is given at once.
+//! The input of an engine in one case.
 
 use super::calls::Calls;
 use super::files::Files;
 use super::statements::Statements;
 
-/// What cases are made of.
+/// The kind of input in cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Statements: mutated, deep, wide and long.
@@ -18,7 +18,7 @@ pub enum Kind {
 /// Which cases to run, and how.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What they are made of.
+    /// The kind of their input.
     pub kind: Kind,
     /// The seed of the sequence.
     pub seed: u64,

@@ -10,7 +10,7 @@ use super::finding::{Fault, Finding, shortened};
 use super::summary::Summary;
 use super::trial::{Measures, Trial, Verdict};
 
-/// The panics of this process that nobody has asked about yet.
+/// The panics of this process that were not asked about yet.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Runs cases in this process, which ends if one of them ends it. Its memory is not looked at.

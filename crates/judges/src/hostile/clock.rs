@@ -1,4 +1,4 @@
-//! How long something takes, whatever else the machine does.
+//! The time that something takes, independent of the rest of the machine.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// The time since the clock began. Waiting counts only if the clock is read every [`LOOK`], and up to twice as much
-    /// from one time to the next: whoever reads it may have waited for a processor, too.
+    /// from one time to the next: the thread that reads it may have waited for a processor, too.
     pub(super) fn read(&mut self) -> Duration {
         let since = self.last.elapsed();
         if since >= LOOK / 2 {

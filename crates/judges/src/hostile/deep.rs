@@ -1,6 +1,6 @@
 //! Statements that nest.
 
-/// What a level puts before and after what is inside it, and the innermost part.
+/// The texts of a level before and after its contents, and the innermost part.
 type Nest = (&'static str, &'static str, &'static str);
 
 /// How expressions nest. A chain nests, too: to the left or right.

@@ -1,8 +1,8 @@
-//! What no input may cause.
+//! Faults that no input may cause.
 
 use std::fmt;
 
-/// What went wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
     /// The process ended.
@@ -21,7 +21,7 @@ pub enum Fault {
     Long,
     /// The engine stopped.
     Stopped,
-    /// A known view no longer holds what it should.
+    /// A known view no longer holds the rows that it should.
     Wrong,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Fault {
 /// One fault of one case.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What went wrong.
+    /// Its kind.
     pub fault: Fault,
     /// The evidence.
     pub what: String,
@@ -70,7 +70,7 @@ impl Finding {
 /// The longest message that is not a finding, in bytes.
 const LONGEST: usize = 4096;
 
-/// What messages of engines must not say.
+/// Words that messages of engines must not contain.
 const PANICS: [&str; 3] = ["panicked", "fault in the engine", "RUST_BACKTRACE"];
 
 /// Words of libraries about themselves.
@@ -85,7 +85,7 @@ const INTERNALS: [&str; 8] = [
     "not implemented: ",
 ];
 
-/// What is wrong with a message.
+/// The fault in a message.
 pub(crate) fn of_message(message: &str) -> Option<Finding> {
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let fault = if has(&PANICS) {

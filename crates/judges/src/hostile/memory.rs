@@ -12,7 +12,7 @@ pub(super) fn peak() -> Option<u64> {
     field("self", "VmHWM:")
 }
 
-/// Begins to measure the peak anew.
+/// Begins to measure a new peak.
 pub(super) fn forget_peak() {
     // Where the system does not have this, the peak is that of the process.
     let _ = fs::write("/proc/self/clear_refs", "5");

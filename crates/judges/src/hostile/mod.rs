@@ -1,4 +1,4 @@
-//! Hostile input: statements and files that nobody means well, to an engine that must survive them.
+//! Hostile input: statements and files that are meant to do harm, to an engine that must survive them.
 //!
 //! A *case* is a number in the sequence for a seed: a statement mutated from the SQL files ([`mutation`]), one that is
 //! generated deep, wide or long ([`deep`], [`wide`]), a damaged file ([`damage`] of [`valid`] files, and files that are

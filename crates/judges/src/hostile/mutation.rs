@@ -367,7 +367,7 @@ fn call(rng: &mut fastrand::Rng, mutant: &mut [String]) {
     }
 }
 
-/// Goes on with the rest of another statement, or puts one inside.
+/// Continues with the rest of another statement, or puts one inside.
 fn splice(rng: &mut fastrand::Rng, mutant: &mut Vec<String>, other: &[&str]) {
     let at = rng.usize(..mutant.len());
     let from = rng.usize(..other.len());

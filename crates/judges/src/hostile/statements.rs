@@ -11,7 +11,7 @@ use super::{deep, wide};
 /// The number of cases of a round.
 const ROUND: u64 = 60;
 
-/// What deep and wide statements read.
+/// The tables that deep and wide statements read.
 const TABLES: [&str; 7] = [
     "CREATE TABLE t (a INT, b BIGINT, s TEXT, d DOUBLE, n DECIMAL(12, 2), x TIMESTAMP, l INT[], o BOOLEAN)",
     "CREATE TABLE u (a INT PRIMARY KEY, s TEXT)",

@@ -18,16 +18,16 @@ use crate::answers::row::rows;
 /// The memory budget of an engine on trial.
 const BUDGET: usize = 32 << 20;
 
-/// What the process may take beyond the budget, and beyond what it takes with an engine without rows.
+/// The memory that the process may take beyond the budget, and beyond that of an engine without rows.
 const BEYOND: u64 = 64 << 20;
 
-/// What planning may take of it per byte of a statement.
+/// The memory of it that planning may take per byte of a statement.
 const PLANNING: u64 = 400;
 
 /// The longest that a text may take by its [`Clock`], in a release build, however short it is.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// What it may take longer per byte of it and of the files that it reads, and for each statement in it.
+/// The time that it may take longer per byte of it and of the files that it reads, and for each statement in it.
 const LONGER: (Duration, Duration) = (Duration::from_micros(2), Duration::from_millis(1));
 
 /// The time in which a statement ends that is interrupted.
@@ -54,7 +54,7 @@ pub(super) struct Measures {
     pub(super) memory: bool,
 }
 
-/// What a case came to.
+/// The outcome of a case.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     pub(super) findings: Vec<Finding>,
@@ -63,13 +63,13 @@ pub(super) struct Verdict {
     pub(super) refused: u64,
 }
 
-/// An engine, with what it has run.
+/// An engine, with its history.
 pub(super) struct Trial {
     measures: Measures,
     /// Where the files of cases are.
     folder: TempDir,
     open: Option<Open>,
-    /// What the process takes with an engine without rows.
+    /// The memory of the process with an engine without rows.
     empty: u64,
 }
 
@@ -125,7 +125,7 @@ impl Trial {
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         let setup = case.setup.get(open.done..).unwrap_or_default();
-        // What others expect of them does not matter here.
+        // The findings of others about them do not matter here.
         let mut ignored = Verdict::default();
         let read = case.files.iter().map(|(_, bytes)| bytes.len()).sum();
         setup.iter().for_each(|statement| self.statement(&mut open, statement, 0, &mut ignored));
@@ -174,7 +174,7 @@ impl Trial {
         }
     }
 
-    /// Acts on an engine, and interrupts what takes longer than `longest`, in a release build. What was done may take
+    /// Acts on an engine, and interrupts what takes longer than `longest`, in a release build. The act may take
     /// `planning` bytes beside all others. `act` returns what it did, too.
     fn judge<'a>(
         &self,
@@ -248,7 +248,7 @@ impl Trial {
         verdict.findings.extend(messages.iter().filter_map(|message| of_message(message)));
     }
 
-    /// Whether the process is beyond what it may take, so that it had better begin anew.
+    /// Whether the process is beyond what it may take, so that it had better restart.
     pub(super) fn is_worn(&self) -> bool {
         let worn = self.empty + BUDGET as u64 / 2 + BEYOND / 2;
         self.measures.memory && memory::resident("self").is_some_and(|now| now > worn)

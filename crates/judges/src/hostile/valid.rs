@@ -5,7 +5,7 @@ use alluvium::Engine;
 /// A file, and the columns of a table that can hold its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Valid {
-    /// What follows the dot in its name.
+    /// The extension of its name, after the dot.
     pub(super) extension: &'static str,
     pub(super) bytes: Vec<u8>,
     pub(super) columns: &'static str,

@@ -24,7 +24,7 @@ const MOST_MEMORY: u64 = 4 << 30;
 
 /// How a child ended.
 enum End {
-    /// It has run all it was to run, or asks to be started anew.
+    /// It has run all it was to run, or asks to be restarted.
     Done,
     /// It ended, or was ended, in the case of this number.
     Died(u64, Finding),
@@ -138,7 +138,7 @@ fn spawn(run: &Run, scratch: &Path) -> Child {
         .unwrap_or_else(|error| panic!("no child: {error}"))
 }
 
-/// What the child says on its standard output, and what it has said on its standard error when it ends.
+/// The lines of the child's standard output, and its standard error when it ends.
 fn ears(child: &mut Child) -> (Receiver<Value>, JoinHandle<String>) {
     let (sender, lines) = channel();
     if let Some(out) = child.stdout.take() {
@@ -155,7 +155,7 @@ fn ears(child: &mut Child) -> (Receiver<Value>, JoinHandle<String>) {
     let complaints = thread::spawn(move || {
         let mut text = Vec::new();
         if let Some(mut err) = err {
-            // What was read until then is better than nothing.
+            // The text read until then is better than nothing.
             let _ = err.read_to_end(&mut text);
         }
         String::from_utf8_lossy(&text).into_owned()

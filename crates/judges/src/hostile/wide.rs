@@ -1,6 +1,6 @@
 //! Statements of many parts, and of long ones.
 
-/// A list: what comes before it, an item in which `#` is its number, what separates items, and what comes after it.
+/// A list: the text before it, an item in which `#` is its number, the separator, and the text after it.
 type List = (&'static str, &'static str, &'static str, &'static str);
 
 const LISTS: [List; 52] = [
@@ -63,7 +63,7 @@ const LISTS: [List; 52] = [
     ("CREATE TABLE w (a INT) WITH (", "'o#' = '#'", ", ", ")"),
 ];
 
-/// A long token: what comes before it, what is repeated, and what comes after it.
+/// A long token: the text before it, the repeated part, and the text after it.
 const LONG: [(&str, &str, &str); 26] = [
     ("SELECT '", "x", "'"),
     ("SELECT '", "''", "'"),

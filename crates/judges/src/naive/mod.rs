@@ -109,7 +109,7 @@ impl<'a> World<'a> {
 /// The relation and name of a column.
 type Name = (String, String);
 
-/// What an expression can refer to.
+/// The columns that an expression can refer to.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     columns: &'a [Name],

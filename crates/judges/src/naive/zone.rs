@@ -70,7 +70,7 @@ fn offset(zone: Zone, instant: i64) -> Outcome<i64> {
     Ok(if is_between != rule.is_south { rule.summer } else { rule.winter })
 }
 
-/// What the clocks of a zone show at an instant.
+/// The time that the clocks of a zone show at an instant.
 pub(super) fn shown(zone: Zone, instant: i64) -> Outcome<i64> {
     Ok(instant + offset(zone, instant)?)
 }

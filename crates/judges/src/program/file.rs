@@ -60,7 +60,7 @@ pub(crate) fn file(program: &Program, story: &str) -> String {
             Step::Begin => before = Some(model.clone()),
             Step::Commit => before = None,
             Step::Rollback => model = before.take().unwrap_or(model),
-            // What the model cannot execute, no judge can.
+            // A write that the model cannot execute, no judge can.
             Step::Write(write) if !is_refused => model.write(program, write).unwrap_or_default(),
             _ => {}
         }

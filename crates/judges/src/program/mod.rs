@@ -231,7 +231,7 @@ fn amount(kind: Kind, by: i64) -> String {
 }
 
 impl View {
-    /// What is said of it before it is there.
+    /// The lateness declared for it before it exists.
     pub(crate) fn lateness_sql(&self) -> Option<String> {
         let ViewLateness { column, by } = self.lateness?;
         let (column, kind) = &self.query.columns()[column];

@@ -1,4 +1,4 @@
-//! What queries use floats, wall clocks and moving thresholds for.
+//! The uses that queries make of floats, wall clocks and moving thresholds.
 
 use std::collections::BTreeSet;
 
@@ -132,7 +132,7 @@ fn clocks(from: &From, found: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// What a SELECT does with wall clocks that come from FROM.
+/// The uses that a SELECT makes of wall clocks that come from FROM.
 pub(super) fn of_clocks(select: &Select) -> Vec<&'static str> {
     let mut columns = BTreeSet::new();
     select.from.iter().for_each(|from| clocks(from, &mut columns));

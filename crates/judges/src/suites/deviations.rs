@@ -56,7 +56,7 @@ const DEVIATIONS: &[Deviation] = &[
     of_all("", "cast((revenue / 50) as int)", "a DECIMAL that is cast to INT is rounded"),
 ];
 
-/// That of a query at a place; `None` if it has none.
+/// The deviation of a query at a place; `None` if it has none.
 pub(super) fn deviation(place: &str, query: &str) -> Option<&'static Deviation> {
     let query = query.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let applies = |known: &&Deviation| place.starts_with(known.file) && query.contains(known.part);

@@ -114,7 +114,7 @@ impl File {
         }
     }
 
-    /// What became of all queries.
+    /// The verdicts on all queries.
     pub(super) fn finish(mut self) -> Report {
         self.judge();
         self.report
@@ -137,7 +137,7 @@ impl File {
         transaction.commit().expect("a transaction in memory is committed");
     }
 
-    /// Runs a statement, and makes what it has made in DataFusion, too. What the engine refuses is nowhere.
+    /// Runs a statement, and makes what it has made in DataFusion, too. A statement that the engine refuses is run nowhere.
     pub(super) fn follow(&mut self, sql: &str) {
         if self.session.execute(sql).is_err() {
             return;
@@ -264,7 +264,7 @@ impl File {
         }
     }
 
-    /// What to say of a view that differs from DataFusion's answer.
+    /// The verdict on a view that differs from DataFusion's answer.
     fn explained(&self, view: &str, judged: &Judged, found: String) -> Verdict {
         let query = judged.query.to_lowercase();
         if ["now()", "current_timestamp", "current_date"].iter().any(|now| query.contains(now)) {

@@ -4,7 +4,7 @@
 //! Each query over these tables becomes a materialized view. Random rows of the tables then go and come back, and after every
 //! transaction the view is compared with DataFusion's answer over the same rows.
 //!
-//! What a file expects is not looked at: DataFusion judges. So queries count only if DataFusion has an answer, and the same
+//! The answers that a file expects are not looked at: DataFusion judges. So queries count only if DataFusion has an answer, and the same
 //! answer whatever the order of the rows. Where the engine has another one on purpose ([`deviations`]), its own query judges.
 
 mod deviations;
@@ -44,7 +44,7 @@ pub fn run(
 mod tests {
     use super::*;
 
-    /// What became of the queries of a file with this text.
+    /// The report on a file with this text.
     fn report(text: &str) -> Report {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.slt"), text).unwrap();

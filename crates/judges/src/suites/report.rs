@@ -1,9 +1,9 @@
-//! What became of the queries of files.
+//! Verdicts on the queries of files.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of a query.
+/// The verdict on a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The view was equal to DataFusion's answer after every transaction.
@@ -152,7 +152,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The first line of a message, with … for what is quoted and 0 for numbers.
+/// The first line of a message, with … for quoted text and 0 for numbers.
 fn without_names(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     let mut text = String::with_capacity(line.len());

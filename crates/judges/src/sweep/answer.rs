@@ -1,4 +1,4 @@
-//! What a database says of an expression, so that the answers of several can be compared.
+//! The answer of a database to an expression, in a form in which the answers of several can be compared.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub(super) enum Value {
 }
 
 impl Answer {
-    /// From `[type, text]`, `{"refused": why}` or `{"failed": why}`; `None` from `null`, which says that nobody was asked.
+    /// From `[type, text]`, `{"refused": why}` or `{"failed": why}`; `None` from `null`, which says that the database was not asked.
     pub(super) fn read(json: &Json) -> Option<Self> {
         let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
         if json.is_null() {
@@ -215,7 +215,7 @@ pub(super) fn time(text: &str) -> String {
     }
 }
 
-/// A nested value without what the databases write differently: quotes, blanks behind commas, and braces of arrays.
+/// A nested value without the differences between databases: quotes, blanks after commas, and braces of arrays.
 pub(super) fn nested(text: &str) -> String {
     let is_array = text.starts_with('{') && !text.contains([':', '=']);
     let text = if is_array { text.replace('{', "[").replace('}', "]") } else { text.to_owned() };

@@ -3,7 +3,7 @@
 use super::answer::{Answer, Value};
 use super::form::Form;
 
-/// The three answers to one expression; `None` where nobody was asked.
+/// The three answers to one expression; `None` for a database that was not asked.
 pub(super) struct Answers<'a> {
     pub(super) own: &'a Answer,
     pub(super) duckdb: Option<&'a Answer>,

@@ -1,4 +1,4 @@
-//! What is asked: expressions with places for arguments, each over the kinds of arguments that people give them.
+//! The questions: expressions with places for arguments, each over the kinds of arguments that people give them.
 
 use super::kind::{Dialect, Kind, kinds};
 
@@ -8,7 +8,7 @@ const FORMS: &str = include_str!("forms.txt");
 /// An expression of a function or an operator, for one kind of each argument.
 #[derive(Clone)]
 pub(super) struct Form {
-    /// Of the function or operator, by which results are counted.
+    /// The name of the function or operator, by which results are counted.
     pub(super) name: String,
     /// In each dialect, with `$1` and so on; `None` where there is none.
     templates: [Option<String>; 3],
@@ -193,7 +193,7 @@ mod tests {
         "try_cast_to_type",
         "union_extract",
         "union_tag",
-        // Of DataFusion alone, so that nobody is there to compare with.
+        // Of DataFusion alone: there is no other answer to compare with.
         "array_add",
         "array_compact",
         "array_dims",
@@ -231,14 +231,14 @@ mod tests {
         "list_negative_dot_product",
         "list_push_front",
         "list_stddev",
-        // What other functions are defined by.
+        // Parts of the definitions of other functions.
         "like_pattern",
         "most_frequent",
         "weighted_mean",
         "json_structure_of_all",
     ];
 
-    /// Those that SQL defines and that are aggregates.
+    /// Aggregates that SQL defines.
     const AGGREGATES: &[&str] = &[
         "approx_count_distinct",
         "approx_quantile",

@@ -4,7 +4,7 @@
 //! - [`own`]: the engine's answers, as a constant, in a query and in a view, which must agree;
 //! - [`duckdb`] and [`postgres`]: the others, asked at once, or read from a [`record`];
 //! - [`answer`]: answers that can be compared; [`deviations`]: where the engine differs on purpose;
-//! - [`report`]: what was found.
+//! - [`report`]: the findings.
 
 mod answer;
 mod deviations;
@@ -30,7 +30,7 @@ use self::kind::{Dialect, Kind};
 use self::record::{Asked, Recorded, ask, read, write};
 use self::report::Verdict;
 
-/// What is swept.
+/// The expressions of a sweep.
 pub struct Sweep {
     /// Forms over one list of kinds, with the rows that they are asked with.
     groups: Vec<Group>,

@@ -19,7 +19,7 @@ use super::kind::{Dialect, Kind};
 /// How many constants one query has, as long as none fails.
 const TOGETHER: usize = 100;
 
-/// What the engine says of a form, row by row.
+/// The engine's answers to a form, row by row.
 pub(super) struct Own {
     pub(super) answers: Vec<Answer>,
     /// Where the three ways differ: the row and both answers.

@@ -104,7 +104,7 @@ impl Postgres {
         }
     }
 
-    /// What a script prints.
+    /// The output of a script.
     fn run(&self, script: &str) -> Result<String, String> {
         let mut child = Command::new(self.programs.join("psql"))
             .arg("-h")
@@ -122,7 +122,7 @@ impl Postgres {
         let script = script.to_owned();
         let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
-        // What psql says is wrong says more than that it stopped to read.
+        // The errors of psql say more than that it stopped to read.
         let _ = writer.join();
         match output.status.success() {
             true => String::from_utf8(output.stdout).map_err(|error| error.to_string()),

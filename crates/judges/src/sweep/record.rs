@@ -60,7 +60,7 @@ pub(super) fn write(path: &Path, recorded: &Recorded) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// An answer without what is said of an error, which differs from version to version.
+/// An answer without the text of an error, which differs from version to version.
 fn short(json: &Json) -> Json {
     let mut json = json.clone();
     if let Some(object) = json.as_object_mut() {

@@ -1,9 +1,9 @@
-//! What a sweep found.
+//! The findings of a sweep.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of one expression.
+/// The verdict on one expression.
 pub(super) enum Verdict {
     Agrees,
     /// Otherwise than in DuckDB, as this line of the reference says.
@@ -30,7 +30,7 @@ pub struct Counts {
     pub alone: usize,
 }
 
-/// The counts of all functions and operators, and what is wrong.
+/// The counts of all functions and operators, and the errors.
 #[derive(Default)]
 pub struct Report {
     by_name: BTreeMap<String, Counts>,
@@ -76,7 +76,7 @@ impl Report {
         &self.wrong
     }
 
-    /// What the engine refuses though others take it, with the number of expressions.
+    /// The expressions that the engine refuses though others take them, by name, and how many.
     pub fn refused(&self) -> impl Iterator<Item = (&str, usize)> {
         self.refused.iter().map(|(what, count)| (what.as_str(), *count))
     }

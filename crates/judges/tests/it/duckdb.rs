@@ -141,7 +141,7 @@ fn in_query(engine: &Engine, case: &Case) -> Result<(), String> {
     check(case, &found[0])
 }
 
-/// What a view of these expressions holds; each by itself if they do not go together.
+/// The answers of a view of these expressions; each by itself if they do not go together.
 fn in_view(engine: &Engine, cases: &[&Case]) -> Vec<Result<(), String>> {
     let create = format!("CREATE MATERIALIZED VIEW v AS {}", select(cases));
     let found = engine.execute(&create).map_err(|error| error.to_string()).and_then(|_| {

@@ -1,4 +1,4 @@
-//! What q15 to q17 count: bids, bidders and auctions, in total and in three ranges of prices.
+//! The counts of q15 to q17: bids, bidders and auctions, in total and in three ranges of prices.
 
 use dbsp::DBData;
 use dbsp::utils::{Tup2, Tup3, Tup4};

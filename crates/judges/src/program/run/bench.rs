@@ -39,7 +39,7 @@ pub(super) struct Watched {
     pub(super) late: Option<Watch>,
     /// The view of its final rows, if there is one.
     pub(super) sibling: Option<FinalRows>,
-    /// What it should hold, if it has lateness.
+    /// The rows that it should hold, if it has lateness.
     pub(super) late_view: Option<LateView>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Bench<'a> {
     pub(super) judges: Judges,
     pub(super) engine: Engine,
     session: Session,
-    /// What the engine has done, if another is to resume it.
+    /// The state of the engine, if another is to resume it.
     kept: Option<Kept>,
     /// Whether there is a checkpoint.
     is_saved: bool,
@@ -433,7 +433,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// An engine for a program, which begins with what another has left.
+/// An engine for a program, which begins with the state of another.
 fn open(
     program: &Program,
     workers: usize,

@@ -1,7 +1,7 @@
 //! Final rows of the views of a program.
 //!
-//! A view whose rows become final by one of its columns gets a sibling that emits only those. Whatever the bound is, two
-//! things hold after every epoch: what the sibling has are rows of the view, and it has all that it had before.
+//! A view whose rows become final by one of its columns gets a sibling that emits only those. With any bound, two
+//! things hold after every epoch: the rows of the sibling are rows of the view, and it has all that it had before.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ impl Case<'_> {
         self.definition.keeping == Keeping::Materialized
     }
 
-    /// Whether the answer of its query is what it holds.
+    /// Whether it holds the answer of its query.
     fn is_its_query(&self) -> bool {
         self.definition.lateness.is_none()
     }
@@ -62,7 +62,7 @@ struct Sums {
 }
 
 impl Bench<'_> {
-    /// Compares every view with what the judges answer.
+    /// Compares every view with the judges' answers.
     pub(super) fn judge(&mut self) -> Result<(), String> {
         let is_last = self.is_last_step();
         if !is_last && !matches!(self.mode, Mode::Stepwise) {

@@ -1,6 +1,6 @@
-//! Views with lateness: what is left of their queries' changes.
+//! Views with lateness: the changes of their queries that are in time.
 //!
-//! What such a view holds depends on all that its query has returned so far. So the query is evaluated after each
+//! The rows of such a view depend on all that its query has returned so far. So the query is evaluated after each
 //! transaction, and what has changed is sifted by the rule: a change below the waterline as it stood before is dropped, and
 //! the greatest time that is inserted raises it.
 
@@ -10,11 +10,11 @@ use crate::naive::Row;
 use crate::program::ViewLateness;
 use crate::query::Value;
 
-/// What is known of a view with lateness.
+/// The model of a view with lateness.
 #[derive(Debug)]
 pub(super) struct LateView {
     lateness: ViewLateness,
-    /// What the query returned; `None` once it was not known.
+    /// The rows that the query returned; `None` once they are unknown.
     returned: Option<Vec<Row>>,
     held: Vec<Row>,
     waterline: Option<i64>,
@@ -25,7 +25,7 @@ impl LateView {
         Self { lateness, returned: Some(Vec::new()), held: Vec::new(), waterline: None }
     }
 
-    /// The query returns these rows now, if that is known. Returns what the view holds.
+    /// The query returns these rows now, if that is known. Returns the rows of the view.
     pub(super) fn step(&mut self, rows: Option<Vec<Row>>) -> Option<Vec<Row>> {
         let (Some(before), Some(now)) = (self.returned.take(), rows) else { return None };
         let gone = without(&before, &now);

@@ -1,4 +1,4 @@
-//! Running a program on an engine, and judging what its views hold.
+//! Running a program on an engine, and judging the rows of its views.
 //!
 //! [`bench`] executes the steps of a program on an engine, on a naive model of its tables, and on the databases that
 //! judge. [`judge`] compares each view with their answers: after every transaction with the naive evaluator and SQLite,
@@ -7,7 +7,7 @@
 //!
 //! Rows that are found by [an index](mod@indexes) are those of the model for which the condition holds.
 //!
-//! What a [view with lateness](late_view) holds depends on the past of its query as well.
+//! The rows of a [view with lateness](late_view) depend on the past of its query as well.
 //!
 //! A view is judged over the actual contents of the relations it reads, so that an error in one view is not reported
 //! again for each view that reads it.

@@ -22,7 +22,7 @@ pub(super) struct Calendar {
 type Draw<'a> = dyn Fn(&mut Rng) -> Option<NaiveDate> + 'a;
 
 impl Calendar {
-    /// Chooses days in the years, in the months and behind the dates of a query, and days some weeks apart from these.
+    /// Chooses days in the years, in the months and after the dates of a query, and days some weeks apart from these.
     pub(super) fn new(constants: &Constants, rng: &mut Rng) -> Self {
         let mut days = BTreeSet::new();
         for _ in 0..DRAWS {

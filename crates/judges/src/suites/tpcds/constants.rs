@@ -8,7 +8,7 @@ use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, Visit, visit_ex
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
-/// What a query compares columns with, and the dates that it names.
+/// The constants that a query compares columns with, and the dates that it names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Constants {
     of_columns: BTreeMap<String, Vec<String>>,
@@ -19,7 +19,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// Those of some queries; none if they cannot be parsed.
+    /// The constants of some queries; none if they cannot be parsed.
     pub(super) fn of(text: &str) -> Self {
         let mut constants = Self::default();
         let queries = Parser::parse_sql(&GenericDialect {}, text).unwrap_or_default();
@@ -33,7 +33,7 @@ impl Constants {
         constants
     }
 
-    /// What a column is compared with.
+    /// The constants that a column is compared with.
     pub(super) fn of_column(&self, column: &str) -> &[String] {
         self.of_columns.get(column).map_or(&[], Vec::as_slice)
     }
@@ -73,7 +73,7 @@ impl Constants {
         });
     }
 
-    /// Notes what a constant may mean in the calendar.
+    /// Notes the possible meanings of a constant in the calendar.
     fn date(&mut self, constant: &str) {
         if let Ok(date) = NaiveDate::parse_from_str(constant, "%Y-%m-%d") {
             self.dates.push(date);

@@ -4,7 +4,7 @@
 //! nothing. So each query has an engine of its own, with those of the 24 tables that it reads, and some hundred rows in
 //! which its constants are frequent and keys meet:
 //!
-//! - [`constants`]: what a query compares columns with;
+//! - [`constants`]: those that a query compares columns with;
 //! - [`calendar`]: the rows of `date_dim`, which hang together;
 //! - [`rows`]: the rows of the other tables.
 //!
@@ -27,11 +27,11 @@ const TABLES: &str = include_str!("tables.sql");
 /// The chance of a row to be in its table after a transaction. A query joins up to ten tables.
 const PRESENCE: f64 = 0.9;
 
-/// How often rows are generated anew for a query that finds none of them.
+/// How often rows are generated again for a query that finds none of them.
 const TRIALS: u64 = 20;
 
 /// Judges the queries in all `.sql` files of a folder, in order of their numbers, and calls `done` after each file. A file may
-/// have several queries, with a semicolon behind each.
+/// have several queries, with a semicolon after each.
 ///
 /// Fails if the folder cannot be read, or has no such file.
 pub fn run(

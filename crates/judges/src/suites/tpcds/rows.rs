@@ -100,7 +100,7 @@ impl Rows {
             let mut row = self.row(schema);
             let sale = if self.rng.u8(..8) > 0 { sales.pop() } else { None };
             for (column, value) in sale.into_iter().flatten() {
-                // Behind the prefix, columns of sales and of returns that mean the same end in the same way.
+                // After the prefix, columns of sales and of returns that mean the same end in the same way.
                 let what = column.split_once('_').map_or("", |(_, what)| what);
                 let what = what.strip_prefix("bill").unwrap_or(what);
                 let is_key = what.ends_with("_sk") || what.ends_with("_number");
