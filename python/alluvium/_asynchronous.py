@@ -28,8 +28,10 @@ async def next_change(subscription: Subscription) -> Change:
 
         try:
             change = subscription._poll_or(wake)
+            if change is not None:
+                return change
+            await woken
         except StopIteration:
             raise StopAsyncIteration from None
-        if change is not None:
-            return change
-        await woken
+        finally:
+            subscription._forget(wake)

@@ -83,11 +83,9 @@ def alluvium(paced: bool, options: Options) -> dict[str, object]:
                     if weight > 0:
                         receiver.take(last)
 
-        thread = threading.Thread(target=receive, daemon=True)
+        thread = threading.Thread(target=receive)
         thread.start()
         clock, sent = commits(lambda number: db.insert("t", [(number % GROUPS, number)]), receiver, paced)
-        subscription.close()
-        thread.join()
     return report(clock, sent, receiver)
 
 

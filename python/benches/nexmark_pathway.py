@@ -8,8 +8,8 @@ import pathway as pw
 from data import microseconds
 from part import Clock
 
-# The columns that both streams call the same, or that Pathway has a meaning for, get names of their own.
-NAMES = {"auction": {"id": "auction_id"}, "bid": {}}
+# In Pathway `id` is the pointer to a row, and no column may be called so.
+ID = "auction_id"
 
 
 def q4(auction: pw.Table, bid: pw.Table) -> pw.Table:
@@ -38,7 +38,7 @@ def q9(auction: pw.Table, bid: pw.Table) -> pw.Table:
         .filter((pw.this.bid_date_time >= pw.this.date_time) & (pw.this.bid_date_time <= pw.this.expires))
     )
     best = bids.groupby(pw.this.auction_id).reduce(bid=pw.reducers.argmax(pw.make_tuple(pw.this.price, -pw.this.bid_date_time)))
-    return bids.ix(best.bid).select(pw.this.without(pw.this.auction_id), id=pw.this.auction_id)
+    return bids.ix(best.bid)
 
 
 def q18(auction: pw.Table | None, bid: pw.Table) -> pw.Table:
@@ -63,14 +63,13 @@ class Stream(pw.io.python.ConnectorSubject):
             self.commit()
 
 
-def rows_of(stream: str, rows: object) -> list[dict[str, object]]:
+def rows_of(rows: object) -> list[dict[str, object]]:
     """Returns the rows of a table of pyarrow as dicts, with times as integers."""
-    names = NAMES[stream]
 
     def plain(value: object) -> object:
         return microseconds(value) if isinstance(value, datetime.datetime) else value
 
-    return [{names.get(name, name): plain(value) for name, value in row.items()} for row in rows.to_pylist()]
+    return [{ID if name == "id" else name: plain(value) for name, value in row.items()} for row in rows.to_pylist()]
 
 
 def schema_of(stream: str, row: dict[str, object]) -> type[pw.Schema]:
@@ -80,7 +79,7 @@ def schema_of(stream: str, row: dict[str, object]) -> type[pw.Schema]:
 
 def run(name: str, received: bool, batches: list[dict[str, object]]) -> tuple[Clock, list[str], list[tuple[object, ...]], int]:
     """Runs a query over batches; returns the clock, and the columns and rows of the answer if its changes are received."""
-    streams = {stream: [rows_of(stream, batch[stream]) for batch in batches] for stream in batches[0]}
+    streams = {stream: [rows_of(batch[stream]) for batch in batches] for stream in batches[0]}
     # Warm-up: the first batch, in a graph of its own.
     execute(name, False, {stream: rows[:1] for stream, rows in streams.items()})
     return execute(name, received, streams)
@@ -101,7 +100,7 @@ def execute(
             pw.io.null.write(table)
     else:
         answer = QUERIES[name](inputs.get("auction"), inputs["bid"])
-        columns = answer.column_names()
+        columns = list(answer.column_names())
         if received:
 
             def on_change(key: object, row: dict[str, object], time: int, is_addition: bool) -> None:
@@ -117,4 +116,4 @@ def execute(
         values = tuple(row[column] for column in columns)
         contents[key, values] = contents.get((key, values), 0) + (1 if is_addition else -1)
     rows = [values for (_, values), copies in contents.items() if copies for _ in range(copies)]
-    return clock, columns, rows, len(taken)
+    return clock, ["id" if column == ID else column for column in columns], rows, len(taken)

@@ -41,8 +41,9 @@ def duckdb(kind: str, options: Options) -> dict[str, object]:
     del frame
 
     def read(name: str) -> object:
-        answer = connection.execute(SELECT.format(name))
-        return answer.pl() if kind == "polars" else answer.fetchall()
+        if kind == "polars":
+            return connection.sql(SELECT.format(name)).pl()
+        return connection.execute(SELECT.format(name)).fetchall()
 
     read("warm")
     with Clock() as clock:

@@ -12,14 +12,14 @@ use std::thread::{self, ThreadId};
 
 use alluvium::arrow::array::{RecordBatch, RecordBatchReader};
 use alluvium::arrow::compute::cast;
-use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use alluvium::{Error, Inferred, Portion, Source, SourceReader, SourceRequest};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call;
-use crate::rows::{arrow_reader, arrow_reader_is};
+use crate::rows::{arrow_reader, arrow_reader_is, take_rows};
 
 /// The folder of the paths that stand for frames.
 const FOLDER: &str = "python-variable:";
@@ -125,7 +125,7 @@ impl Frames {
             return Ok(None);
         }
         let Some(reader) = arrow_reader(&object)? else { return Ok(None) };
-        let schema = reader.schema();
+        let schema = flat(&reader.schema());
         let first = Mutex::new(Some(reader));
         Ok(Some(Frame { name: name.to_owned(), object: object.unbind(), schema, first }))
     }
@@ -142,6 +142,17 @@ impl Frames {
             Error::source("a variable of Python is read only by the statement that names it")
         })
     }
+}
+
+/// The columns, with the types of the values of those that are encoded as runs.
+fn flat(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::RunEndEncoded(_, values) => {
+            Arc::new(Field::new(field.name(), values.data_type().clone(), true))
+        }
+        _ => field.clone(),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// What a variable of the caller holds.
@@ -198,6 +209,7 @@ impl Source for FrameSource {
 
     fn open(&self, request: &SourceRequest) -> alluvium::Result<Box<dyn SourceReader>> {
         let frame = self.0.frame(&request.path)?;
+        frame.take()?;
         let first = frame.first.lock().take();
         let reader = match first {
             Some(reader) => reader,
@@ -209,6 +221,14 @@ impl Source for FrameSource {
 }
 
 impl Frame {
+    /// Its rows are read. Fails if they have been, and cannot be read again.
+    fn take(&self) -> alluvium::Result<()> {
+        let taken = Python::try_attach(|py| {
+            take_rows(self.object.bind(py)).map_err(|error| self.failed(py, error))
+        });
+        taken.unwrap_or(Ok(()))
+    }
+
     /// Its rows, from the beginning.
     fn reader(&self) -> alluvium::Result<Box<dyn RecordBatchReader + Send>> {
         let opened = Python::try_attach(|py| {

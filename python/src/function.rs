@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alluvium::Engine;
 use alluvium::arrow::array::{Array, ArrayRef, new_empty_array};
-use alluvium::arrow::compute::{cast, concat};
+use alluvium::arrow::compute::{CastOptions, cast, cast_with_options, concat};
 use alluvium::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use alluvium::functions::{
     ColumnarValue, DataFusionError, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -250,6 +250,9 @@ impl Call {
             [] => new_empty_array(&self.returns),
             chunks => concat(chunks).map_err(|error| error::arrow(py, &error))?,
         };
-        cast(&returned, &self.returns).map_err(|error| error::arrow(py, &error))
+        // What does not fit is no NULL.
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(&returned, &self.returns, &options)
+            .map_err(|error| error::arrow(py, &error))
     }
 }

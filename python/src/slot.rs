@@ -1,10 +1,13 @@
 //! Parts of an engine that Python's objects hold.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use alluvium::Interrupt;
 use parking_lot::Mutex;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::call;
@@ -19,8 +22,17 @@ pub(crate) struct Slot<T: Send + 'static> {
     open: Arc<Open>,
     /// `None` once it is closed.
     part: Mutex<Option<T>>,
+    /// Whether it is being closed by itself.
+    is_shut: AtomicBool,
     /// Who uses it.
-    user: Mutex<Option<ThreadId>>,
+    user: Mutex<Option<User>>,
+}
+
+/// Who uses a part.
+struct User {
+    thread: ThreadId,
+    /// Ends the use.
+    interrupt: Interrupt,
 }
 
 /// What is closed with its engine.
@@ -33,11 +45,12 @@ pub(crate) trait Closes: Send + Sync {
 }
 
 /// The use of a part by this thread, until this is dropped.
-struct Using<'a>(&'a Mutex<Option<ThreadId>>);
+struct Using<'a>(&'a Mutex<Option<User>>);
 
 impl<'a> Using<'a> {
-    fn begin(user: &'a Mutex<Option<ThreadId>>) -> Self {
-        *user.lock() = Some(thread::current().id());
+    fn begin(user: &'a Mutex<Option<User>>, interrupt: &Interrupt) -> Self {
+        let interrupt = interrupt.clone();
+        *user.lock() = Some(User { thread: thread::current().id(), interrupt });
         Self(user)
     }
 }
@@ -51,9 +64,12 @@ impl Drop for Using<'_> {
 impl<T: Send + 'static> Slot<T> {
     /// A part of an engine.
     pub(crate) fn new(open: &Arc<Open>, part: T) -> Arc<Self> {
-        let this =
-            Self { open: open.clone(), part: Mutex::new(Some(part)), user: Mutex::default() };
-        let this = Arc::new(this);
+        let this = Arc::new(Self {
+            open: open.clone(),
+            part: Mutex::new(Some(part)),
+            is_shut: AtomicBool::new(false),
+            user: Mutex::default(),
+        });
         let weak: Weak<dyn Closes> = Arc::downgrade(&(this.clone() as Arc<dyn Closes>));
         open.add(weak);
         if open.is_closed() {
@@ -85,11 +101,14 @@ impl<T: Send + 'static> Slot<T> {
                 }
             };
             let Some(part) = part.as_mut() else { return Ok(None) };
-            let _using = Using::begin(&self.user);
+            let _using = Using::begin(&self.user, interrupt);
             act(part).map(Some)
         });
         match called {
+            // Ctrl-C.
+            Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
             Err(_) if self.open.is_closed() => Err(open::closed(py)),
+            Err(_) if self.is_shut.load(Ordering::SeqCst) => Err(self.is_gone(py)),
             called => called?.ok_or_else(|| self.is_gone(py)),
         }
     }
@@ -110,25 +129,34 @@ impl<T: Send + 'static> Slot<T> {
         py.detach(|| self.part.lock().take()).ok_or_else(|| self.is_gone(py))
     }
 
-    /// Drops the part.
+    /// Drops the part. A call of another thread that uses it is ended.
     pub(crate) fn shut(&self, py: Python<'_>) -> PyResult<()> {
         if self.open.is_forked() || self.open.is_closed() {
             return Ok(());
         }
         self.check_user(py)?;
+        self.is_shut.store(true, Ordering::SeqCst);
         py.detach(|| self.drop_part());
         Ok(())
     }
 
     /// Drops the part without the lock: that may wait for threads that wait for the GIL, which a thread that waits for the lock has.
     fn drop_part(&self) {
-        let part = self.part.lock().take();
+        let part = loop {
+            let part = self.part.try_lock_for(WAIT).map(|mut part| part.take());
+            match part {
+                Some(part) => break part,
+                None => self.user.lock().iter().for_each(|user| user.interrupt.request()),
+            }
+        };
         drop(part);
     }
 
     /// Whether it, or its engine, is closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.open.is_closed() || self.part.try_lock().is_some_and(|part| part.is_none())
+        self.open.is_closed()
+            || self.is_shut.load(Ordering::SeqCst)
+            || self.part.try_lock().is_some_and(|part| part.is_none())
     }
 
     /// Fails if a function in Python that a call of this part runs calls it again: it would wait for itself.
@@ -160,7 +188,7 @@ impl<T: Send + 'static> Closes for Slot<T> {
     }
 
     fn is_used_here(&self) -> bool {
-        *self.user.lock() == Some(thread::current().id())
+        self.user.lock().as_ref().is_some_and(|user| user.thread == thread::current().id())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::Stream;
@@ -15,7 +15,7 @@ use crate::error;
 use crate::open::Open;
 use crate::slot::Slot;
 use crate::table;
-use crate::wake;
+use crate::wake::Waiting;
 
 /// The changes of a relation: a snapshot, then a change for each epoch that changes it.
 ///
@@ -25,7 +25,21 @@ pub(crate) struct Subscription {
     relation: String,
     columns: Vec<String>,
     types: Vec<String>,
-    changes: Arc<Slot<alluvium::Subscription>>,
+    changes: Arc<Slot<Changes>>,
+    waiting: Arc<Waiting>,
+}
+
+/// The changes of a relation, and who waits for them in ``async for``.
+struct Changes {
+    changes: alluvium::Subscription,
+    waiting: Arc<Waiting>,
+}
+
+/// Who waits sees that it is closed.
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.waiting.call();
+    }
 }
 
 impl Subscription {
@@ -38,12 +52,14 @@ impl Subscription {
         let (columns, types) =
             (table::names(subscription.schema()), table::types(subscription.schema()));
         let relation = relation.to_owned();
-        Self { relation, columns, types, changes: Slot::new(open, subscription) }
+        let waiting: Arc<Waiting> = Arc::default();
+        let changes = Changes { changes: subscription, waiting: waiting.clone() };
+        Self { relation, columns, types, changes: Slot::new(open, changes), waiting }
     }
 
     /// The next change, if it comes within this time.
     fn within(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Change>> {
-        let next = self.changes.call(py, None, |changes| match timeout {
+        let next = self.changes.call(py, None, |Changes { changes, .. }| match timeout {
             None => changes.next().transpose(),
             Some(Duration::ZERO) => changes.try_next(),
             Some(timeout) => changes.next_timeout(timeout),
@@ -72,7 +88,7 @@ impl Subscription {
         if self.changes.is_closed() {
             return Ok(true);
         }
-        self.changes.call(py, None, |changes| Ok(changes.is_over()))
+        self.changes.call(py, None, |Changes { changes, .. }| Ok(changes.is_over()))
     }
 
     fn __iter__(this: Py<Self>) -> Py<Self> {
@@ -116,18 +132,32 @@ impl Subscription {
     /// The next change if there is one already; else ``None``, and ``wake`` is called once there may be one. Raises ``StopIteration`` after the
     /// last one.
     fn _poll_or(&self, py: Python<'_>, wake: Py<PyAny>) -> PyResult<Option<Change>> {
-        let waker = wake::waker(wake);
-        let polled = self.changes.call(py, None, |changes| {
+        if self.changes.is_closed() {
+            return Err(PyStopIteration::new_err(()));
+        }
+        self.waiting.add(wake);
+        let waker = Waker::from(self.waiting.clone());
+        let polled = self.changes.call(py, None, |Changes { changes, .. }| {
             match Pin::new(changes).poll_next(&mut Context::from_waker(&waker)) {
                 Poll::Ready(next) => Ok(Some(next.transpose()?)),
                 Poll::Pending => Ok(None),
             }
-        })?;
+        });
+        let polled = match polled {
+            // Another thread has closed it meanwhile.
+            Err(_) if self.changes.is_closed() => Some(None),
+            polled => polled?,
+        };
         match polled {
             None => Ok(None),
             Some(Some(change)) => Ok(Some(change.into())),
             Some(None) => Err(PyStopIteration::new_err(())),
         }
+    }
+
+    /// Does not call what ``_poll_or`` was given.
+    fn _forget(&self, wake: Py<PyAny>) {
+        self.waiting.forget(&wake);
     }
 
     /// Ends the subscription.

@@ -2,31 +2,51 @@
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
-use std::task::{Wake, Waker};
+use std::task::Wake;
 use std::thread;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-/// A waker that calls `call` once, on a thread for this: threads of the engine wait for no GIL.
-pub(crate) fn waker(call: Py<PyAny>) -> Waker {
-    Waker::from(Arc::new(Call(Mutex::new(Some(call)))))
-}
+/// Callables that wait for something: each is called once, when it may be there, on a thread for this. Threads of the engine wait for no GIL.
+#[derive(Default)]
+pub(crate) struct Waiting(Mutex<Vec<Py<PyAny>>>);
 
-struct Call(Mutex<Option<Py<PyAny>>>);
-
-impl Wake for Call {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+impl Waiting {
+    /// Adds one.
+    pub(crate) fn add(&self, call: Py<PyAny>) {
+        self.0.lock().push(call);
     }
 
-    fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(call) = self.0.lock().take()
-            && let Some(calls) = calls()
-        {
+    /// Forgets one, which does not wait any more.
+    pub(crate) fn forget(&self, call: &Py<PyAny>) {
+        let forgotten = {
+            let mut waiting = self.0.lock();
+            let place = waiting.iter().position(|waiting| waiting.is(call));
+            place.map(|place| waiting.swap_remove(place))
+        };
+        // Its end may run code.
+        drop(forgotten);
+    }
+
+    /// Calls all.
+    pub(crate) fn call(&self) {
+        let waiting = std::mem::take(&mut *self.0.lock());
+        let Some(calls) = calls() else { return };
+        for call in waiting {
             // It is gone with the interpreter.
             let _ = calls.send(call);
         }
+    }
+}
+
+impl Wake for Waiting {
+    fn wake(self: Arc<Self>) {
+        self.call();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.call();
     }
 }
 

@@ -14,7 +14,7 @@ use alluvium::arrow::error::ArrowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-pub(crate) use self::arrow::{arrow_reader, arrow_reader_is};
+pub(crate) use self::arrow::{arrow_reader, arrow_reader_is, take_rows};
 use crate::error;
 
 /// How many rows are converted at once.
@@ -43,6 +43,7 @@ impl Target {
         take: &mut dyn FnMut(Columns) -> PyResult<()>,
     ) -> PyResult<()> {
         if let Some(reader) = arrow_reader(rows)? {
+            take_rows(rows)?;
             return self.each_batch(rows.py(), reader, take);
         }
         if let Ok(columns) = rows.cast::<PyDict>() {
