@@ -99,7 +99,10 @@ pub fn map<E: From<ArrowError>>(
 }
 
 /// The elements that lists refer to, without those before and after them.
-fn used(offsets: &OffsetBuffer<i32>, elements: &ArrayRef) -> (OffsetBuffer<i32>, ArrayRef) {
+pub(crate) fn used(
+    offsets: &OffsetBuffer<i32>,
+    elements: &ArrayRef,
+) -> (OffsetBuffer<i32>, ArrayRef) {
     let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
     if first == 0 && last as usize == elements.len() {
         return (offsets.clone(), Arc::clone(elements));

@@ -1,9 +1,11 @@
-//! Texts as values of other types: DECIMAL, dates and times, and lists, structs and maps of any type.
+//! Texts as values of other types: DECIMAL, dates and times, and lists, structs and maps of any type; and texts of these lists,
+//! structs and maps.
 //!
 //! Casts and readers of files share this, so that a text is the same value wherever it stands. Other types are left to Arrow.
 
 use std::sync::Arc;
 
+use alluvium_dataflow::messages::wording::type_name;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -18,7 +20,7 @@ use crate::{decimal, leaves, nested_text, time_text};
 /// How much of a text a message shows.
 const SHOWN: usize = 40;
 
-/// Whether values of type `target` are read here where those of type `source` are texts.
+/// Whether values of type `target` are read here where those of type `source` are texts, or are the texts of nested ones.
 pub fn are_read(source: &DataType, target: &DataType) -> bool {
     leaves::any(source, target, &|source, target| read_as(source, target).is_some())
 }
@@ -41,6 +43,9 @@ pub fn read(values: &ArrayRef, target: &DataType, or_null: bool) -> Result<Array
         let Some(kind) = read_as(values.data_type(), target) else {
             return Ok(Arc::clone(values));
         };
+        if nested_text::is_nested(values.data_type()) {
+            return Ok(Arc::new(nested_text::write(values, or_null)?));
+        }
         let texts = cast(values, &DataType::Utf8)?;
         let texts = texts.as_string::<i32>();
         match kind {
@@ -79,8 +84,11 @@ pub fn cast_value(
     }
 }
 
-/// The type that a text is read as here in place of `target`; `None` if it is not read here.
+/// The type that a text is read as here in place of `target`, or that of the texts of nested values; `None` of all else.
 fn read_as(source: &DataType, target: &DataType) -> Option<DataType> {
+    if nested_text::is_nested(source) {
+        return target.is_string().then_some(DataType::Utf8);
+    }
     if !source.is_string() {
         return None;
     }
@@ -118,6 +126,10 @@ pub(crate) fn unread(text: &str, kind: &DataType) -> ArrowError {
     match kind {
         DataType::Timestamp(..) => {
             ArrowError::ParseError(format!("Error parsing timestamp from '{text}': no timestamp"))
+        }
+        kind if nested_text::is_nested(kind) => {
+            let kind = type_name(kind);
+            ArrowError::CastError(format!("Cannot cast string '{text}' to value of {kind} type"))
         }
         kind => {
             ArrowError::CastError(format!("Cannot cast string '{text}' to value of {kind} type"))

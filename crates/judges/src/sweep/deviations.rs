@@ -107,8 +107,8 @@ const DEVIATIONS: &[Deviation] = &[
         is_cast(form, &["text"]) && form.has(&["timestamp", "timestamptz"])
     }),
     because("| intervals as text |", |form, _| is_cast(form, &["text"]) && form.has(&["interval"])),
-    because("| `CAST(x AS VARCHAR)` of numbers and lists |", |form, _| {
-        is_cast(form, &["text"]) && form.has(&["real", "double", "integers", "texts", "boolean"])
+    because("| `CAST(x AS VARCHAR)` of numbers and times, in lists too |", |form, _| {
+        is_cast(form, &["text"]) && form.has(&["real", "double", "boolean"])
     }),
     because("**Texts as bytes** are their UTF-8", |form, _| {
         is_cast(form, &["bytes", "text"]) && form.has(&["text", "bytes"]) || is(form, &["decode"])

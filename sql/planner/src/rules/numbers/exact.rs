@@ -154,7 +154,10 @@ fn converted(
     };
     // The second argument says which of the values in lists and structs are meant.
     Ok(match (&operand, value_of(target)) {
-        (Expr::ScalarFunction(call), _) if Arc::ptr_eq(&call.func, function) => {
+        // What is rounded still is of a type with fractions; what is read is no text.
+        (Expr::ScalarFunction(call), _)
+            if is_called(&call.func, &ROUND) && is_called(function, &ROUND) =>
+        {
             Converted::Operand(operand, false)
         }
         (operand, Ok(target_value)) => {
