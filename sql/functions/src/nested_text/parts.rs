@@ -1,7 +1,7 @@
 //! The parts that a text consists of.
 //!
-//! Quotes of both kinds keep what is special inside of them, where a backslash keeps the character behind it; outside of them
-//! it keeps a quote. Brackets keep commas, and what is in them stays as it is. `NULL` without quotes is NULL. Blanks
+//! Quotes of both kinds keep special characters, and a backslash in them keeps the character after it; outside of them
+//! it keeps a quote. Brackets keep commas, and the text in them stays as it is. `NULL` without quotes is NULL. Blanks
 //! around a part do not belong to it.
 
 use std::borrow::Cow;
@@ -15,12 +15,12 @@ pub(super) fn elements<'a>(
     parts.clear();
     let Inside::Parts(mut rest) = inside(text, [open, close])? else { return Some(()) };
     loop {
-        let (part, end, behind) = until(rest, &[b',', close], true)?;
+        let (part, end, after) = until(rest, &[b',', close], true)?;
         parts.push(part);
         if end == close {
-            return trimmed(behind).is_empty().then_some(());
+            return trimmed(after).is_empty().then_some(());
         }
-        rest = behind;
+        rest = after;
     }
 }
 
@@ -34,17 +34,17 @@ pub(super) fn pairs<'a>(
     let Inside::Parts(mut rest) = inside(text, [b'{', b'}'])? else { return Some(()) };
     loop {
         // The keys of maps are values, and may have brackets.
-        let (key, _, behind) = until(rest, &[sign], sign == b'=')?;
-        let (value, end, behind) = until(behind, b",}", true)?;
+        let (key, _, after) = until(rest, &[sign], sign == b'=')?;
+        let (value, end, after) = until(after, b",}", true)?;
         pairs.push((key, value));
         if end == b'}' {
-            return trimmed(behind).is_empty().then_some(());
+            return trimmed(after).is_empty().then_some(());
         }
-        rest = behind;
+        rest = after;
     }
 }
 
-/// What is behind an opening bracket.
+/// The text after an opening bracket.
 enum Inside<'a> {
     Nothing,
     /// One part at least, and the closing bracket.
@@ -55,12 +55,12 @@ fn inside(text: &str, [open, close]: [u8; 2]) -> Option<Inside<'_>> {
     let rest = trimmed(text).strip_prefix(char::from(open))?;
     match trimmed(rest).strip_prefix(char::from(close)) {
         None => Some(Inside::Parts(rest)),
-        Some(behind) => behind.is_empty().then_some(Inside::Nothing),
+        Some(after) => after.is_empty().then_some(Inside::Nothing),
     }
 }
 
-/// What is in front of the first of these bytes that quotes do not enclose, nor, if it `has_brackets`, brackets; the byte, and
-/// what is behind it. `None` where there is none.
+/// The text before the first of these bytes that quotes do not enclose, nor, if it `has_brackets`, brackets; the byte, and
+/// the text after it. `None` where there is none.
 fn until<'a>(text: &'a str, wanted: &[u8], has_brackets: bool) -> Option<(&'a str, u8, &'a str)> {
     let (mut open, mut quote, mut escapes) = (Vec::new(), None, false);
     for (at, &byte) in text.as_bytes().iter().enumerate() {

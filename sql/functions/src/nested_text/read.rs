@@ -194,7 +194,7 @@ fn by_place<'a>(text: &'a str, parts: &mut Vec<&'a str>, values: &mut [Option<&'
     if elements(text, *b"()", parts).is_none() {
         return false;
     }
-    // Nothing behind the last comma is no value.
+    // Nothing after the last comma is no value.
     parts.pop_if(|last| last.is_empty());
     values.iter_mut().zip(parts.iter()).for_each(|(value, part)| *value = Some(*part));
     parts.len() <= values.len()

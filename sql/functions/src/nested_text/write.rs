@@ -82,7 +82,7 @@ fn unwritten(error: std::fmt::Error) -> ArrowError {
     ArrowError::ExternalError(Box::new(error))
 }
 
-/// Rows, each in brackets, with what `parts` writes of each place of its range.
+/// Rows in brackets, with the text that `part` writes for each place of their range.
 fn rows(
     ranges: impl Iterator<Item = Option<std::ops::Range<usize>>>,
     [open, close]: [char; 2],
@@ -130,7 +130,7 @@ fn structs(structs: &StructArray, or_null: bool) -> Result<StringArray, ArrowErr
         quote(name, &mut quoted)?;
         columns.push((quoted, inside(column, or_null)?));
     }
-    // What is in a row are its columns: places count them, of one row after the other.
+    // A place counts the columns of one row after the other.
     let width = columns.len();
     let ranges =
         (0..structs.len()).map(|row| structs.is_valid(row).then(|| row * width..(row + 1) * width));
