@@ -7,7 +7,7 @@
 //!
 //! - [`storage`]: the name space, and writing a blob;
 //! - [`blob`]: reading a sealed one;
-//! - [`error`]: errors;
+//! - [`error`]: the errors of all of these;
 //! - [`local`]: blobs as files of a directory, mapped to memory when they are large;
 //! - [`scratch`]: a directory that lives as long as its process;
 //! - [`temporary`]: a blob that is deleted with its last owner;
