@@ -82,7 +82,7 @@ impl TypePlanner for MoreTypes {
         let (key, value) = match sql_type {
             ast::DataType::Map(key, value) => (key, value),
             ast::DataType::Dec(info) => {
-                let decimal = data_type(&ast::DataType::Decimal(info.clone()))?;
+                let decimal = data_type(&ast::DataType::Decimal(*info))?;
                 return Ok(Some(Arc::new(Field::new("dec", decimal, true))));
             }
             other => {
