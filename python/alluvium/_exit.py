@@ -62,12 +62,14 @@ def _end() -> None:
     for database in list(_databases):
         with contextlib.suppress(Exception):
             database.close()
+    _alluvium._ended()
 
 
 def _forget() -> None:
     # The threads of the parent are not in a forked process.
     _databases.clear()
     _tasks.clear()
+    _alluvium._forked()
 
 
 atexit.register(_end)

@@ -30,7 +30,7 @@ def readable(data: Any) -> Any:
         if isinstance(data, polars.DataFrame):
             # polars gives columns of NULLs alone a buffer, which Arrow does not know there.
             types = {name: _without_null(kind, polars) for name, kind in data.schema.items()}
-            changed = {name: kind for name, kind in types.items() if kind != data.schema[name]}
+            changed: Any = {name: kind for name, kind in types.items() if kind != data.schema[name]}
             return data.cast(changed) if changed else data
     return data
 

@@ -25,7 +25,7 @@ How:
 - *Memory* is by how much the resident memory of the process grows at its peak, from just before the measured part.
 - The two last columns say how many times as fast Alluvium is, or how many times as small: more than 1 is better for Alluvium.
 
-A release build and an idle machine count; ten million rows take 6 GiB of memory. ``--rows 100000 --events 50000 --reads 20000`` is a quick check.
+A release build and an idle machine count; figures of small sizes say little. ``--rows 100000 --events 50000 --reads 20000`` is a quick check.
 ``--only insert,nexmark.q4`` runs some parts. The program needs no network: ``install`` is measured for the wheels that are named.
 """
 
@@ -116,7 +116,8 @@ def differences(name: str, runs: dict[str, list[dict[str, object]]]) -> list[str
 
 def machine() -> str:
     """Returns what the figures were measured on."""
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     load = os.getloadavg()[0]
     return (

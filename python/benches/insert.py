@@ -1,19 +1,19 @@
 """How fast rows enter a table in memory.
 
 The clock stops when a query can read the rows: of Alluvium that is ``insert`` and ``wait``. From a list of tuples DuckDB has no fast way of its own:
-its figure is the faster one that users take, a frame of polars made of the list. What ``executemany`` takes is a row of its own.
+its figure is that of a frame of polars made of the list, by the clock. What ``executemany`` takes is a row of its own.
 """
 
 from __future__ import annotations
 
 from data import COLUMNS, KEYED, read_rows
-from part import TUPLES, Clock, Measure, Options, Part, alluvium_database, duckdb_connection
+from part import Clock, Measure, Options, Part, alluvium_database, duckdb_connection
 
 # Rows for executemany, which takes DuckDB a fraction of a millisecond each.
 MANY = 20_000
 
 
-def report(clock: Clock, rows: int, counted: tuple[int, int], per: int = 1) -> dict[str, object]:
+def report(clock: Clock, rows: int, counted: tuple[int, int]) -> dict[str, object]:
     figures = {"rate": rows / clock.seconds, "memory": clock.mebibytes}
     return {"figures": figures, "facts": {"rows": counted[0], "sum of amounts": int(counted[1])}}
 
@@ -48,7 +48,7 @@ def alluvium(kind: str, columns: str, options: Options) -> dict[str, object]:
 def alluvium_many(columns: str, few: object, rows: object, options: Options) -> dict[str, object]:
     import alluvium.dbapi
 
-    # In one transaction, as a list of a thousand rows or more would be inserted.
+    # In one transaction, as DuckDB does it.
     connection = alluvium.dbapi.connect()
     cursor = connection.cursor()
     cursor.execute(f"CREATE TABLE warm ({columns})")

@@ -11,7 +11,6 @@ import importlib.metadata
 import importlib.util
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pathway as pw
+
 from data import microseconds
 from part import Clock
 

@@ -7,6 +7,10 @@ import pathlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
 
 ENGINES = ["alluvium", "duckdb", "pathway"]
 
@@ -74,7 +78,7 @@ class Clock:
     seconds = 0.0
     mebibytes = 0.0
 
-    def __enter__(self) -> Clock:
+    def __enter__(self) -> Self:
         # Sets the peak to what is resident now.
         pathlib.Path("/proc/self/clear_refs").write_text("5")
         self.resident = resident("VmRSS")

@@ -8,7 +8,6 @@ use alluvium::{Builder, Durability, Engine, FileAccess, Policy, SubscribeOptions
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::call;
 use crate::error;
 use crate::frames::{FrameSource, Frames};
 use crate::function::Function;
@@ -48,8 +47,7 @@ impl Database {
         py: Python<'_>,
         act: impl FnOnce(&Engine) -> alluvium::Result<R> + Send,
     ) -> PyResult<R> {
-        let engine = self.engine.get(py)?;
-        call::blocking(py, self.open(), None, |_| act(&engine))
+        self.engine.share(py, act)
     }
 
     fn write(
@@ -79,10 +77,10 @@ pub(crate) fn target(
     table: &str,
     write: Write,
 ) -> PyResult<Target> {
-    let handle = engine.get(py)?;
-    let info = call::blocking(py, engine.open(), None, |_| handle.relation(table))?;
+    let info = engine.share(py, |engine| engine.relation(table))?;
     let key = (write == Write::Delete).then_some(info.primary_key);
-    Ok(Target { name: info.name, schema: info.schema, key })
+    let replaces = write == Write::Upsert;
+    Ok(Target { name: info.name, schema: info.schema, key, replaces })
 }
 
 /// `always`, `never`, or `interval(MS)`.
@@ -135,16 +133,17 @@ impl Database {
             .file_access(access)
             .strict(strict)
             .history(history.unwrap_or(0));
+        let number = Open::next_number();
         for function in &functions {
-            builder = builder.function(function.get().registered());
+            builder = builder.function(function.get().registered(number));
         }
         if let Some(path) = &path {
             builder = builder.state(format!("file:{path}"));
         }
         let engine = py.detach(|| builder.open());
         let engine = engine.map_err(|error| error::raised(py, &error, None))?;
-        let engine = Open::engine(engine, path, frames);
-        let session = Session::new(engine.open(), &engine.get(py)?);
+        let engine = Open::engine(engine, number, path, frames);
+        let session = Session::new(py, &engine)?;
         Ok(Self { engine, session })
     }
 
@@ -191,7 +190,7 @@ impl Database {
     /// Begins a session: a client with settings, temporary tables and a transaction of its own. Statements of one session run one after the
     /// other, those of several at the same time.
     fn session(&self, py: Python<'_>) -> PyResult<Session> {
-        Ok(Session::new(self.open(), &self.engine.get(py)?))
+        Session::new(py, &self.engine)
     }
 
     /// Whether ``sql`` has begun a transaction that is open.

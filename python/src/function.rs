@@ -94,9 +94,9 @@ impl Function {
 }
 
 impl Function {
-    /// The function for an engine.
-    pub(crate) fn registered(&self) -> ScalarUDF {
-        ScalarUDF::new_from_impl(Registered(self.call.clone()))
+    /// The function for the engine of this number.
+    pub(crate) fn registered(&self, engine: u64) -> ScalarUDF {
+        ScalarUDF::new_from_impl(Registered { call: self.call.clone(), engine })
     }
 }
 
@@ -140,17 +140,20 @@ fn accepted(types: &[DataType]) -> Vec<TypeSignature> {
 }
 
 /// A function as the engine calls it.
-struct Registered(Arc<Call>);
+struct Registered {
+    call: Arc<Call>,
+    engine: u64,
+}
 
 impl std::fmt::Debug for Registered {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(to, "Registered({})", self.0.name)
+        write!(to, "Registered({})", self.call.name)
     }
 }
 
 impl PartialEq for Registered {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.call, &other.call) && self.engine == other.engine
     }
 }
 
@@ -158,21 +161,21 @@ impl Eq for Registered {}
 
 impl Hash for Registered {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
+        Arc::as_ptr(&self.call).hash(state);
     }
 }
 
 impl ScalarUDFImpl for Registered {
     fn name(&self) -> &str {
-        &self.0.name
+        &self.call.name
     }
 
     fn signature(&self) -> &Signature {
-        &self.0.signature
+        &self.call.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> alluvium::functions::Result<DataType> {
-        Ok(self.0.returns.clone())
+        Ok(self.call.returns.clone())
     }
 
     fn invoke_with_args(
@@ -180,18 +183,18 @@ impl ScalarUDFImpl for Registered {
         arguments: ScalarFunctionArgs,
     ) -> alluvium::functions::Result<ColumnarValue> {
         let count = arguments.number_rows;
-        let columns = arguments.args.iter().zip(&self.0.arguments);
+        let columns = arguments.args.iter().zip(&self.call.arguments);
         let columns = columns.map(|(column, wanted)| Ok(cast(&column.to_array(count)?, wanted)?));
         let columns = columns.collect::<alluvium::functions::Result<Vec<_>>>()?;
-        let called = Python::try_attach(|py| {
-            self.0.call(py, &columns, count).map_err(|raised| {
-                let message = format!("function {}: {raised}", self.0.name);
+        let called = call::from_engine(self.engine, |py| {
+            self.call.call(py, &columns, count).map_err(|raised| {
+                let message = format!("function {}: {raised}", self.call.name);
                 call::caused(raised);
                 DataFusionError::Execution(message)
             })
         });
         let ended = || {
-            let name = &self.0.name;
+            let name = &self.call.name;
             DataFusionError::Execution(format!("function {name}: the interpreter has ended"))
         };
         Ok(ColumnarValue::Array(called.ok_or_else(ended)??))

@@ -75,4 +75,16 @@ mod _alluvium {
     fn _end() {
         crate::open::end();
     }
+
+    /// Tells that this process has been forked: threads of its parent are not here.
+    #[pyfunction]
+    fn _forked() {
+        crate::call::forget_threads();
+    }
+
+    /// Ends what is left: no thread of an engine calls Python any more.
+    #[pyfunction]
+    fn _ended(py: Python<'_>) {
+        crate::call::end(py);
+    }
 }

@@ -5,11 +5,13 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use alluvium::{Engine, Interrupt};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
+use crate::call;
 use crate::error;
 use crate::frames::Frames;
 use crate::slot::{self, Closes, Slot};
@@ -17,24 +19,34 @@ use crate::slot::{self, Closes, Slot};
 /// An open engine: its handle, what belongs to it, and the calls that are running.
 pub(crate) struct Open {
     pid: u32,
+    /// Its number among the engines of this process.
+    number: u64,
     path: Option<String>,
     is_closed: AtomicBool,
     /// The frames that statements read.
     frames: Arc<Frames>,
-    running: Mutex<HashMap<u64, Interrupt>>,
+    running: Mutex<HashMap<u64, (ThreadId, Interrupt)>>,
     next_call: AtomicU64,
     parts: Mutex<Vec<Weak<dyn Closes>>>,
 }
 
 impl Open {
+    /// The number of an engine that is about to be opened.
+    pub(crate) fn next_number() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// An engine that was opened by this process.
     pub(crate) fn engine(
         engine: Engine,
+        number: u64,
         path: Option<String>,
         frames: Arc<Frames>,
     ) -> Arc<Slot<Engine>> {
         let open = Self {
             pid: process::id(),
+            number,
             path,
             is_closed: AtomicBool::new(false),
             frames,
@@ -71,9 +83,21 @@ impl Open {
                 "the database was opened before this process was forked, and its threads are not here: open it in the process that uses it",
             ));
         }
+        self.check_maintained(py)?;
         match self.is_closed() {
             false => Ok(()),
             true => Err(closed(py)),
+        }
+    }
+
+    /// Fails in a function in Python that a view of the engine calls.
+    fn check_maintained(&self, py: Python<'_>) -> PyResult<()> {
+        match call::is_maintaining(self.number) {
+            false => Ok(()),
+            true => Err(error::interface(
+                py,
+                "a view calls this function, which cannot use the database of the view: it would wait for itself",
+            )),
         }
     }
 
@@ -89,13 +113,13 @@ impl Open {
     /// A call that `interrupt` ends is running until what this returns is dropped.
     pub(crate) fn enter(&self, interrupt: &Interrupt) -> Running<'_> {
         let number = self.next_call.fetch_add(1, Ordering::Relaxed);
-        self.running.lock().insert(number, interrupt.clone());
+        self.running.lock().insert(number, (thread::current().id(), interrupt.clone()));
         Running { open: self, number }
     }
 
     /// Ends all calls that are running.
     pub(crate) fn interrupt(&self) {
-        self.running.lock().values().for_each(Interrupt::request);
+        self.running.lock().values().for_each(|(_, interrupt)| interrupt.request());
     }
 
     /// Ends the calls that are running, and drops all parts, the engine among them. Fails inside of such a call.
@@ -103,6 +127,7 @@ impl Open {
         if self.is_forked() || self.is_closed() {
             return Ok(());
         }
+        self.check_maintained(py)?;
         let parts: Vec<Arc<dyn Closes>> =
             self.parts.lock().iter().filter_map(Weak::upgrade).collect();
         if parts.iter().any(|part| part.is_used_here()) {
@@ -114,8 +139,19 @@ impl Open {
             // The engine was the first of them. Each interrupts the calls that have begun since.
             parts.iter().rev().for_each(|part| part.close(self));
             drop(parts);
+            // They have clones, and the engine ends with the last one.
+            while self.is_running_elsewhere() {
+                self.interrupt();
+                thread::sleep(Duration::from_millis(1));
+            }
         });
         Ok(())
+    }
+
+    /// Whether a call of another thread is running.
+    fn is_running_elsewhere(&self) -> bool {
+        let here = thread::current().id();
+        self.running.lock().values().any(|(thread, _)| *thread != here)
     }
 }
 

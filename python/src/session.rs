@@ -9,7 +9,6 @@ use pyo3::types::{PyTuple, PyType};
 use crate::convert;
 use crate::error;
 use crate::frames::Scope;
-use crate::open::Open;
 use crate::result::Result;
 use crate::slot::Slot;
 
@@ -23,11 +22,11 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session of an engine.
-    pub(crate) fn new(open: &Arc<Open>, engine: &Engine) -> Self {
-        let mut session = engine.session();
-        let frames = open.frames().clone();
+    pub(crate) fn new(py: Python<'_>, engine: &Slot<Engine>) -> PyResult<Self> {
+        let mut session = engine.share(py, |engine| Ok(engine.session()))?;
+        let frames = engine.open().frames().clone();
         session.set_replacement_scan(move |name| frames.find(name));
-        Self { session: Slot::new(open, session) }
+        Ok(Self { session: Slot::new(engine.open(), session) })
     }
 
     /// Runs statements, and returns what the last of them does.

@@ -104,6 +104,43 @@ impl<T: Send + 'static> Slot<T> {
             let _using = Using::begin(&self.user, interrupt);
             act(part).map(Some)
         });
+        self.called(py, called)
+    }
+
+    /// Calls `act`, which may block, with a clone of the part: other calls use it at the same time.
+    ///
+    /// The clone ends in the call. It may be the last one, and its end waits for threads that wait for the GIL.
+    pub(crate) fn share<R: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&T) -> alluvium::Result<R> + Send,
+    ) -> PyResult<R>
+    where
+        T: Clone,
+    {
+        let called = call::blocking(py, &self.open, None, |_| {
+            let part = self.part.lock().clone();
+            part.map(|part| act(&part)).transpose()
+        });
+        self.called(py, called)
+    }
+
+    /// Calls `act`, which may block, with the part, which ends in the call; whatever uses it comes first.
+    pub(crate) fn consume<R: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(T) -> alluvium::Result<R> + Send,
+    ) -> PyResult<R> {
+        self.check_user(py)?;
+        let called = call::blocking(py, &self.open, None, |_| {
+            let part = self.part.lock().take();
+            part.map(act).transpose()
+        });
+        self.called(py, called)
+    }
+
+    /// What a call has come to, in which there is nothing once the part is gone.
+    fn called<R>(&self, py: Python<'_>, called: PyResult<Option<R>>) -> PyResult<R> {
         match called {
             // Ctrl-C.
             Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
@@ -111,22 +148,6 @@ impl<T: Send + 'static> Slot<T> {
             Err(_) if self.is_shut.load(Ordering::SeqCst) => Err(self.is_gone(py)),
             called => called?.ok_or_else(|| self.is_gone(py)),
         }
-    }
-
-    /// A clone of the part.
-    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<T>
-    where
-        T: Clone,
-    {
-        self.open.check(py)?;
-        self.part.lock().clone().ok_or_else(|| self.is_gone(py))
-    }
-
-    /// Takes the part out; whatever uses it comes first.
-    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<T> {
-        self.open.check(py)?;
-        self.check_user(py)?;
-        py.detach(|| self.part.lock().take()).ok_or_else(|| self.is_gone(py))
     }
 
     /// Drops the part. A call of another thread that uses it is ended.

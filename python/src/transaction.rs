@@ -6,9 +6,7 @@ use alluvium::Engine;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::call;
 use crate::database::target;
-use crate::open::Open;
 use crate::rows::Columns;
 use crate::slot::Slot;
 
@@ -36,16 +34,14 @@ impl Transaction {
         engine: &Arc<Slot<Engine>>,
         key: Option<&str>,
     ) -> PyResult<Self> {
-        let open: &Arc<Open> = engine.open();
-        let handle = engine.get(py)?;
-        let begun = call::blocking(py, open, None, |_| {
-            let mut begun = handle.begin()?;
+        let begun = engine.share(py, |engine| {
+            let mut begun = engine.begin()?;
             if let Some(key) = key {
                 begun.set_key(key);
             }
             Ok(begun)
         })?;
-        Ok(Self { engine: engine.clone(), transaction: Slot::new(open, begun) })
+        Ok(Self { engine: engine.clone(), transaction: Slot::new(engine.open(), begun) })
     }
 
     /// Inserts, replaces or deletes rows of a table; returns how many were given.
@@ -74,8 +70,7 @@ impl Transaction {
 
     /// Commits; returns the epoch.
     pub(crate) fn end(&self, py: Python<'_>) -> PyResult<u64> {
-        let transaction = self.transaction.take(py)?;
-        call::blocking(py, self.engine.open(), None, |_| transaction.commit())
+        self.transaction.consume(py, alluvium::Transaction::commit)
     }
 }
 

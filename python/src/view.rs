@@ -7,7 +7,6 @@ use alluvium::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::call;
 use crate::convert;
 use crate::error;
 use crate::open::Open;
@@ -42,8 +41,7 @@ impl View {
         key: &Bound<'_, PyTuple>,
     ) -> PyResult<alluvium::arrow::array::RecordBatch> {
         let key = values(key)?;
-        let view = self.view.get(py)?;
-        call::blocking(py, self.view.open(), None, |_| view.get(&key))
+        self.view.share(py, |view| view.get(&key))
     }
 
     fn end(&self, key: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Value>>> {
@@ -127,8 +125,7 @@ impl View {
         high: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Result> {
         let (low, high) = (self.end(low)?, self.end(high)?);
-        let view = self.view.get(py)?;
-        let rows = call::blocking(py, self.view.open(), None, |_| {
+        let rows = self.view.share(py, |view| {
             let end = |key| Option::map_or(key, End::Unbounded, End::Included);
             view.range(end(low.as_deref()), end(high.as_deref()))
         })?;
@@ -137,7 +134,8 @@ impl View {
 
     /// The same view, whose reads do not wait: they answer as of the last epoch that is complete, and may miss newer commits.
     fn stale(&self, py: Python<'_>) -> PyResult<Self> {
-        Ok(Self::new(self.view.open(), self.view.get(py)?.stale()))
+        let stale = self.view.share(py, |view| Ok(view.clone().stale()))?;
+        Ok(Self::new(self.view.open(), stale))
     }
 
     fn __repr__(&self) -> String {

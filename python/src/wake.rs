@@ -8,6 +8,8 @@ use std::thread;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
+use crate::call;
+
 /// Callables that wait for something: each is called once, when it may be there, on a thread for this. Threads of the engine wait for no GIL.
 #[derive(Default)]
 pub(crate) struct Waiting(Mutex<Vec<Py<PyAny>>>);
@@ -57,7 +59,7 @@ fn calls() -> Option<&'static Sender<Py<PyAny>>> {
         let (sender, receiver) = channel::<Py<PyAny>>();
         let run = move || {
             for call in receiver {
-                let called = Python::try_attach(|py| {
+                let called = call::from_thread(|py| {
                     if let Err(error) = call.call0(py) {
                         error.write_unraisable(py, Some(call.bind(py)));
                     }

@@ -224,6 +224,48 @@ def test_a_function_uses_another_session_and_not_the_same(db: alluvium.Database)
     assert isinstance(raised.value.__cause__, alluvium.InterfaceError)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda db, session: db.sql("SELECT 1 AS one").fetchall(),
+        lambda db, session: session.sql("SELECT count(*) AS n FROM v").fetchall(),
+        lambda db, session: db.insert("n", [(1,)]),
+        lambda db, session: db.view("v").get(1),
+        lambda db, session: db.wait(db.progress().committed + 1),
+        lambda db, session: db.close(),
+    ],
+    ids=["statement", "query of the view", "insert", "point read", "wait", "close"],
+)
+def test_a_function_of_a_view_cannot_use_its_database(use: Any) -> None:
+    def uses(x: int) -> int:
+        use(db, session)
+        return x
+
+    with alluvium.memory(workers=2, functions=[alluvium.function(uses)]) as db:
+        session = db.session()
+        db.sql("CREATE TABLE n (a BIGINT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT a, uses(a) AS u FROM n")
+        db.insert("n", [(1,)])
+        ((error,),) = db.sql("SELECT message FROM alluvium.errors").fetchall()
+        assert "cannot use the database of the view" in error
+        assert db.sql("SELECT * FROM v").fetchall() == []
+
+
+def test_a_function_of_a_view_may_use_another_database() -> None:
+    with alluvium.memory() as other:
+        other.sql("CREATE TABLE names (k BIGINT PRIMARY KEY, name VARCHAR); INSERT INTO names VALUES (1, 'one'), (2, 'two')")
+        names = other.view("names")
+
+        @alluvium.function
+        def name(k: int) -> str | None:
+            row = names.get(k)
+            return None if row is None else row[1]
+
+        with alluvium.memory(workers=2, functions=[name]) as db:
+            db.sql("CREATE TABLE n (a BIGINT); CREATE MATERIALIZED VIEW v AS SELECT name(a) AS name FROM n")
+            db.insert("n", [(1,), (2,), (3,)])
+            assert sorted(db.sql("SELECT name FROM v").fetchall(), key=str) == sorted([("one",), ("two",), (None,)], key=str)
+
+
 def test_functions_survive_in_a_state_directory(tmp_path: pathlib.Path) -> None:
     with alluvium.open(tmp_path / "state", functions=[double]) as db:
         db.sql("CREATE TABLE n (a BIGINT); CREATE MATERIALIZED VIEW v AS SELECT double(a) AS d FROM n; INSERT INTO n VALUES (1)")

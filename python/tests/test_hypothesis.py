@@ -9,7 +9,13 @@ import hypothesis
 import hypothesis.strategies as some
 import polars
 import pyarrow
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 import alluvium
 

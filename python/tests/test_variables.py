@@ -194,11 +194,42 @@ def test_a_reader_is_read_once(db: alluvium.Database) -> None:
     assert db.sql("SELECT * FROM once").fetchall() == [(1,), (2,), (3,)]
 
 
-def test_a_reader_that_is_read_twice_is_an_error_or_the_same_rows(db: alluvium.Database) -> None:
+def test_a_reader_is_not_read_again(db: alluvium.Database) -> None:
     once = reader([1, 2], [3])
-    assert db.sql("SELECT a.x FROM once a JOIN once b ON a.x = b.x ORDER BY a.x").fetchall() == [(1,), (2,), (3,)]
-    with pytest.raises(alluvium.Error, match="once"):
+    with pytest.raises(alluvium.DatabaseError, match="read once"):
+        db.sql("SELECT a.x FROM once a JOIN once b ON a.x = b.x ORDER BY a.x").fetchall()
+    once = reader([1, 2], [3])
+    assert len(db.sql("SELECT * FROM once").fetchall()) == 3
+    with pytest.raises(alluvium.DatabaseError, match="read once") as raised:
         db.sql("SELECT * FROM once").fetchall()
+    assert isinstance(raised.value.__cause__, alluvium.InterfaceError)
+    db.sql("CREATE TABLE t (x BIGINT)")
+    with pytest.raises(alluvium.InterfaceError, match="read once"):
+        db.insert("t", once)
+
+
+def test_a_result_is_not_read_again(db: alluvium.Database) -> None:
+    taken = db.sql("SELECT x FROM at_module")
+    assert db.sql("SELECT count(*) AS n FROM taken").fetchall() == [(3,)]
+    with pytest.raises(alluvium.DatabaseError, match="read once"):
+        db.sql("SELECT count(*) AS n FROM taken").fetchall()
+    kept = db.sql("SELECT x FROM at_module").table()
+    assert db.sql("SELECT count(*) AS n FROM kept a, kept b").fetchall() == [(len(kept) ** 2,)]
+
+
+def test_a_statement_that_fails_has_read_nothing(db: alluvium.Database) -> None:
+    once = reader([1, 2])
+    with pytest.raises(alluvium.ProgrammingError, match="nothing"):
+        db.sql("SELECT nothing FROM once")
+    assert db.sql("SELECT x FROM once").fetchall() == [(1,), (2,)]
+    assert once is not None
+
+
+def test_lazy_frames_are_computed(db: alluvium.Database) -> None:
+    lazy = polars.LazyFrame({"x": [1, 2]}).filter(polars.col("x") > 1)
+    assert db.sql("SELECT x FROM lazy").fetchall() == [(2,)]
+    db.sql("CREATE TABLE t (x BIGINT)")
+    assert db.insert("t", lazy) == 1
 
 
 def test_a_reader_that_raises_fails_the_statement_and_no_other(db: alluvium.Database) -> None:

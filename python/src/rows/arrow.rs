@@ -1,6 +1,8 @@
 //! Rows that are Arrow data.
 
-use alluvium::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, RecordBatchReader, make_array};
+use alluvium::arrow::array::{
+    Array, ArrayRef, AsArray, MutableArrayData, RecordBatchReader, make_array, new_null_array,
+};
 use alluvium::arrow::compute::kernels::cmp::not_distinct;
 use alluvium::arrow::compute::{CastOptions, can_cast_types, cast_with_options};
 use alluvium::arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type};
@@ -72,7 +74,8 @@ pub(crate) fn arrow_reader(
     reader.map(Some).map_err(|error| match error.is_instance_of::<PyValueError>(py) {
         false => error,
         true => {
-            let kind = object.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
+            let kind =
+                object.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
             let message = format!("the Arrow data of this {kind} is no table: {}", error.value(py));
             let raised = error::interface(py, &message);
             raised.set_cause(py, Some(error));
@@ -92,6 +95,9 @@ fn fitted(field: &FieldRef, column: &ArrayRef) -> Result<ArrayRef, String> {
     let named = |error: ArrowError| format!("column \"{}\": {error}", field.name());
     if column.data_type() == wanted {
         return copied(column).map_err(named);
+    }
+    if column.logical_null_count() == column.len() {
+        return Ok(new_null_array(wanted, column.len()));
     }
     if !can_cast_types(column.data_type(), wanted) || is_other(column.data_type(), wanted) {
         return Err(format!(
@@ -130,6 +136,8 @@ fn is_other(given: &DataType, wanted: &DataType) -> bool {
             DataType::List(given) | DataType::LargeList(given) | DataType::FixedSizeList(given, _),
             DataType::List(wanted),
         ) => is_other(given.data_type(), wanted.data_type()),
+        // Arrow makes a list of a value.
+        (given, wanted) if wanted.is_nested() && !given.is_nested() => true,
         _ => {
             is_time(given) && (is_number(wanted) || is_bool(wanted))
                 || is_time(wanted) && (is_number(given) || is_bool(given))
@@ -144,8 +152,10 @@ fn lost(column: &ArrayRef, cast: &ArrayRef) -> Result<Option<usize>, ArrowError>
     let (given, wanted) = (column.data_type(), cast.data_type());
     let is_exact = match (given, wanted) {
         (DataType::Float64, DataType::Float32) => {
-            let (given, cast) = (column.as_primitive::<Float64Type>(), cast.as_primitive::<Float32Type>());
-            let is_lost = |row: &usize| cast.value(*row).is_infinite() && given.value(*row).is_finite();
+            let (given, cast) =
+                (column.as_primitive::<Float64Type>(), cast.as_primitive::<Float32Type>());
+            let is_lost =
+                |row: &usize| cast.value(*row).is_infinite() && given.value(*row).is_finite();
             return Ok((0..column.len()).filter(|row| column.is_valid(*row)).find(is_lost));
         }
         (DataType::Timestamp(..), DataType::Date32) => true,

@@ -26,6 +26,8 @@ pub(crate) struct Target {
     pub(crate) schema: SchemaRef,
     /// Whether rows are deleted by key: other columns may be left out.
     pub(crate) key: Option<Vec<usize>>,
+    /// Whether rows take the place of others.
+    pub(crate) replaces: bool,
 }
 
 /// Rows with some columns of a table.

@@ -1,5 +1,7 @@
 //! Rows that are objects of Python: dicts of columns, and dicts, tuples and lists, one for each row.
 
+use alluvium::arrow::array::{ArrayRef, UInt64Array};
+use alluvium::arrow::compute;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
@@ -21,7 +23,7 @@ impl Target {
             let item = item?;
             let is_row = self.is_row(&item);
             if !rows.is_empty() && (!is_row || rows.len() == ROWS) {
-                take(self.of_rows(&rows, first)?)?;
+                self.take_rows(&rows, first, take)?;
                 first += rows.len();
                 rows.clear();
             }
@@ -37,7 +39,21 @@ impl Target {
         }
         match rows.is_empty() {
             true => Ok(()),
-            false => take(self.of_rows(&rows, first)?),
+            false => self.take_rows(&rows, first, take),
+        }
+    }
+
+    /// Takes rows that are dicts or sequences; the number of the first is `first`.
+    fn take_rows(
+        &self,
+        rows: &[Bound<'_, PyAny>],
+        first: usize,
+        take: &mut dyn FnMut(Columns) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let py = rows[0].py();
+        match rows[0].is_instance_of::<PyDict>() {
+            true => self.take_dicts(py, rows, first, take),
+            false => take(self.of_sequences(py, rows, first)?),
         }
     }
 
@@ -90,26 +106,21 @@ impl Target {
         Ok(())
     }
 
-    /// Rows that are dicts or sequences; the number of the first is `first`.
-    fn of_rows(&self, rows: &[Bound<'_, PyAny>], first: usize) -> PyResult<Columns> {
-        let py = rows[0].py();
-        match rows[0].cast::<PyDict>() {
-            Ok(_) => self.of_dicts(py, rows, first),
-            Err(_) => self.of_sequences(py, rows, first),
-        }
-    }
-
-    fn of_dicts(
+    /// Takes rows that have the same columns together: others get their DEFAULT.
+    fn take_dicts(
         &self,
         py: Python<'_>,
         rows: &[Bound<'_, PyAny>],
         first: usize,
-    ) -> PyResult<Columns> {
+        take: &mut dyn FnMut(Columns) -> PyResult<()>,
+    ) -> PyResult<()> {
         let mut names: Vec<String> = Vec::new();
         let mut columns: Vec<Vec<Bound<'_, PyAny>>> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
         let none = py.None().into_bound(py);
         for (number, row) in rows.iter().enumerate() {
             let Ok(row) = row.cast::<PyDict>() else { return Err(self.mixed(py, first + number)) };
+            let mut own = Vec::with_capacity(row.len());
             for (name, value) in row {
                 let Ok(name) = name.extract::<String>() else {
                     return Err(error::interface(py, "the keys of a row are names of columns"));
@@ -119,9 +130,19 @@ impl Target {
                     columns.push(Vec::with_capacity(rows.len()));
                     columns.len() - 1
                 });
-                // A row that has no value here is NULL.
                 columns[column].resize(number, none.clone());
                 columns[column].push(value);
+                own.push(column);
+            }
+            own.sort_unstable();
+            // Of rows with one key the last one counts, and they stay in order.
+            let known = match self.replaces {
+                true => groups.last_mut().filter(|group| group.columns == own),
+                false => groups.iter_mut().find(|group| group.columns == own),
+            };
+            match known {
+                Some(group) => group.rows.push(number as u64),
+                None => groups.push(Group { columns: own, rows: vec![number as u64] }),
             }
         }
         columns.iter_mut().for_each(|column| column.resize(rows.len(), none.clone()));
@@ -129,8 +150,20 @@ impl Target {
         let arrays = places.iter().zip(&columns);
         let arrays = arrays
             .map(|(place, column)| convert::array(column, &self.schema.fields()[*place], first));
-        let arrays = arrays.collect::<PyResult<_>>()?;
-        self.complete(py, &places, arrays, rows.len())
+        let arrays = arrays.collect::<PyResult<Vec<ArrayRef>>>()?;
+        if groups.len() == 1 {
+            return take(self.complete(py, &places, arrays, rows.len())?);
+        }
+        for Group { columns, rows } in groups {
+            let places: Vec<usize> = columns.iter().map(|column| places[*column]).collect();
+            let count = rows.len();
+            let rows = UInt64Array::from(rows);
+            let arrays = columns.iter().map(|column| compute::take(&arrays[*column], &rows, None));
+            let arrays = arrays.collect::<Result<_, _>>();
+            let arrays = arrays.map_err(|error| error::arrow(py, &error))?;
+            take(self.complete(py, &places, arrays, count)?)?;
+        }
+        Ok(())
     }
 
     fn of_sequences(
@@ -216,4 +249,10 @@ impl Target {
             &format!("row {number} is no row of the kind that the rows before it are"),
         )
     }
+}
+
+/// Rows that have the same columns.
+struct Group {
+    columns: Vec<usize>,
+    rows: Vec<u64>,
 }
