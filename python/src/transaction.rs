@@ -1,12 +1,14 @@
 //! Transactions of batches.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium::Engine;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::database::target;
+use crate::error;
 use crate::rows::Columns;
 use crate::slot::Slot;
 
@@ -25,6 +27,8 @@ pub(crate) enum Write {
 pub(crate) struct Transaction {
     engine: Arc<Slot<Engine>>,
     transaction: Arc<Slot<alluvium::Transaction>>,
+    /// Whether it was rolled back because a write had failed halfway.
+    is_broken: AtomicBool,
 }
 
 impl Transaction {
@@ -41,7 +45,8 @@ impl Transaction {
             }
             Ok(begun)
         })?;
-        Ok(Self { engine: engine.clone(), transaction: Slot::new(engine.open(), begun) })
+        let transaction = Slot::new(engine.open(), begun);
+        Ok(Self { engine: engine.clone(), transaction, is_broken: AtomicBool::new(false) })
     }
 
     /// Inserts, replaces or deletes rows of a table; returns how many were given.
@@ -54,8 +59,8 @@ impl Transaction {
     ) -> PyResult<u64> {
         let target = target(py, &self.engine, table, write)?;
         let mut count = 0;
-        target.each(rows, &mut |Columns { names, rows }| {
-            count += rows.num_rows() as u64;
+        let written = target.each(rows, &mut |Columns { names, rows }| {
+            let given = rows.num_rows() as u64;
             self.transaction.call(py, None, |transaction| {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 match write {
@@ -63,13 +68,26 @@ impl Transaction {
                     Write::Upsert => transaction.upsert_columns(table, &names, rows),
                     Write::Delete => transaction.delete(table, rows),
                 }
-            })
-        })?;
-        Ok(count)
+            })?;
+            count += given;
+            Ok(())
+        });
+        if written.is_err() && count > 0 {
+            // A part of a write cannot be taken back alone.
+            self.is_broken.store(true, Ordering::SeqCst);
+            self.transaction.shut(py)?;
+        }
+        written.map(|()| count)
     }
 
     /// Commits; returns the epoch.
     pub(crate) fn end(&self, py: Python<'_>) -> PyResult<u64> {
+        if self.is_broken.load(Ordering::SeqCst) {
+            return Err(error::interface(
+                py,
+                "the transaction has been rolled back, because a write failed after a part of its rows had been taken",
+            ));
+        }
         self.transaction.consume(py, alluvium::Transaction::commit)
     }
 }
@@ -77,6 +95,8 @@ impl Transaction {
 #[pymethods]
 impl Transaction {
     /// Inserts rows into a table; returns how many.
+    ///
+    /// If it fails, nothing of the rows is inserted. If it fails after some ten thousand rows of an iterator, the whole transaction is rolled back.
     fn insert(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.write(py, Write::Insert, table, rows)
     }
@@ -116,7 +136,7 @@ impl Transaction {
             return self.rollback(py);
         }
         // Who has ended it in the block needs nothing more.
-        match self.transaction.is_closed() {
+        match self.transaction.is_closed() && !self.is_broken.load(Ordering::SeqCst) {
             true => Ok(()),
             false => self.end(py).map(drop),
         }

@@ -309,3 +309,30 @@ def test_names_of_tables_are_exact(db: alluvium.Database) -> None:
     db.insert("Mixed Case", [{"A b": 1}])
     db.insert("s.t", [(5,)])
     assert held(db, '"Mixed Case"') == [(1,)] and held(db, "s.t") == [(5,)] and held(db) == []
+
+
+def test_a_write_that_fails_halfway_takes_its_transaction_along(db: alluvium.Database) -> None:
+    db.sql("CREATE TABLE long (a BIGINT)")
+
+    def failing(count: int) -> Iterator[tuple[int]]:
+        for a in range(count):
+            yield (a,)
+        raise ValueError("no more")
+
+    # Nothing of a few rows has been taken: the transaction stays as it was.
+    with db.transaction() as transaction:
+        transaction.insert("long", [(1,)])
+        with pytest.raises(ValueError, match="no more"):
+            transaction.insert("long", failing(10))
+    assert db.sql("SELECT a FROM long").fetchall() == [(1,)]
+
+    transaction = db.transaction()
+    transaction.insert("long", [(2,)])
+    with pytest.raises(ValueError, match="no more"):
+        transaction.insert("long", failing(100_000))
+    with pytest.raises(alluvium.InterfaceError, match="rolled back, because a write failed"):
+        transaction.commit()
+    with pytest.raises(alluvium.InterfaceError, match="rolled back"), db.transaction() as transaction:
+        with pytest.raises(ValueError, match="no more"):
+            transaction.insert("long", failing(100_000))
+    assert db.sql("SELECT a FROM long").fetchall() == [(1,)]
