@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use alluvium::{Builder, Durability, Engine, FileAccess, Policy, SubscribeOptions};
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyTuple;
 
 use crate::error;
 use crate::frames::{FrameSource, Frames};
@@ -83,23 +82,6 @@ pub(crate) fn target(
     Ok(Target { name: info.name, schema: info.schema, key, replaces })
 }
 
-/// `always`, `never`, or `interval(MS)`.
-fn durability(py: Python<'_>, text: &str) -> PyResult<Durability> {
-    let interval = text.strip_prefix("interval(").and_then(|rest| rest.strip_suffix(')'));
-    let milliseconds = interval.and_then(|text| text.trim().parse().ok());
-    match (text, milliseconds) {
-        ("always", _) => Ok(Durability::Always),
-        ("never", _) => Ok(Durability::Never),
-        (_, Some(milliseconds)) if milliseconds > 0 => {
-            Ok(Durability::Interval(Duration::from_millis(milliseconds)))
-        }
-        _ => Err(error::interface(
-            py,
-            "durability is \"always\", \"never\", or \"interval(MS)\" with a number of milliseconds",
-        )),
-    }
-}
-
 #[pymethods]
 impl Database {
     #[new]
@@ -119,6 +101,12 @@ impl Database {
         if workers == 0 {
             return Err(error::interface(py, "an engine has at least one worker"));
         }
+        let durability: Durability = durability.parse().map_err(|_| {
+            error::interface(
+                py,
+                "durability is \"always\", \"never\", or \"interval(MS)\" with a number of milliseconds",
+            )
+        })?;
         let access = match files {
             Files::All(true) => FileAccess::Everything,
             Files::All(false) => FileAccess::Nothing,
@@ -129,7 +117,7 @@ impl Database {
             .source(FrameSource(frames.clone()))
             .workers(workers)
             .memory(memory)
-            .durability(self::durability(py, durability)?)
+            .durability(durability)
             .file_access(access)
             .strict(strict)
             .history(history.unwrap_or(0));
@@ -328,27 +316,5 @@ impl Database {
     /// Ends all calls that are running, and closes the engine with all that belongs to it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.open().close(py)
-    }
-
-    fn __enter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        _kind: Option<&Bound<'_, PyType>>,
-        _error: Option<&Bound<'_, PyAny>>,
-        _traceback: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        self.close(py)
-    }
-
-    fn __repr__(&self) -> String {
-        let place = self.path().unwrap_or("in memory");
-        match self.is_closed() {
-            true => format!("<alluvium.Database {place}, closed>"),
-            false => format!("<alluvium.Database {place}>"),
-        }
     }
 }

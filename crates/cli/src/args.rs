@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::iter;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use alluvium::{Builder, Durability};
 use clap::builder::NonEmptyStringValueParser;
@@ -196,20 +195,9 @@ impl StateArgs {
     }
 }
 
-/// `always`, `never`, or `interval(MS)`.
-fn durability(text: &str) -> Result<Durability, String> {
-    let interval = text.strip_prefix("interval(").and_then(|rest| rest.strip_suffix(')'));
-    let milliseconds = interval.and_then(|text| text.trim().parse().ok());
-    match (text, milliseconds) {
-        ("always", _) => Ok(Durability::Always),
-        ("never", _) => Ok(Durability::Never),
-        (_, Some(milliseconds)) if milliseconds > 0 => {
-            Ok(Durability::Interval(Duration::from_millis(milliseconds)))
-        }
-        _ => {
-            Err("expected always, never, or interval(MS) with a number of milliseconds".to_owned())
-        }
-    }
+fn durability(text: &str) -> Result<Durability, &'static str> {
+    let expected = "expected always, never, or interval(MS) with a number of milliseconds";
+    text.parse().map_err(|_| expected)
 }
 
 /// The arguments of `alluvium backup`.

@@ -1,5 +1,6 @@
 //! When the journal is synced, if commits do not wait for it.
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -23,6 +24,26 @@ pub enum Durability {
     /// When the operating system writes it, or a checkpoint is taken. A crash of the machine may lose all since then; a crash
     /// of the process alone loses none.
     Never,
+}
+
+/// As it is written in options: `always`, `never`, or `interval(MS)` with a number of milliseconds that is not zero.
+impl FromStr for Durability {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let interval = text.strip_prefix("interval(").and_then(|rest| rest.strip_suffix(')'));
+        let milliseconds = interval.and_then(|text| text.trim().parse().ok());
+        match (text, milliseconds) {
+            ("always", _) => Ok(Self::Always),
+            ("never", _) => Ok(Self::Never),
+            (_, Some(milliseconds)) if milliseconds > 0 => {
+                Ok(Self::Interval(Duration::from_millis(milliseconds)))
+            }
+            _ => Err(Error::data(
+                "durability is always, never, or interval(MS) with a number of milliseconds",
+            )),
+        }
+    }
 }
 
 /// Syncs the journal from time to time. Dropping it syncs it once more.
