@@ -1,10 +1,11 @@
 //! Parts of the engine that may change with any release.
 //!
 //! The other crates of this project use them: the command line reads the syntax trees of a program, readers of files take texts
-//! as values of columns, and tests replace storage or arm faults. No other program should, unless it pins an exact version.
+//! as values of columns and name types as SQL does, and tests replace storage or arm faults. No other program should, unless it pins an exact version.
 
 use std::sync::Arc;
 
+pub use alluvium_sql::planner::type_name;
 pub use alluvium_sql::statement::{
     MOST_COLUMNS, MOST_NAME_BYTES, Statement as StatementTree, StatementKind,
 };

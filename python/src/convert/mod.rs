@@ -15,10 +15,9 @@
 
 mod fault;
 mod from_python;
-mod names;
 mod python;
 mod to_python;
 
+pub(crate) use alluvium::unstable::type_name as sql_type;
 pub(crate) use from_python::{array, parameter};
-pub(crate) use names::sql_type;
 pub(crate) use to_python::{column, rows};

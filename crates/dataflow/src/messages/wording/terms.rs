@@ -165,6 +165,7 @@ pub fn type_name(data_type: &DataType) -> String {
             other => type_name(other),
         },
         DataType::Dictionary(_, values) => type_name(values),
+        DataType::RunEndEncoded(_, values) => type_name(values.data_type()),
         other => other.to_string(),
     }
 }
