@@ -50,8 +50,8 @@ struct Pull {
     ready: VecDeque<RecordBatch>,
     /// Those that an iterator has, and that come before them.
     lent: Option<Arc<Lent>>,
-    /// What the statement reads besides relations.
-    _frames: Scope,
+    /// What a statement reads besides relations.
+    _frames: Option<Scope>,
 }
 
 /// Rows that an iterator takes one by one, until somebody else takes rows.
@@ -165,7 +165,12 @@ impl Answer {
 
 impl Result {
     /// The result of a statement of this text.
-    pub(crate) fn new(open: &Arc<Open>, outcome: Outcome, frames: Scope, sql: &str) -> Self {
+    pub(crate) fn new(
+        open: &Arc<Open>,
+        outcome: Outcome,
+        frames: Option<Scope>,
+        sql: &str,
+    ) -> Self {
         let mut this = Self { answer: None, rows_changed: None, epoch: None, text: None };
         match outcome {
             Outcome::Rows(rows) => {
@@ -186,8 +191,7 @@ impl Result {
 
     /// Rows that are read without SQL.
     pub(crate) fn of_rows(open: &Arc<Open>, rows: Rows) -> Self {
-        let frames = Scope::begin(open.frames()).end();
-        Self::new(open, Outcome::Rows(rows), frames, "")
+        Self::new(open, Outcome::Rows(rows), None, "")
     }
 
     fn answer(&self, py: Python<'_>) -> PyResult<&Answer> {

@@ -50,7 +50,7 @@ impl Session {
                 py,
                 "sql() runs no SUBSCRIBE: call Database.subscribe(), which iterates over changes",
             )),
-            outcome => Ok(Result::new(self.session.open(), outcome, frames, sql)),
+            outcome => Ok(Result::new(self.session.open(), outcome, Some(frames), sql)),
         }
     }
 }

@@ -40,25 +40,14 @@ impl View {
         py: Python<'_>,
         key: &Bound<'_, PyTuple>,
     ) -> PyResult<alluvium::arrow::array::RecordBatch> {
-        let key = values(key)?;
+        let key = values(key.as_any())?;
         self.view.share(py, |view| view.get(&key))
-    }
-
-    fn end(&self, key: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Value>>> {
-        let Some(key) = key else { return Ok(None) };
-        match key.cast::<PyTuple>() {
-            Ok(key) => values(key).map(Some),
-            Err(_) => key
-                .try_iter()?
-                .map(|value| convert::parameter(&value?))
-                .collect::<PyResult<_>>()
-                .map(Some),
-        }
     }
 }
 
-fn values(key: &Bound<'_, PyTuple>) -> PyResult<Vec<Value>> {
-    key.iter().map(|value| convert::parameter(&value)).collect()
+/// The values of a key, or the first ones.
+fn values(key: &Bound<'_, PyAny>) -> PyResult<Vec<Value>> {
+    key.try_iter()?.map(|value| convert::parameter(&value?)).collect()
 }
 
 #[pymethods]
@@ -124,7 +113,7 @@ impl View {
         low: Option<&Bound<'_, PyAny>>,
         high: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Result> {
-        let (low, high) = (self.end(low)?, self.end(high)?);
+        let (low, high) = (low.map(values).transpose()?, high.map(values).transpose()?);
         let rows = self.view.share(py, |view| {
             let end = |key| Option::map_or(key, End::Unbounded, End::Included);
             view.range(end(low.as_deref()), end(high.as_deref()))
