@@ -619,7 +619,7 @@ mod tests {
             TableDefinition { text: String::new(), ..table }.written().is_err()
         };
         let refused: Vec<&str> = types.into_iter().filter(is_refused).collect();
-        assert_eq!(refused, ["INT UNSIGNED"]);
+        assert!(refused.is_empty(), "{refused:?}");
     }
 
     #[test]
