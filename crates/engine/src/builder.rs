@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alluvium_sql::planner::RegisteredFunctions;
+use alluvium_sql::planner::{RegisteredFunctions, SystemSchemas};
 use alluvium_storage::{
     ClaimedStorage, Compaction, Journal, Manifests, MemoryManifests, MemoryStorage, MergePool,
     Scratch, Storage,
@@ -37,6 +37,8 @@ pub struct Builder {
     sinks: Vec<Arc<dyn Sink>>,
     scalars: Vec<Arc<ScalarUDF>>,
     aggregates: Vec<Arc<AggregateUDF>>,
+    system_path: Vec<String>,
+    system: Vec<String>,
     batch_rows: usize,
     strict: bool,
     clock: Clock,
@@ -79,6 +81,8 @@ impl Builder {
             sinks: Vec::new(),
             scalars: Vec::new(),
             aggregates: Vec::new(),
+            system_path: Vec::new(),
+            system: Vec::new(),
             batch_rows: BATCH_ROWS,
             strict: false,
             clock: Clock::default(),
@@ -133,6 +137,28 @@ impl Builder {
     /// Registers an aggregate, as [`Builder::function`] does a scalar function. With OVER it is a window function, too.
     pub fn aggregate(mut self, function: impl Into<AggregateUDF>) -> Self {
         self.aggregates.push(Arc::new(function.into()));
+        self
+    }
+
+    /// Adds views and functions of the program's own, as SQL: `CREATE VIEW s.v AS …` and `CREATE FUNCTION f(x) AS …`, each of which
+    /// may use those before it. They make what clients look for, as `pg_catalog.pg_class`.
+    ///
+    /// The views read `alluvium.*`, `information_schema.*` and each other, and queries read them as those: of the relations of the
+    /// catalog they show what the role may see. The functions may ask queries of such relations, which do not name parameters, and a call may leave out arguments at its end, which are NULL then;
+    /// one with the name of a built-in function takes its place. `x::f` calls the function `f`, `x::f[]` the function `_f`, and
+    /// `FROM f(x)` unnests its list. Nothing of this is persisted or listed, and statements can neither change nor drop it; views of
+    /// users cannot read it.
+    ///
+    /// [`Builder::open`] fails if the SQL cannot be read. The query of a view is planned when a statement first names the view.
+    pub fn system_sql(mut self, sql: impl Into<String>) -> Self {
+        self.system.push(sql.into());
+        self
+    }
+
+    /// Lets the [views](Builder::system_sql) of a schema be named without it, whatever the search path is. Relations of users come
+    /// first.
+    pub fn system_path(mut self, schema: impl Into<String>) -> Self {
+        self.system_path.push(schema.into());
         self
     }
 
@@ -278,7 +304,7 @@ impl Builder {
     ///
     /// Fails, and changes nothing, if the directory is in use or something in it is damaged or of another version.
     pub fn open(mut self) -> Result<Engine> {
-        let functions = self.functions()?;
+        let functions = (self.functions()?, self.system()?);
         let directory = self.state.take().map(|url| Directory::acquire(directory_of(&url)?));
         let directory = directory.transpose()?;
         let put_aside = match (self.until, &directory) {
@@ -328,11 +354,11 @@ impl Builder {
 
     /// Starts an engine that keeps nothing once it has ended.
     pub fn open_in_memory(self) -> Result<Engine> {
-        let functions = self.functions()?;
+        let functions = (self.functions()?, self.system()?);
         self.start_in_memory(functions)
     }
 
-    fn start_in_memory(self, functions: RegisteredFunctions) -> Result<Engine> {
+    fn start_in_memory(self, functions: (RegisteredFunctions, SystemSchemas)) -> Result<Engine> {
         let (workers, context) = (self.worker_count()?, self.context()?);
         self.start(workers, context, functions, None)
     }
@@ -350,6 +376,15 @@ impl Builder {
         Ok(functions)
     }
 
+    /// The views and functions of the program's own schemas.
+    fn system(&self) -> Result<SystemSchemas> {
+        let mut system = SystemSchemas::with_path(self.system_path.clone());
+        for sql in &self.system {
+            system.add(sql)?;
+        }
+        Ok(system)
+    }
+
     fn worker_count(&self) -> Result<usize> {
         let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
         match self.workers.unwrap_or_else(available) {
@@ -363,7 +398,7 @@ impl Builder {
         self,
         workers: usize,
         mut context: StateContext,
-        functions: RegisteredFunctions,
+        (functions, system): (RegisteredFunctions, SystemSchemas),
         restored: Option<&Restored>,
     ) -> Result<Engine> {
         if let Some(compaction) = self.merges()? {
@@ -383,7 +418,7 @@ impl Builder {
             None => None,
         };
         let (sources, sinks, file_access) = (self.sources, self.sinks, self.file_access);
-        let extensions = Extensions { sources, sinks, functions, file_access };
+        let extensions = Extensions { sources, sinks, functions, system, file_access };
         let instance = Instance::start(settings, start, extensions, self.clock, context)?;
         Ok(Engine { instance })
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use alluvium_sql::error::Error as SqlError;
 use alluvium_sql::functions::sequence::Sequences;
+use alluvium_sql::functions::session::SessionFacts;
 use alluvium_sql::name;
 use alluvium_sql::statement::SequenceOptions;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
@@ -16,7 +17,7 @@ use crate::authorizer::{Action, Object};
 use crate::catalog::Entries;
 use crate::durable::record::SequenceValue;
 use crate::error::{Error, Result, SqlState};
-use crate::query::Reading;
+use crate::query::{Reading, ShownSettings};
 use crate::sequencer::Sequencer;
 use crate::worker::Durable;
 
@@ -47,6 +48,9 @@ pub(crate) struct Taker<'a> {
     pub(crate) search_path: Option<&'a [String]>,
     /// Whether nothing may be changed.
     pub(crate) is_read_only: bool,
+    pub(crate) settings: &'a dyn ShownSettings,
+    /// The schemas of the program's own in which names without one are found.
+    pub(crate) system_path: &'a [String],
 }
 
 /// The sequences that a statement finds.
@@ -58,6 +62,8 @@ pub(crate) struct BoundSequences {
     /// Whose rights count; `None` if all may be taken.
     rights: Option<Rights>,
     is_read_only: bool,
+    /// The session, if one takes the values.
+    session: Option<Arc<dyn SessionFacts>>,
     /// Whether the values are seen before a commit that follows their record.
     durable: Durable,
 }
@@ -71,18 +77,21 @@ impl Debug for BoundSequences {
 impl BoundSequences {
     /// Those of generated columns, for rows that no session inserts.
     pub(crate) fn of_tables(entries: Arc<Entries>, sequencer: Arc<Sequencer>) -> Self {
-        let (taken, search_path, rights, is_read_only) = Default::default();
+        let (taken, search_path, rights, is_read_only, session) = Default::default();
         let durable = Durable::No;
-        Self { entries, sequencer, taken, search_path, rights, is_read_only, durable }
+        Self { entries, sequencer, taken, search_path, rights, is_read_only, session, durable }
     }
 
     /// Those that a statement reads.
     pub(crate) fn of_reading(reading: Reading<'_>, sequencer: Arc<Sequencer>) -> Self {
         let all = Self::of_tables(reading.entries.clone(), sequencer);
-        let Some(Taker { taken, search_path, is_read_only }) = reading.taker else { return all };
+        let Some(taker) = reading.taker else { return all };
+        let Taker { taken, search_path, is_read_only, settings, system_path } = taker;
         let (taken, search_path) = (taken.clone(), search_path.map(<[String]>::to_vec));
         let rights = reading.rights.cloned();
-        Self { taken, search_path, rights, is_read_only, durable: reading.durable, ..all }
+        let role = rights.as_ref().map(Rights::role);
+        let session = Some(settings.facts(role, system_path));
+        Self { session, taken, search_path, rights, is_read_only, durable: reading.durable, ..all }
     }
 
     /// The name by which a sequence goes that a statement writes as a text, and its values.
@@ -139,6 +148,10 @@ impl BoundSequences {
 }
 
 impl Sequences for BoundSequences {
+    fn session(&self) -> Option<Arc<dyn SessionFacts>> {
+        self.session.clone()
+    }
+
     fn next(&self, written: &str, count: usize, generated: bool) -> DataFusionResult<Vec<i64>> {
         self.next_values(written, count, generated).map_err(in_sql)
     }

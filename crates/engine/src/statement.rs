@@ -23,6 +23,17 @@ impl Statement {
         (self.0.position.line, self.0.position.column)
     }
 
+    /// Its command, as Postgres names it: `SELECT`, `CREATE TABLE`, `ROLLBACK TO`.
+    ///
+    /// ```
+    /// let statement = alluvium::parse("TRUNCATE a, b").next();
+    /// assert_eq!(statement.transpose()?.map(|statement| statement.command()), Some("TRUNCATE TABLE"));
+    /// # Ok::<(), alluvium::Error>(())
+    /// ```
+    pub fn command(&self) -> &'static str {
+        self.0.command()
+    }
+
     /// A statement of this tree.
     pub(crate) fn new(tree: statement::Statement) -> Self {
         Self(tree)

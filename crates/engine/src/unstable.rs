@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 pub use alluvium_sql::planner::type_name;
 pub use alluvium_sql::statement::{
-    MOST_COLUMNS, MOST_NAME_BYTES, Statement as StatementTree, StatementKind,
+    MOST_COLUMNS, MOST_NAME_BYTES, Setting, Statement as StatementTree, StatementKind,
 };
 pub use alluvium_sql::texts;
 use alluvium_storage::{ClaimedStorage, Compaction, Journal, Manifests, Storage};
 use alluvium_trace::Schedule;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 
 use crate::error::Result;
 use crate::statement::Statement;
@@ -36,6 +38,20 @@ pub trait EngineParts {
     /// Waits until no input is read any more: each has come to its end, or failed. The rest as
     /// [`Engine::wait_for_sources`](crate::Engine::wait_for_sources).
     fn wait_for_ends_of_sources(&self) -> Result<()>;
+}
+
+/// Calls of a session that only this project's server needs: `COPY … FROM STDIN`, whose rows come from a client.
+pub trait SessionParts {
+    /// The columns of the rows that the statement takes, in their order.
+    fn columns_from_client(&mut self, statement: &Statement) -> Result<SchemaRef>;
+
+    /// Runs the statement with the rows that `next` gives until there are no more, and returns how many they were. If it fails,
+    /// nothing is copied.
+    fn copy_from_client(
+        &mut self,
+        statement: &Statement,
+        next: &mut dyn FnMut() -> Result<Option<RecordBatch>>,
+    ) -> Result<u64>;
 }
 
 /// Parts that an engine uses in place of its own.

@@ -19,6 +19,7 @@ mod approx_distinct;
 mod arg_extremes;
 mod around;
 mod array_concat;
+mod bound;
 mod date_bin;
 pub mod date_part;
 mod date_trunc;
@@ -37,7 +38,6 @@ pub mod now;
 mod pad;
 mod pattern;
 mod percentile;
-pub mod sequence;
 mod similar_to;
 mod sum;
 pub mod texts;
@@ -50,6 +50,7 @@ mod totals;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
+pub use self::bound::{sequence, session};
 pub use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
 use self::names::OTHER_NAMES;
@@ -78,6 +79,7 @@ pub static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         scalar
             .chain(now::functions())
             .chain(sequence::functions())
+            .chain(session::functions())
             .chain(to_timestamp::functions())
             .chain(pad::functions())
             .chain([

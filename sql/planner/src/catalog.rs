@@ -4,12 +4,14 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_syntax::error::Error;
 use alluvium_sql_syntax::statement::Lateness;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::SqlFunctions;
 use crate::checks::extent::Extent;
+use crate::system::SystemSchemas;
 
 /// The relations and functions that a statement can name.
 pub trait Catalog {
@@ -23,6 +25,26 @@ pub trait Catalog {
     fn functions(&self) -> &SqlFunctions {
         static NONE: LazyLock<SqlFunctions> = LazyLock::new(SqlFunctions::new);
         &NONE
+    }
+
+    /// The relations that the statement names and that are outside of the database, such as files, with their columns.
+    fn outside(&self) -> Vec<(String, SchemaRef)> {
+        Vec::new()
+    }
+
+    /// The types of the parameters of the statement, by place; those without one have the type that is expected where they stand.
+    fn parameters(&self) -> &[Option<FieldRef>] {
+        &[]
+    }
+
+    /// The views and functions of the program's own.
+    fn system(&self) -> Option<&SystemSchemas> {
+        None
+    }
+
+    /// The error for which a view of the program's own is not there.
+    fn failure(&self, _name: &str) -> Option<Error> {
+        None
     }
 }
 

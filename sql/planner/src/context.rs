@@ -17,7 +17,7 @@ use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, Ty
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
-use datafusion_sql::planner::{ParserOptions, SqlToRel};
+use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self};
 
 use crate::catalog::{Catalog, Relation};
@@ -27,6 +27,7 @@ use crate::expressions::grouping_sets;
 use crate::expressions::operators::Operators;
 use crate::names::merged::{self, MergingPlanner};
 use crate::names::named_casts::NamedCasts;
+use crate::names::outside_names;
 use crate::names::wildcards::WildcardPlanner;
 use crate::registered::{self, RegisteredFunctions};
 use crate::relations::lateral;
@@ -34,7 +35,7 @@ use crate::relations::literal_rows;
 use crate::relations::ordinality::OrdinalityPlanner;
 use crate::relations::pivot::PivotPlanner;
 use crate::relations::relation::RelationSource;
-use crate::relations::series::SeriesPlanner;
+use crate::relations::series::{NoTableFunction, SeriesPlanner};
 use crate::relations::time_window::TimeWindowPlanner;
 use crate::rules::numbers;
 use crate::statements::recursion::WorkTable;
@@ -66,6 +67,7 @@ static RELATIONS: LazyLock<Vec<Arc<dyn RelationPlanner>>> = LazyLock::new(|| {
         Arc::new(MergingPlanner),
         Arc::new(PivotPlanner),
         Arc::new(WildcardPlanner),
+        Arc::new(NoTableFunction),
     ]
 });
 
@@ -130,10 +132,15 @@ impl<'a> Context<'a> {
     pub fn plan(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         registered::check_calls(&statement, self.registered)
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
+        outside_names::spell(&mut statement, self.catalog)
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
         corrections::in_syntax(&mut statement);
         let into_table = !matches!(statement, ast::Statement::Query(_));
         merged::qualify(&mut statement, self.catalog);
-        let mut plan = merged::unmark(self.planner().sql_statement_to_plan(statement)?)?;
+        let parameters = self.catalog.parameters().to_vec();
+        let mut context = PlannerContext::new().with_prepare_param_data_types(parameters);
+        let plan = self.planner().sql_statement_to_plan_with_context(statement, &mut context)?;
+        let mut plan = merged::unmark(plan)?;
         if let Some(defaults) = &self.defaults {
             plan = defaults.fill(plan)?;
         }
@@ -226,6 +233,9 @@ impl ContextProvider for Context<'_> {
 
 /// The error for a relation that does not exist.
 pub fn no_relation(name: &str, catalog: &dyn Catalog) -> Error {
+    if let Some(failure) = catalog.failure(name) {
+        return failure;
+    }
     let names = catalog.names();
     let near = did_you_mean(name, names.iter().map(String::as_str));
     let name = name.trim_matches('"');

@@ -10,6 +10,7 @@
 //! - [`statements`]: each kind of statement; [`relations`]: in FROM; [`subqueries`]: as joins; [`names`]: of columns;
 //! - [`expressions`]: those that mean something else than DataFusion plans;
 //! - [`rules`]: of the analyzer and the optimizer; [`checks`]: refused constructs;
+//! - [`system`] has views and functions of the program's own;
 //! - `culprit` finds the expression that an error is about; [`fault`] has seeded faults.
 pub mod catalog;
 pub mod checks;
@@ -24,6 +25,7 @@ pub mod rules;
 mod sql_functions;
 pub mod statements;
 pub mod subqueries;
+pub mod system;
 
 pub use alluvium_dataflow::messages::wording::type_name;
 use alluvium_sql_syntax::error::{Position, Result};
@@ -42,6 +44,7 @@ pub use self::expressions::defaults::defaults;
 pub use self::expressions::evaluation::checked;
 pub use self::expressions::evaluation::one_row;
 pub use self::expressions::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
+pub use self::expressions::operators::NAME_OF_NONE;
 pub use self::expressions::types::type_of;
 pub use self::names::repeated_names::as_written;
 pub use self::registered::RegisteredFunctions;
@@ -61,6 +64,7 @@ pub use self::rules::simplify::{BoundedSimplifier, check_copies};
 use self::sql_functions::{Inlined, inlined, planned};
 pub use self::sql_functions::{SqlFunction, SqlFunctions};
 pub use self::statements::locking::{PlannedLocking, RowRange};
+pub use self::statements::own_types::{PlannedFor, plan_for};
 pub use self::statements::parameters::{bind, check_parameters, fit, parameter_count, typed};
 pub use self::statements::parametrized::{Parametrized, literal_value, may_become, parametrized};
 pub use self::statements::recursion::WorkTable;
@@ -69,6 +73,8 @@ pub use self::statements::view::LogicalView;
 pub use self::statements::write::{
     Arbiter, Checks, OnConflict, PlannedWrite, Returning, Violation,
 };
+pub use self::system::SystemSchemas;
+use self::system::visible::Visible;
 use crate::catalog::Catalog;
 
 /// The types of so many parameters of a query with this plan, by place; `None` where nothing tells.
@@ -85,6 +91,7 @@ pub fn parameter_types(plan: &LogicalPlan, count: usize) -> Result<Vec<Option<Da
 pub struct Planner {
     optimizer: ViewOptimizer,
     registered: RegisteredFunctions,
+    system: SystemSchemas,
 }
 
 impl Default for Planner {
@@ -96,13 +103,32 @@ impl Default for Planner {
 impl Planner {
     /// A planner; it can plan any number of statements, against any catalog.
     pub fn new() -> Planner {
-        Planner { optimizer: ViewOptimizer::new(), registered: RegisteredFunctions::default() }
+        Planner {
+            optimizer: ViewOptimizer::new(),
+            registered: RegisteredFunctions::default(),
+            system: SystemSchemas::default(),
+        }
     }
 
     /// The same, for statements that can call these functions, too.
     #[must_use]
     pub fn with_functions(self, registered: RegisteredFunctions) -> Planner {
         Planner { registered, ..self }
+    }
+
+    /// The same, for statements that can use these views and functions, too.
+    #[must_use]
+    pub fn with_system(self, system: SystemSchemas) -> Planner {
+        Planner { system, ..self }
+    }
+
+    /// The views and functions of the program's own.
+    pub fn system(&self) -> &SystemSchemas {
+        &self.system
+    }
+
+    fn visible<'a>(&'a self, catalog: &'a dyn Catalog) -> Visible<'a> {
+        Visible::new(catalog, &self.system, &self.registered)
     }
 
     fn scope<'a>(&'a self, catalog: &'a dyn Catalog) -> Scope<'a> {
@@ -116,6 +142,8 @@ impl Planner {
         statement: &StatementKind,
         is_defined: &dyn Fn(&str) -> bool,
     ) -> Option<String> {
+        let is_defined: &dyn Fn(&str) -> bool =
+            &|name| is_defined(name) || self.system.functions.contains_key(name);
         match statement {
             StatementKind::CreateView(view) => {
                 registered::unknown(&view.query, &self.registered, is_defined)
@@ -136,7 +164,7 @@ impl Planner {
         definition: &FunctionDefinition,
         catalog: &dyn Catalog,
     ) -> Result<SqlFunction> {
-        sql_functions::define(definition, self.scope(catalog))
+        sql_functions::define(definition, self.scope(&self.visible(catalog)))
     }
 
     /// Plans the query of a view, and what `build` makes of it and of the functions that it calls and SQL defines.
@@ -149,8 +177,9 @@ impl Planner {
         catalog: &dyn Catalog,
         build: &dyn Fn(LogicalView, &[String]) -> Result<T>,
     ) -> Result<T> {
+        let catalog = &self.visible(catalog);
         let scope = self.scope(catalog);
-        let Inlined { part: query, calls } = inlined(view.query.as_ref(), catalog.functions())?;
+        let Inlined { part: query, calls } = inlined(view.query.as_ref(), catalog)?;
         let plan = |query: &ast::Query| {
             let view = ViewDefinition { query: Box::new(query.clone()), ..view.clone() };
             build(statements::view::plan(&self.optimizer, &view, scope)?, &calls)
@@ -169,8 +198,9 @@ impl Planner {
 
     /// The plan of a query that runs once. Columns of its result that have one name are [told apart](as_written).
     pub fn query(&self, query: &ast::Query, catalog: &dyn Catalog) -> Result<LogicalPlan> {
+        let catalog = &self.visible(catalog);
         let scope = self.scope(catalog);
-        planned(query, catalog.functions(), |query| {
+        planned(query, catalog, |query| {
             statements::query::plan(query, scope).map_err(|error| {
                 let plan = |query: &ast::Query| statements::query::plan(query, scope);
                 culprit::located(error, query, &plan).at(Position::of(query))
@@ -183,7 +213,8 @@ impl Planner {
     /// # Errors
     /// If the query is wrong, or its rows are not those of one table.
     pub fn locking(&self, query: &LockingQuery, catalog: &dyn Catalog) -> Result<PlannedLocking> {
-        let Inlined { part, calls: _ } = inlined(query.query.as_ref(), catalog.functions())?;
+        let catalog = &self.visible(catalog);
+        let Inlined { part, calls: _ } = inlined(query.query.as_ref(), catalog)?;
         let query = LockingQuery { query: Box::new(part), ..query.clone() };
         let at = Position::of(&*query.query);
         statements::locking::plan(&query, self.scope(catalog)).map_err(|error| error.at(at))
@@ -191,8 +222,9 @@ impl Planner {
 
     /// The rows that an INSERT adds: the table's columns in order, of their types, with defaults filled in.
     pub fn insert(&self, insert: &ast::Insert, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let catalog = &self.visible(catalog);
         let scope = self.scope(catalog);
-        planned(insert, catalog.functions(), |insert| {
+        planned(insert, catalog, |insert| {
             statements::write::insert(insert, scope).map_err(|error| {
                 let plan = |insert: &ast::Insert| statements::write::insert(insert, scope);
                 culprit::located(error, insert, &plan).at(Position::of(&insert.table))
@@ -211,8 +243,9 @@ impl Planner {
     /// The rows that an UPDATE changes: the table's columns as they are, qualified `old`, then as they
     /// become, qualified `new`.
     pub fn update(&self, update: &ast::Update, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let catalog = &self.visible(catalog);
         let scope = self.scope(catalog);
-        planned(update, catalog.functions(), |update| {
+        planned(update, catalog, |update| {
             statements::write::update(update, scope).map_err(|error| {
                 let plan = |update: &ast::Update| statements::write::update(update, scope);
                 culprit::located(error, update, &plan).at(Position::of(&update.table.relation))
@@ -222,8 +255,9 @@ impl Planner {
 
     /// The rows that a DELETE removes: the table's columns.
     pub fn delete(&self, delete: &ast::Delete, catalog: &dyn Catalog) -> Result<PlannedWrite> {
+        let catalog = &self.visible(catalog);
         let scope = self.scope(catalog);
-        planned(delete, catalog.functions(), |delete| {
+        planned(delete, catalog, |delete| {
             statements::write::delete(delete, scope).map_err(|error| {
                 let plan = |delete: &ast::Delete| statements::write::delete(delete, scope);
                 culprit::located(error, delete, &plan).at(Position::of(delete))
@@ -234,7 +268,7 @@ impl Planner {
     /// The uses that a statement makes of the relations that it names: it reads rows, or inserts, updates or deletes some. Views count as
     /// they are named, and what they read does not.
     pub fn uses(&self, statement: &StatementKind, catalog: &dyn Catalog) -> Vec<Use> {
-        statements::uses::uses(statement, self.scope(catalog))
+        statements::uses::uses(statement, self.scope(&self.visible(catalog)))
     }
 
     /// Where the expression is that makes a statement fail with this message, which `check` gives for its plan: a query's, or
@@ -247,8 +281,8 @@ impl Planner {
         check: &dyn Fn(LogicalPlan) -> Option<String>,
         build: &dyn Fn(&ViewDefinition, LogicalView) -> Result<()>,
     ) -> Option<Position> {
+        let catalog = &self.visible(catalog);
         let scope = self.scope(catalog);
-        let functions = catalog.functions();
         let checked = |plan: Result<LogicalPlan>| match plan {
             Ok(plan) => check(plan),
             Err(error) => Some(error.message),
@@ -257,22 +291,22 @@ impl Planner {
         match statement {
             StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
                 let failure = |query: &ast::Query| checked(statements::query::plan(query, scope));
-                let query = inlined(query.as_ref(), functions).ok()?.part;
+                let query = inlined(query.as_ref(), catalog).ok()?.part;
                 culprit::culprit(&query, message, &failure)
             }
             StatementKind::Insert(insert) => {
                 let failure = |insert: &ast::Insert| rows(statements::write::insert(insert, scope));
-                let insert = inlined(insert.as_ref(), functions).ok()?.part;
+                let insert = inlined(insert.as_ref(), catalog).ok()?.part;
                 culprit::culprit(&insert, message, &failure)
             }
             StatementKind::Update(update) => {
                 let failure = |update: &ast::Update| rows(statements::write::update(update, scope));
-                let update = inlined(update.as_ref(), functions).ok()?.part;
+                let update = inlined(update.as_ref(), catalog).ok()?.part;
                 culprit::culprit(&update, message, &failure)
             }
             StatementKind::Delete(delete) => {
                 let failure = |delete: &ast::Delete| rows(statements::write::delete(delete, scope));
-                let delete = inlined(delete.as_ref(), functions).ok()?.part;
+                let delete = inlined(delete.as_ref(), catalog).ok()?.part;
                 culprit::culprit(&delete, message, &failure)
             }
             StatementKind::CreateView(view) => {
@@ -282,7 +316,7 @@ impl Planner {
                     let built = planned.and_then(|planned| build(&view, planned));
                     built.err().map(|error| error.message)
                 };
-                let query = inlined(view.query.as_ref(), functions).ok()?.part;
+                let query = inlined(view.query.as_ref(), catalog).ok()?.part;
                 culprit::culprit(&query, message, &failure)
             }
             _ => None,

@@ -11,7 +11,6 @@ use sqlparser::keywords::{
 };
 
 use crate::error::{Error, Position, Result};
-use crate::statement::{CLAUSES, fold};
 
 /// The name of the database, which is the only one.
 pub const DATABASE: &str = "alluvium";
@@ -196,6 +195,39 @@ fn of_parts(parts: &[&str]) -> Result<String> {
         }
     }
 }
+
+/// A folded identifier: unquoted ones are in lower case.
+pub fn fold(identifier: &Ident) -> String {
+    match identifier.quote_style {
+        Some(_) => identifier.value.clone(),
+        None => identifier.value.to_ascii_lowercase(),
+    }
+}
+
+/// The name of a relation that is created, dropped or written to, and its position.
+pub fn relation_name(name: &ObjectName) -> Result<(String, Position)> {
+    let position = Position::of(name).unwrap_or(Position { line: 1, column: 1 });
+    Ok((of_object(name).map_err(|error| error.at(Some(position)))?, position))
+}
+
+/// Words that begin no expression. The parser would take them for columns: `a + FROM t` for the sum of two.
+pub const CLAUSES: [Keyword; 15] = [
+    Keyword::AND,
+    Keyword::AS,
+    Keyword::ELSE,
+    Keyword::EXCEPT,
+    Keyword::FROM,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::INTERSECT,
+    Keyword::JOIN,
+    Keyword::ON,
+    Keyword::OR,
+    Keyword::ORDER,
+    Keyword::THEN,
+    Keyword::UNION,
+    Keyword::WHERE,
+];
 
 #[cfg(test)]
 mod tests {

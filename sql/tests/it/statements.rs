@@ -62,6 +62,7 @@ fn every_statement_is_classified() {
         ),
         ("RELEASE SAVEPOINT a", "Release"),
         ("COPY t FROM 'a.csv' (HEADERS true, NULL_VALUE 'NA')", "Copy"),
+        ("COPY t FROM 'a.csv' (HEADERS, NULL_VALUE 'NA')", "Copy"),
         ("SELECT 1", "Query"),
         ("(SELECT 1) UNION ALL SELECT 2", "Query"),
         ("WITH x AS (SELECT 1) SELECT * FROM x", "Query"),
@@ -127,7 +128,7 @@ fn syntax_errors_report_what_was_expected_and_where() {
         ("CREATE TABLE t (a INT", "1:16: this ( is not closed: ) is missing"),
         ("CREATE TABLE t (a INT b)", "1:23: expected ',' or ')' after column definition, found b"),
         ("SELECT 1 +", "1:11: expected an expression, found the end of the statement"),
-        ("COPY t FROM 'x' (HEADERS)", "1:25: expected the value of an option, found )"),
+        ("COPY t FROM 'x' (HEADERS (", "1:26: expected the value of an option, found ("),
         ("CREATE TABLE t (a INT FOREIGN KEY b)", "1:35: expected REFERENCES, found b"),
     ] {
         assert_eq!(kind(text), expected, "{text}");
@@ -278,8 +279,8 @@ fn copy_has_options_of_any_name() {
         panic!("COPY")
     };
     assert_eq!(
-        (table.as_str(), path.as_str(), position.column),
-        ("flights", "data/flights.csv.gz", 6)
+        (table.as_str(), path.as_deref(), position.column),
+        ("flights", Some("data/flights.csv.gz"), 6)
     );
     let options: Vec<(&str, &str)> =
         options.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
@@ -309,8 +310,38 @@ fn copy_reads_and_writes_and_can_name_columns() {
             panic!("COPY … TO: {text}")
         };
         assert_eq!((found.to_string().as_str(), position.column), (query, column), "{text}");
-        assert_eq!(path, "x.csv");
+        assert_eq!(path.as_deref(), Some("x.csv"));
     }
+}
+
+#[test]
+fn copy_from_and_to_clients_has_the_options_of_postgres() {
+    for (text, expected) in [
+        ("COPY t FROM STDIN", vec![]),
+        (
+            "COPY t FROM STDIN WITH (FORMAT csv, HEADER, NULL '')",
+            vec![("FORMAT", "csv"), ("HEADER", "true"), ("NULL", "")],
+        ),
+        ("COPY t FROM STDIN (FORMAT \"binary\")", vec![("FORMAT", "binary")]),
+        ("copy t from stdin with (freeze on)", vec![("freeze", "on")]),
+        ("COPY t FROM STDIN WITH BINARY", vec![("FORMAT", "binary")]),
+        (
+            "COPY t FROM STDIN WITH DELIMITER AS E'\\t' NULL '\\N'",
+            vec![("DELIMITER", "\t"), ("NULL", "\\N")],
+        ),
+        (
+            "COPY t FROM STDIN CSV HEADER QUOTE '\"'",
+            vec![("FORMAT", "csv"), ("HEADER", "true"), ("QUOTE", "\"")],
+        ),
+    ] {
+        let read = statement(text).unwrap().kind;
+        let StatementKind::Copy { path: None, options, .. } = read else { panic!("{text}") };
+        let options: Vec<(&str, &str)> =
+            options.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
+        assert_eq!(options, expected, "{text}");
+    }
+    let read = statement("COPY (SELECT 1 AS x) TO STDOUT (FORMAT csv)").unwrap().kind;
+    assert!(matches!(read, StatementKind::CopyTo { path: None, .. }));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod entries;
 mod entry;
 mod indexes;
 pub(crate) mod named_index;
+pub(crate) mod objects;
 mod sequence;
 mod temporary;
 
@@ -107,6 +108,13 @@ pub(crate) static RELATIONS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("rows", DataType::UInt64, true),
         Field::new("filled", DataType::Float64, true),
         Field::new("comment", DataType::Utf8, true),
+        text("schema"),
+        text("relation"),
+        text("definition"),
+        Field::new("temporary", DataType::Boolean, false),
+        Field::new("columns", DataType::Int64, false),
+        Field::new("indexes", DataType::Int64, false),
+        Field::new("checks", DataType::Int64, false),
     ]))
 });
 
@@ -162,7 +170,7 @@ const SYSTEM: [&str; 7] = [
 
 /// Whether a relation of this name is about the engine itself.
 pub(crate) fn is_system(name: &str) -> bool {
-    SYSTEM.contains(&name)
+    SYSTEM.contains(&name) || objects::OBJECTS.contains(&name)
 }
 
 /// The columns of a system relation.
@@ -175,7 +183,7 @@ pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),
         INFORMATION_COLUMNS => Some(&INFORMATION_COLUMNS_SCHEMA),
         INFORMATION_SCHEMATA => Some(&INFORMATION_SCHEMATA_SCHEMA),
-        _ => None,
+        _ => objects::schema(name),
     }
 }
 
@@ -319,7 +327,8 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.keys().cloned().chain(SYSTEM.map(str::to_owned)).collect()
+        let system = SYSTEM.into_iter().chain(objects::OBJECTS).map(str::to_owned);
+        self.0.keys().cloned().chain(system).collect()
     }
 
     fn functions(&self) -> &SqlFunctions {

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-use alluvium_sql::planner::{Planner, RegisteredFunctions};
+use alluvium_sql::planner::{Planner, RegisteredFunctions, SystemSchemas};
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
@@ -83,6 +83,7 @@ pub(crate) struct Extensions {
     pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
     pub(crate) functions: RegisteredFunctions,
+    pub(crate) system: SystemSchemas,
     pub(crate) file_access: FileAccess,
 }
 
@@ -95,7 +96,7 @@ impl Instance {
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
-        let Extensions { sources, sinks, functions, file_access } = extensions;
+        let Extensions { sources, sinks, functions, system, file_access } = extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
@@ -113,7 +114,7 @@ impl Instance {
             history,
         ));
         let catalog = Arc::new(Catalog::default());
-        let planner = Arc::new(Planner::new().with_functions(functions));
+        let planner = Arc::new(Planner::new().with_functions(functions).with_system(system));
         let bytes = context.budget().policy().queries;
         let storage = context.storage().cloned();
         let query = Arc::new(QueryEngine::new(bytes, storage, processors(), &poison));

@@ -47,6 +47,11 @@ impl sql::Catalog for FileScope<'_> {
     fn functions(&self) -> &SqlFunctions {
         &self.entries.functions
     }
+
+    fn outside(&self) -> Vec<(String, SchemaRef)> {
+        let files = self.files.iter();
+        files.map(|(name, file)| (name.clone(), file.request.schema.clone())).collect()
+    }
 }
 
 /// A file that a query reads; every scan of it opens it again.

@@ -8,10 +8,9 @@ use datafusion::datasource::{MemTable, TableProvider};
 
 use super::access_path::AccessPath;
 use super::file::Files;
+use super::objects::information_schema;
 use super::reader::{Reader, Reading};
-use super::{
-    arrangements, clock, errors, file, information_schema, kept, relations, table, tables,
-};
+use super::{arrangements, clock, errors, file, kept, objects, relations, table, tables};
 use crate::catalog::{
     ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system,
 };
@@ -168,6 +167,8 @@ impl Reader {
             providers.insert(RELATIONS.to_owned(), table);
         }
         information_schema::add(names, &shown, comments, &mut providers)?;
+        let settings = reading.taker.map(|taker| taker.settings);
+        providers.extend(objects::tables_named(names, &shown, comments, settings)?);
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

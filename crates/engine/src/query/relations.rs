@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use alluvium_dataflow::movement::import::ScannedRows;
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use alluvium_sql::name::split;
+use arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
 use datafusion::datasource::{MemTable, TableProvider};
 
 use crate::catalog::{Definition, Entries, Entry, NamedIndex, RELATIONS_SCHEMA, Uses};
@@ -26,6 +29,9 @@ const DECLARED: &str = "declared";
 /// The subject of a row.
 struct Subject<'a> {
     name: &'a str,
+    relation: &'a Entry,
+    /// The index, if it is one.
+    index: Option<&'a NamedIndex>,
     kind: &'static str,
     dataflow: Option<DataflowId>,
     /// The indexes that it is filled from.
@@ -51,6 +57,8 @@ pub(super) fn table(
     let (mut names, mut kinds, mut states, mut reasons) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut rows, mut filled) = (Vec::new(), Vec::new());
+    let (mut schemas, mut own_names, mut definitions) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut counts, mut temporary) = (Vec::new(), Vec::new());
     for subject in &subjects {
         let condition = subject.dataflow.and_then(|_| conditions.next());
         let (state, reason, kept, share) = match condition {
@@ -69,6 +77,12 @@ pub(super) fn table(
             Some(Condition::Gone) => continue,
         };
         names.push(subject.name);
+        let (schema, own) = split(subject.name);
+        schemas.push(schema);
+        own_names.push(own);
+        definitions.push(subject.definition());
+        counts.push(subject.counts());
+        temporary.push(subject.relation.temporary().is_some());
         kinds.push(subject.kind);
         states.push(state);
         reasons.push(reason);
@@ -77,6 +91,9 @@ pub(super) fn table(
     }
     let said = names.iter().map(|name| comments.get(name, None));
     let said = said.collect::<StringArray>();
+    let count = |of: &dyn Fn(&Counts) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(counts.iter().map(of)))
+    };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(names)),
         Arc::new(StringArray::from(kinds)),
@@ -85,9 +102,24 @@ pub(super) fn table(
         Arc::new(UInt64Array::from(rows)),
         Arc::new(Float64Array::from(filled)),
         Arc::new(said),
+        Arc::new(StringArray::from(schemas)),
+        Arc::new(StringArray::from(own_names)),
+        Arc::new(StringArray::from(definitions)),
+        Arc::new(BooleanArray::from(temporary)),
+        count(&|counts| counts.columns),
+        count(&|counts| counts.indexes),
+        count(&|counts| counts.checks),
     ];
     let batch = RecordBatch::try_new(RELATIONS_SCHEMA.clone(), columns)?;
     Ok(Arc::new(MemTable::try_new(RELATIONS_SCHEMA.clone(), vec![vec![batch]])?))
+}
+
+/// How many parts of a kind the definition of a relation or an index has.
+struct Counts {
+    columns: i64,
+    /// Those of constraints included, and the order of a table's rows by its primary key.
+    indexes: i64,
+    checks: i64,
 }
 
 impl<'a> Subject<'a> {
@@ -101,13 +133,46 @@ impl<'a> Subject<'a> {
         };
         // Relations that an open transaction has created have no state.
         let keeps_rows = entry.keeps_rows() && !entry.is_staged;
-        Self { name: &entry.name, kind, dataflow, uses, keeps_rows, without }
+        let (relation, index) = (entry, None);
+        Self { name: &entry.name, relation, index, kind, dataflow, uses, keeps_rows, without }
     }
 
     fn of_index(entry: &'a Entry, index: &'a NamedIndex) -> Self {
         let (name, dataflow, uses) = (index.name.as_str(), index.id, Some(&index.uses));
         let without = (FAILED, entry.failed.as_deref());
-        Self { name, kind: "index", dataflow, uses, keeps_rows: true, without }
+        let relation = entry;
+        Self {
+            name,
+            relation,
+            index: Some(index),
+            kind: "index",
+            dataflow,
+            uses,
+            keeps_rows: true,
+            without,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let number = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
+        if let Some(index) = self.index {
+            return Counts { columns: number(index.columns.len()), indexes: 0, checks: 0 };
+        }
+        let table = self.relation.as_table().ok();
+        let has_key = table.is_some_and(|table| !table.primary_key.is_empty());
+        Counts {
+            columns: number(self.relation.schema.fields().len()),
+            indexes: number(self.relation.indexes.len() + usize::from(has_key)),
+            checks: number(table.map_or(0, |table| table.defined.checks.len())),
+        }
+    }
+
+    /// SQL that defines it; that of a constraint's index defines its table.
+    fn definition(&self) -> String {
+        match self.index {
+            Some(index) if !index.text.is_empty() => index.text.clone(),
+            _ => self.relation.sql(),
+        }
     }
 
     /// The share of rows that it and the indexes that it uses have read of those that they read; `None` if there are none, and before a

@@ -33,6 +33,8 @@ pub(super) fn located(
             paths.files(instance, &entries, query)
         }
         StatementKind::Insert(insert) => paths.files(instance, &entries, insert),
+        StatementKind::Update(update) => paths.files(instance, &entries, update),
+        StatementKind::Delete(delete) => paths.files(instance, &entries, delete),
         _ => Ok(Files::new()),
     };
     let Ok(files) = files else { return error };

@@ -146,12 +146,14 @@ impl Session {
                 self.described_write(statement, planned, count, entries, &files)
             }
             StatementKind::Update(update) => {
-                let planned = planner.update(update, &Scope(entries))?;
-                self.described_write(statement, planned, count, entries, &Files::new())
+                let files = self.files(update)?;
+                let planned = planner.update(update, &FileScope { entries, files: &files })?;
+                self.described_write(statement, planned, count, entries, &files)
             }
             StatementKind::Delete(delete) => {
-                let planned = planner.delete(delete, &Scope(entries))?;
-                self.described_write(statement, planned, count, entries, &Files::new())
+                let files = self.files(delete)?;
+                let planned = planner.delete(delete, &FileScope { entries, files: &files })?;
+                self.described_write(statement, planned, count, entries, &files)
             }
             StatementKind::ShowTables => {
                 without_parameters(schema_of(describe::show_tables(&Entries::default(), None)?))
@@ -206,6 +208,7 @@ impl Session {
             | StatementKind::DropSeveral(_)
             | StatementKind::Truncate(_)
             | StatementKind::Refresh { .. }
+            | StatementKind::Vacuum
             | StatementKind::Comment(_)
             | StatementKind::CreateIndex(_)
             | StatementKind::DropIndex(_)

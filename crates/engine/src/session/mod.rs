@@ -31,7 +31,7 @@ pub use prepared::Prepared;
 use self::culprit::located;
 use self::paths::{Paths, Replacement};
 use self::rights::KnownUses;
-use self::settings::SessionSettings;
+pub(crate) use self::settings::SessionSettings;
 use self::statements::block::Block;
 use self::statements::cursor::Cursors;
 use self::statements::named_statements::NamedStatements;
@@ -45,6 +45,7 @@ use crate::instance::Instance;
 use crate::interrupt;
 use crate::query::{Execution, Files, Reading, shape_before_parsing, shape_of};
 use crate::sequences::{TakenValues, Taker};
+use crate::subscription::SubscribeOptions;
 use crate::transaction::Transaction;
 use crate::value::Value;
 use crate::worker::Durable;
@@ -78,6 +79,9 @@ pub struct Session {
     temporary: TemporaryTables,
     file_access: Arc<FileAccess>,
     replacement: Option<Replacement>,
+    /// Whether parameters have the types of their values.
+    types_parameters: bool,
+    subscribe_options: SubscribeOptions,
     rights: Option<Box<Rights>>,
     known_uses: KnownUses,
 }
@@ -103,6 +107,8 @@ impl Session {
             temporary: TemporaryTables::default(),
             file_access,
             replacement: None,
+            types_parameters: false,
+            subscribe_options: SubscribeOptions::default(),
             rights: None,
             known_uses: KnownUses::default(),
         }
@@ -144,6 +150,20 @@ impl Session {
         find: impl Fn(&str) -> Option<PathBuf> + Send + Sync + 'static,
     ) {
         self.replacement = Some(Arc::new(find));
+    }
+
+    /// Lets parameters of queries, `UPDATE` and `DELETE` have the types of their values where these do not fit the type that is expected, as DuckDB
+    /// does: with it `$1 + 1` is 2.5 for 1.5, and without it an error, because an integer is expected beside an integer. At first it is off.
+    ///
+    /// Texts are read as values of the type that is expected in any case, and what is assigned to a column has to fit it.
+    pub fn set_typed_parameters(&mut self, are_typed: bool) {
+        self.types_parameters = are_typed;
+    }
+
+    /// Says what happens to the session's SUBSCRIBE statements that fall behind, and where they begin; at first, what
+    /// [`Engine::subscribe`](crate::Engine::subscribe) says.
+    pub fn set_subscribe_options(&mut self, options: SubscribeOptions) {
+        self.subscribe_options = options;
     }
 
     /// Gives the next transaction that the session begins a [key](Transaction::set_key).
@@ -236,6 +256,7 @@ impl Session {
         sql: &str,
         parameters: &[ScalarValue],
     ) -> Option<Result<Outcome>> {
+        self.apply_requested();
         if self.rights.is_some()
             || self.settings.concern_statements()
             || !self.temporary.are_none()
@@ -452,6 +473,8 @@ impl Session {
             taken: &self.taken_values,
             search_path: self.settings.search_path(),
             is_read_only: self.is_read_only(),
+            settings: &self.settings,
+            system_path: self.instance().definitions.planner.system().path(),
         });
         Reading { entries, files, at_least, transaction, durable, counts, rights, taker }
     }

@@ -34,6 +34,11 @@ impl Prepared {
         &self.statement.text
     }
 
+    /// Its command, as [`Statement::command`](crate::Statement::command) has it.
+    pub fn command(&self) -> &'static str {
+        self.statement.command()
+    }
+
     /// The parameters that it takes and the columns that it returns.
     pub fn description(&self) -> &Description {
         &self.description

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::catalog::Catalog;
+use alluvium_sql::planner::{PlannedFor, bind, plan_for};
 use alluvium_sql::statement::Statement;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
@@ -42,12 +45,31 @@ impl Session {
         }
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
-        let plan = planner.query(query, &scope)?;
+        let plan = |scope: &dyn Catalog| planner.query(query, scope);
+        let PlannedFor { planned: plan, is_typed } =
+            self.planned_for(&scope, (values, false), plan, |plan| plan)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
         let reading = self.reading_of_query(&entries, &files)?;
-        let plan = reader.plan(execution, plan, None, reading)?;
+        let plan = match is_typed {
+            true => bind(plan, values)?.into(),
+            false => reader.plan(execution, plan, None, reading)?,
+        };
         self.rows(reader.start(plan, reading)?, depth(catalog, statement), values, located)
+    }
+
+    /// Plans a statement for the values of its parameters; `are_assigned` and `rows` are as for [`plan_for`].
+    pub(super) fn planned_for<P>(
+        &self,
+        scope: &dyn Catalog,
+        (values, are_assigned): (&[ScalarValue], bool),
+        plan: impl Fn(&dyn Catalog) -> alluvium_sql::error::Result<P>,
+        rows: impl Fn(&P) -> &LogicalPlan,
+    ) -> Result<PlannedFor<P>> {
+        if !self.types_parameters || values.is_empty() {
+            return Ok(PlannedFor { planned: plan(scope)?, is_typed: false });
+        }
+        Ok(plan_for(scope, values, are_assigned, plan, rows)?)
     }
 
     /// The rows of a query with a kept plan, which takes these values; `statement` and `parameters` are as for [`Session::rows`].

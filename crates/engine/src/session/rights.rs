@@ -154,6 +154,8 @@ impl Session {
                 self.files(&**query)
             }
             StatementKind::Insert(insert) => self.files(&**insert),
+            StatementKind::Update(update) => self.files(update),
+            StatementKind::Delete(delete) => self.files(delete),
             _ => Ok(Files::new()),
         };
         // The statement fails for a file that cannot be read.

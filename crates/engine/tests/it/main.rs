@@ -62,6 +62,7 @@ mod streams;
 mod subscribers;
 mod subscriptions;
 mod support;
+mod system_sql;
 mod temporal_filters;
 mod temporary_tables;
 mod time_windows;

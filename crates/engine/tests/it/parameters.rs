@@ -134,3 +134,53 @@ fn a_number_with_a_fraction_is_no_value_for_an_integer() {
     change(&engine, "INSERT INTO part (id, price) VALUES ($1, $2)", &[whole, half]);
     assert_eq!(rows(&engine, "SELECT id, price FROM part ORDER BY id", &[]).len(), 2);
 }
+
+#[test]
+fn parameters_may_have_the_types_of_their_values() {
+    let engine = engine();
+    let mut session = engine.session();
+    session.set_typed_parameters(true);
+    session
+        .execute("INSERT INTO part VALUES (1, 'bolt', DATE '2024-02-29', 4.50), (2, 'nut', DATE '2024-03-01', 5)")
+        .expect("rows are inserted");
+    let mut answer = |sql: &str, values: &[Value]| match session.execute_with(sql, values) {
+        Ok(Outcome::Rows(rows)) => lines(&rows.into_batches().expect("rows")).join("|"),
+        Ok(Outcome::Changed { rows, .. }) => format!("{rows} rows"),
+        other => panic!("{sql}: {other:?}"),
+    };
+    let (half, date) = (Value::from(1.5), Value::date(19_782));
+    let decimal = Value::decimal(1_555, 4, 3).unwrap();
+    for _ in 0..3 {
+        assert_eq!(answer("SELECT $1 + 1 AS a", std::slice::from_ref(&half)), "2.5");
+        assert_eq!(answer("SELECT $1 + $2 AS a", &[half.clone(), number(1)]), "2.5");
+        assert_eq!(answer("SELECT SUM($1) AS a", std::slice::from_ref(&half)), "1.5");
+        assert_eq!(
+            answer("SELECT day - $1 AS a FROM part WHERE id = 1", std::slice::from_ref(&date)),
+            "0"
+        );
+        assert_eq!(
+            answer("SELECT day - $1 AS a FROM part WHERE id = 1", &[number(28)]),
+            "2024-02-01"
+        );
+        let price = "SELECT price * $1 AS a FROM part WHERE id = $2";
+        assert_eq!(answer(price, &[decimal.clone(), number(2)]), "7.77500");
+        assert_eq!(
+            answer("SELECT name FROM part WHERE id > $1", std::slice::from_ref(&half)),
+            "nut"
+        );
+        assert_eq!(answer("SELECT name FROM part WHERE id = $1", &[number(2)]), "nut");
+        assert_eq!(answer("SELECT name FROM part WHERE day = $1", &[text("2024-03-01")]), "nut");
+        assert_eq!(answer("SELECT $1 || $2 AS a", &[text("a"), text("b")]), "ab");
+    }
+    assert_eq!(
+        answer("UPDATE part SET price = price * $1 WHERE id < $2", &[number(2), half.clone()]),
+        "1 rows"
+    );
+    assert_eq!(answer("DELETE FROM part WHERE id + $1 > 3", std::slice::from_ref(&half)), "1 rows");
+    assert_eq!(answer("SELECT id, price FROM part", &[]), "1 9.00");
+    // What is written to a column has to fit it.
+    for sql in ["INSERT INTO part (id) VALUES ($1)", "UPDATE part SET id = $1"] {
+        let error = session.execute_with(sql, std::slice::from_ref(&half)).expect_err("a fraction");
+        assert!(error.to_string().contains("does not fit type INTEGER"), "{error}");
+    }
+}

@@ -148,3 +148,29 @@ fn views_do_not_read_it() {
     let error = engine.execute("SELECT * FROM frame").expect_err("another session");
     assert_eq!(error.sqlstate().to_string(), "42P01", "{error}");
 }
+
+#[test]
+fn statements_that_change_rows_read_it() {
+    let engine = engine();
+    let mut session = session(&engine);
+    let mut changed = |sql: &str| match session.execute_with(sql, &[]) {
+        Ok(Outcome::Changed { rows, .. }) => rows,
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(changed("UPDATE t SET n = t.n * 10 FROM frame AS f WHERE t.n = f.n"), 2);
+    assert_eq!(changed("UPDATE t SET n = (SELECT MAX(n) FROM frame) WHERE n = 20"), 1);
+    assert_eq!(changed("DELETE FROM t USING frame WHERE t.n = frame.n * 10"), 1);
+    assert_eq!(changed("DELETE FROM t WHERE n IN (SELECT n FROM frame)"), 1);
+    assert_eq!(query(&engine, "SELECT n FROM t"), ["7"]);
+    for sql in ["UPDATE frame SET n = 1", "DELETE FROM frame", "INSERT INTO frame VALUES (1)"] {
+        let error = session.execute_with(sql, &[]).expect_err("it is no table");
+        assert!(
+            error.to_string().contains("is not a table: only tables can be changed"),
+            "{error}"
+        );
+    }
+    let prepared = session.prepare("DELETE FROM t USING frame WHERE t.n = frame.n + $1");
+    let prepared = prepared.expect("it is prepared");
+    let ran = session.execute_prepared(&prepared, &[4_i64.into()]).expect("it runs");
+    assert!(matches!(ran, Outcome::Changed { rows: 1, .. }), "{ran:?}");
+}

@@ -279,6 +279,7 @@ impl Trial {
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Start
             | StatementKind::Checkpoint
+            | StatementKind::Vacuum
             | StatementKind::Copy { .. }
             | StatementKind::CopyTo { .. }
             | StatementKind::Subscribe { .. }

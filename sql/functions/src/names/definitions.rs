@@ -128,6 +128,12 @@ pub const DEFINITIONS: &[(&str, &str)] = &[
     ("list_negative_dot_product($1, $2)", "-inner_product($1, $2)"),
     ("array_negative_inner_product($1, $2)", "-inner_product($1, $2)"),
     ("array_negative_dot_product($1, $2)", "-inner_product($1, $2)"),
+    ("array_upper($1, $2)", "CAST(array_length($1, $2) AS INT)"),
+    ("array_lower($1, $2)", "CAST(array_length($1, $2) * 0 + 1 AS INT)"),
+    (
+        "generate_subscripts($1, $2)",
+        "unnest(generate_series(CAST(1 AS BIGINT), CAST(array_length($1, $2) AS BIGINT)))",
+    ),
     ("map_contains($1, $2)", "array_has(map_keys($1), $2)"),
     ("map_contains_value($1, $2)", "array_has(map_values($1), $2)"),
     (

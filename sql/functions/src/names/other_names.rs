@@ -16,6 +16,7 @@ pub(crate) const OTHER_NAMES: &[(&str, &str)] = &[
     ("array_value", "make_array"),
     ("struct_extract", "get_field"),
     ("row_to_json", "to_json"),
+    ("json_build_object", "json_object"),
     ("greatest_common_divisor", "gcd"),
     ("least_common_multiple", "lcm"),
     ("array_zip", "arrays_zip"),

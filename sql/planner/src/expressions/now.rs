@@ -1,4 +1,4 @@
-//! `NOW()` and similar functions: the time of the epoch. And those of sequences, which are bound with it.
+//! `NOW()` and similar functions: the time of the epoch. And those of sequences and of the session, which are bound with it.
 //!
 //! They are placeholders ([`functions::now`](mod@alluvium_sql_functions::now)). In a statement they are replaced by the time at which it runs ([`at`]), in a
 //! view by a join with a one-row relation, the clock, whose row each epoch replaces ([`with_clock`]). DataFusion's own functions would be folded to
@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use alluvium_sql_functions::now::{Now, moment};
 use alluvium_sql_functions::sequence::{SequenceFunction, Sequences};
+use alluvium_sql_functions::session::SessionFunction;
 use alluvium_sql_syntax::error::Error;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode};
@@ -42,6 +43,13 @@ fn replace(
             {
                 let function = Arc::new(function.bound(bind()));
                 let call = ScalarFunction::new_udf(function, args.clone());
+                return Ok(Transformed::yes(Expr::ScalarFunction(call)));
+            }
+            if let (Some(bind), Some(function)) =
+                (sequences, func.inner().downcast_ref::<SessionFunction>())
+                && let Some(session) = bind().session()
+            {
+                let call = ScalarFunction::new_udf(Arc::new(function.bound(session)), args.clone());
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
             match func.inner().downcast_ref::<Now>() {

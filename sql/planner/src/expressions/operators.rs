@@ -6,16 +6,20 @@ use alluvium_sql_functions::FUNCTIONS;
 use alluvium_sql_functions::duckdb::{EXTRACT, EXTRACT_TEXT};
 use alluvium_sql_syntax::syntax::{DOUBLE, NAMED, NEGATED};
 use arrow::datatypes::DataType;
-use datafusion_common::{Column, DFSchema, Result, ScalarValue, plan_datafusion_err};
+use datafusion_common::{Column, DFSchema, ExprSchema, Result, ScalarValue, plan_datafusion_err};
 use datafusion_expr::expr::{Cast, ScalarFunction};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion_expr::{Expr, lit};
+use datafusion_expr::{Expr, ExprSchemable, lit};
 use sqlparser::ast::BinaryOperator;
 
 use crate::expressions::time_arithmetic;
 
+/// The key of the metadata of columns of names of objects, under which stands the name of none: statements may write it as the number
+/// zero, as if the names were identifiers.
+pub const NAME_OF_NONE: &str = "alluvium.name_of_none";
+
 /// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>`
-/// of JSON, and arithmetic with times.
+/// of JSON, arithmetic with times, and comparisons of lists with texts, and of [names](NAME_OF_NONE) with zero.
 #[derive(Debug)]
 pub(crate) struct Operators;
 
@@ -74,7 +78,54 @@ impl ExprPlanner for Operators {
                 | BinaryOperator::Divide,
                 _,
             ) => time_arithmetic::planned(raw, schema),
+            (
+                BinaryOperator::Eq
+                | BinaryOperator::NotEq
+                | BinaryOperator::Lt
+                | BinaryOperator::LtEq
+                | BinaryOperator::Gt
+                | BinaryOperator::GtEq,
+                _,
+            ) => Ok(PlannerResult::Original(with_lists(with_names(raw, schema), schema))),
             _ => Ok(PlannerResult::Original(raw)),
         }
     }
+}
+
+/// The comparison of a name with the number zero as one with the name that stands for it.
+fn with_names(mut raw: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let none = |expression: &Expr| match expression {
+        Expr::Column(column) => {
+            let field = schema.field_from_column(column).ok()?;
+            field.metadata().get(NAME_OF_NONE).cloned()
+        }
+        _ => None,
+    };
+    let (left, right) = (none(&raw.left), none(&raw.right));
+    let zero = Expr::Literal(ScalarValue::Int64(Some(0)), None);
+    let put = |expression: &mut Expr, name: Option<String>| {
+        if let Some(name) = name.filter(|_| *expression == zero) {
+            *expression = lit(name);
+        }
+    };
+    put(&mut raw.left, right);
+    put(&mut raw.right, left);
+    raw
+}
+
+/// The comparison with a text that is written beside a list read as one.
+fn with_lists(mut raw: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let list = |expression: &Expr| {
+        expression.get_type(schema).ok().filter(|it| matches!(it, DataType::List(_)))
+    };
+    let (left, right) = (list(&raw.left), list(&raw.right));
+    let read = |expression: &mut Expr, list: Option<DataType>| {
+        if let (Expr::Literal(ScalarValue::Utf8(Some(_)), _), Some(list)) = (&*expression, list) {
+            let text = std::mem::replace(expression, lit(ScalarValue::Null));
+            *expression = Expr::Cast(Cast::new(Box::new(text), list));
+        }
+    };
+    read(&mut raw.left, right);
+    read(&mut raw.right, left);
+    raw
 }

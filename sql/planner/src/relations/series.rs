@@ -84,6 +84,27 @@ impl RelationPlanner for SeriesPlanner {
     }
 }
 
+/// Refuses calls in FROM that no other planner takes.
+#[derive(Debug)]
+pub(crate) struct NoTableFunction;
+
+impl RelationPlanner for NoTableFunction {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        _: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        match &relation {
+            TableFactor::Table { name, args: Some(_), .. } => {
+                let what = format!("the table function {name}");
+                let error = Error::not_supported(what, Position::of(name));
+                Err(DataFusionError::External(Box::new(error)))
+            }
+            _ => Ok(RelationPlanning::Original(Box::new(relation))),
+        }
+    }
+}
+
 /// The value of an argument, which is a constant integer; `None` if it is NULL.
 fn number(
     function: &str,

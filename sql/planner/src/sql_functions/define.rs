@@ -18,12 +18,13 @@ use sqlparser::ast::{
 use sqlparser::parser::Parser;
 
 use super::SqlFunction;
-use super::inline::{Inlined, cast, extent, inlined, lambda_parameters};
+use super::inline::{Inlined, cast, extent, inlined, lambda_parameters, without_system_calls};
 use crate::catalog::{Catalog, Relation};
 use crate::context::Scope;
 use crate::culprit;
 use crate::registered::{is_built_in, is_written_as_call};
 use crate::statements::query;
+use crate::system::SystemSchemas;
 
 /// The relation of a function's parameters.
 const PARAMETERS: &str = "parameters";
@@ -48,7 +49,7 @@ pub(crate) fn define(definition: &FunctionDefinition, scope: Scope<'_>) -> Resul
         None => body,
         returns => cast(body, returns.as_ref()),
     };
-    let Inlined { part: body, calls } = inlined(&returned, scope.catalog.functions())?;
+    let Inlined { part: body, calls } = inlined(&returned, scope.catalog)?;
     plan(definition, &body, scope)?;
     let levels = extent(&body).1;
     let parameters = definition.parameters.iter();
@@ -59,7 +60,34 @@ pub(crate) fn define(definition: &FunctionDefinition, scope: Scope<'_>) -> Resul
         levels,
         calls,
         text: definition.text.clone(),
+        pads: false,
     })
+}
+
+impl SqlFunction {
+    /// A function of the program's own. Its expression is planned where it is called: it may have queries, in which its
+    /// parameters do not stand. A call may leave out arguments at its end.
+    pub(crate) fn of_system(
+        definition: &FunctionDefinition,
+        system: &SystemSchemas,
+    ) -> Result<SqlFunction> {
+        let body = definition.body.as_ref().clone();
+        let returned = match &definition.returns {
+            None => body,
+            returns => cast(body, returns.as_ref()),
+        };
+        let body = without_system_calls(returned, system)?;
+        let parameters = definition.parameters.iter();
+        Ok(SqlFunction {
+            name: definition.name.clone(),
+            parameters: parameters.map(|it| (it.name.clone(), it.data_type.clone())).collect(),
+            levels: extent(&body).1,
+            body,
+            calls: Vec::new(),
+            text: definition.text.clone(),
+            pads: true,
+        })
+    }
 }
 
 /// Refuses the name of another function, and one that SQL cannot call.

@@ -20,6 +20,8 @@ pub struct SqlFunction {
     pub(super) levels: usize,
     pub(super) calls: Vec<String>,
     pub(super) text: String,
+    /// Whether a call may leave out arguments at its end, which are NULL then.
+    pub(super) pads: bool,
 }
 
 impl SqlFunction {

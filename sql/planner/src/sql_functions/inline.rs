@@ -15,6 +15,8 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 
 use super::{SqlFunction, SqlFunctions};
+use crate::catalog::Catalog;
+use crate::system::{self, SystemSchemas};
 
 /// How many parts the expressions may have together that stand for the calls of a statement.
 const LARGEST: usize = 40_000;
@@ -29,12 +31,13 @@ pub(crate) struct Inlined<P> {
 /// Plans a part of a statement with expressions in place of its calls.
 pub(crate) fn planned<P: Visit + VisitMut + Clone, R>(
     part: &P,
-    functions: &SqlFunctions,
+    catalog: &dyn Catalog,
     plan: impl FnOnce(&P) -> Result<R>,
 ) -> Result<R> {
-    match has_calls(part, functions) {
+    let calls_system = catalog.system().is_some_and(|system| system::has_calls(part, system));
+    match calls_system || has_calls(part, catalog.functions()) {
         false => plan(part),
-        true => stack::with_room(DEEPEST, || plan(&inlined(part, functions)?.part)),
+        true => stack::with_room(DEEPEST, || plan(&inlined(part, catalog)?.part)),
     }
 }
 
@@ -44,9 +47,27 @@ pub(crate) fn planned<P: Visit + VisitMut + Clone, R>(
 /// If a call has too many or too few arguments, or if the expressions are too large.
 pub(crate) fn inlined<P: Visit + VisitMut + Clone>(
     part: &P,
-    functions: &SqlFunctions,
+    catalog: &dyn Catalog,
 ) -> Result<Inlined<P>> {
-    let mut part = part.clone();
+    let Some(system) = catalog.system().filter(|system| system::has_calls(part, system)) else {
+        return replaced(part.clone(), catalog.functions());
+    };
+    replaced(without_system_calls(part.clone(), system)?, catalog.functions())
+}
+
+/// The part with expressions in place of its calls of functions of the program's schemas.
+pub(super) fn without_system_calls<P: Visit + VisitMut>(
+    mut part: P,
+    system: &SystemSchemas,
+) -> Result<P> {
+    system::resolve(&mut part, system);
+    let mut part = replaced(part, &system.functions)?.part;
+    system::flatten(&mut part);
+    Ok(part)
+}
+
+/// The part with expressions in place of calls of these functions.
+fn replaced<P: Visit + VisitMut>(mut part: P, functions: &SqlFunctions) -> Result<Inlined<P>> {
     if !has_calls(&part, functions) {
         return Ok(Inlined { part, calls: Vec::new() });
     }
@@ -149,7 +170,10 @@ impl Calls<'_> {
             let what = format!("what is behind the arguments of {name}()");
             return Err(Error::not_supported(what, None));
         }
-        let arguments = values(call)?;
+        let mut arguments = values(call)?;
+        while function.pads && arguments.len() < function.parameters.len() {
+            arguments.push(Expr::value(Value::Null));
+        }
         if arguments.len() != function.parameters.len() {
             let expected = match function.parameters.len() {
                 1 => "1 argument".to_owned(),

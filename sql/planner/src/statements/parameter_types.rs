@@ -2,7 +2,7 @@
 //!
 //! Most come from DataFusion, which gives a parameter the type of what it is compared, computed or listed with, or of the
 //! column that it is written to. Beyond that the type of a CAST counts, that of the column into which a query's result is
-//! inserted, that of the bounds of a BETWEEN, and BIGINT in LIMIT and OFFSET.
+//! inserted, that of the bounds of a BETWEEN, a list of what is compared with ANY of it, and BIGINT in LIMIT and OFFSET.
 
 use alluvium_sql_syntax::error::{Error, Result};
 use arrow::datatypes::DataType;
@@ -70,6 +70,14 @@ impl Types {
                 }
                 (expression, _) => self.hint(expression, field.data_type()),
             },
+            // `value = ANY($1)`
+            Expr::ScalarFunction(call) if call.name() == "array_has" => {
+                if let [list, value] = &call.args[..]
+                    && let Ok(data_type) = value.get_type(schema)
+                {
+                    self.hint(list, &DataType::new_list(data_type, true));
+                }
+            }
             Expr::Between(Between { expr, low, high, .. }) => {
                 let bound = [low, high].into_iter().find_map(|bound| {
                     let bound = bound.get_type(schema).ok();

@@ -88,7 +88,7 @@ impl Uses<'_> {
     /// The relations and columns that a query reads.
     fn query(&mut self, query: &ast::Query) {
         let planned = || {
-            let mut query = inlined(query, self.scope.catalog.functions()).ok()?.part;
+            let mut query = inlined(query, self.scope.catalog).ok()?.part;
             repeated_names::apart(&mut query);
             let plan =
                 Context::new(self.scope).plan(ast::Statement::Query(Box::new(query))).ok()?;

@@ -20,7 +20,7 @@ use crate::names::repeated_names;
 use crate::names::selected_names;
 use crate::names::unnested_names;
 use crate::registered;
-use crate::relations::relation::source_of;
+use crate::relations::relation::{RelationSource, source_of};
 use crate::rules::optimizer::ViewOptimizer;
 use crate::statements::declared;
 use crate::statements::recursion;
@@ -76,7 +76,7 @@ fn planned(
     Extent::of(&logical)?;
     recursion::check(&logical).map_err(|error| error.at(landmarks.recursion))?;
     let logical = name_columns(logical, view)?;
-    let mut depends = relations(&logical, &landmarks)?;
+    let mut depends = relations(&logical, &landmarks, scope)?;
     let schema = match scope.catalog.relation(&view.name) {
         Some(Relation::Declared { schema, recursion: None, .. }) => Some(schema),
         _ => None,
@@ -116,7 +116,7 @@ fn planned(
 }
 
 /// Gives the columns the names of the view's column list; without a list their names must be distinct.
-fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan> {
+pub(crate) fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan> {
     let selected = plan.schema().fields().len();
     if !view.columns.is_empty() && view.columns.len() != selected {
         return Err(Error::new(
@@ -170,7 +170,18 @@ fn name_columns(plan: LogicalPlan, view: &ViewDefinition) -> Result<LogicalPlan>
 }
 
 /// The relations that a plan scans; a view cannot read system relations.
-fn relations(plan: &LogicalPlan, landmarks: &refusal::Landmarks) -> Result<Vec<String>> {
+fn relations(
+    plan: &LogicalPlan,
+    landmarks: &refusal::Landmarks,
+    scope: Scope<'_>,
+) -> Result<Vec<String>> {
+    let is_system = |source: &RelationSource| match source.relation() {
+        Relation::System { .. } => true,
+        Relation::View { plan, .. } => {
+            scope.catalog.system().is_some_and(|system| system.is_view(source.name(), plan))
+        }
+        _ => false,
+    };
     let mut names = BTreeSet::new();
     let mut system = None;
     let walked = plan.apply_with_subqueries(|node| {
@@ -178,7 +189,7 @@ fn relations(plan: &LogicalPlan, landmarks: &refusal::Landmarks) -> Result<Vec<S
             && let Some(source) = source_of(scan.source.as_ref())
         {
             names.insert(source.name().to_string());
-            if matches!(source.relation(), Relation::System { .. }) {
+            if is_system(source) {
                 system = Some(source.name().to_string());
             }
         }

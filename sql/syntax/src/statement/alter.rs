@@ -10,13 +10,13 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 
 use super::check::Check;
-use super::kind::{fold, relation_name};
 use super::source::Source;
 use super::statements::parse;
 use super::syntax_error::syntax_error;
 use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
+use crate::name::{fold, relation_name};
 use crate::syntax;
 
 /// A change of a relation.

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{self, CheckConstraint, Ident, VisitMut, VisitorMut, visit_expressions};
 
 use super::constraint::{self, Unnamed};
-use super::kind::fold;
 use crate::error::{Error, Position, Result};
 use crate::name;
+use crate::name::fold;
 
 /// A condition that the rows of a table have to meet.
 #[derive(Clone, Debug)]

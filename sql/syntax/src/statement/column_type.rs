@@ -105,9 +105,10 @@ fn other_name(sql_type: &ast::DataType) -> Option<DataType> {
         }
         ast::DataType::Datetime(None) => DataType::Timestamp(TimeUnit::Microsecond, None),
         // The length of `CHARACTER(n)` is neither checked nor padded to, as no length is.
-        ast::DataType::Character(_) | ast::DataType::Nvarchar(_) | ast::DataType::JSON => {
-            DataType::Utf8
-        }
+        ast::DataType::Character(_)
+        | ast::DataType::Nvarchar(_)
+        | ast::DataType::JSON
+        | ast::DataType::JSONB => DataType::Utf8,
         ast::DataType::Int16 => DataType::Int16,
         ast::DataType::Int32 | ast::DataType::Signed => DataType::Int32,
         ast::DataType::Int64 => DataType::Int64,
@@ -118,7 +119,8 @@ fn other_name(sql_type: &ast::DataType) -> Option<DataType> {
         ast::DataType::Custom(name, _) => {
             let [part] = name.0.as_slice() else { return None };
             match &*part.as_ident()?.value.to_ascii_lowercase() {
-                "bpchar" => DataType::Utf8,
+                // That of Postgres, which is written in quotes; without, it is another type.
+                "bpchar" | "char" => DataType::Utf8,
                 "int1" => DataType::Int8,
                 "short" => DataType::Int16,
                 "integral" => DataType::Int32,

@@ -6,10 +6,10 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::StatementKind;
-use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
+use crate::name::{fold, relation_name};
 
 /// A comment on a relation, a column or an index.
 #[derive(Clone, Debug)]

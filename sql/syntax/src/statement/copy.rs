@@ -1,4 +1,4 @@
-//! `COPY table [(columns)] FROM 'path' (NAME value, …)`, `COPY table [(columns)] | (query) TO 'path' (…)`,
+//! `COPY table [(columns)] FROM 'path' | STDIN (NAME value, …)`, `COPY table [(columns)] | (query) TO 'path' | STDOUT (…)`,
 //! and `CREATE TABLE table FROM 'path' (…)`.
 
 use sqlparser::ast::{Ident, ObjectName, Query, Spanned};
@@ -9,9 +9,9 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::StatementKind;
 use super::connector::Setting;
 use super::dialect::Alluvium;
-use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::Position;
+use crate::name::{fold, relation_name};
 
 /// Reads COPY from its first word on. Sources and sinks interpret the options.
 pub(super) fn read(parser: &mut Parser<'_>) -> crate::error::Result<StatementKind> {
@@ -47,7 +47,7 @@ fn parse(parser: &mut Parser<'_>) -> Parsed {
         let query = parser.parse_query()?;
         parser.expect_token(&Token::RParen)?;
         parser.expect_keyword_is(Keyword::TO)?;
-        let path = parser.parse_literal_string()?;
+        let path = path(parser, Keyword::STDOUT)?;
         let position = place(start.span);
         let options = options(parser)?;
         return Ok((None, StatementKind::CopyTo { query, position, path, options }));
@@ -59,13 +59,13 @@ fn parse(parser: &mut Parser<'_>) -> Parsed {
     };
     let position = place(table.span());
     if parser.parse_keyword(Keyword::TO) {
-        let path = parser.parse_literal_string()?;
+        let path = path(parser, Keyword::STDOUT)?;
         let query = select(&table.to_string(), &columns, start.span)?;
         let options = options(parser)?;
         return Ok((None, StatementKind::CopyTo { query, position, path, options }));
     }
     parser.expect_keyword_is(Keyword::FROM)?;
-    let path = parser.parse_literal_string()?;
+    let path = path(parser, Keyword::STDIN)?;
     let columns = columns.iter().map(|column| (fold(column), place(column.span))).collect();
     let (name, options) = (String::new(), options(parser)?);
     Ok((Some(table), StatementKind::Copy { table: name, position, columns, path, options }))
@@ -104,11 +104,22 @@ fn place(span: Span) -> Position {
     Position::of_span(span).unwrap_or(Position { line: 1, column: 1 })
 }
 
-/// `[WITH] (NAME value, …)`, or nothing.
+/// The path of a file, or the word for the client.
+fn path(parser: &mut Parser<'_>, client: Keyword) -> Result<Option<String>, ParserError> {
+    match parser.parse_keyword(client) {
+        true => Ok(None),
+        false => parser.parse_literal_string().map(Some),
+    }
+}
+
+/// `[WITH] (NAME [value], …)`, the same without parentheses as Postgres had it first, or nothing. An option without a value is on.
 fn options(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserError> {
     let mut options: Vec<Setting> = Vec::new();
     let _ = parser.parse_keyword(Keyword::WITH);
-    if !parser.consume_token(&Token::LParen) || parser.consume_token(&Token::RParen) {
+    if !parser.consume_token(&Token::LParen) {
+        return older_options(parser);
+    }
+    if parser.consume_token(&Token::RParen) {
         return Ok(options);
     }
     loop {
@@ -128,13 +139,49 @@ fn option(parser: &mut Parser<'_>) -> Result<Setting, ParserError> {
         Token::SingleQuotedString(text) => text,
         _ => return parser.expected("the name of an option", token),
     };
+    let position = place(token.span);
     let _ = parser.consume_token(&Token::Eq);
+    if matches!(parser.peek_token_ref().token, Token::Comma | Token::RParen) {
+        return Ok(Setting { name, value: ON.to_owned(), position });
+    }
+    let value = value(parser)?;
+    Ok(Setting { name, value, position })
+}
+
+/// The value of an option that is only named.
+const ON: &str = "true";
+
+fn value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
     let value = parser.next_token();
-    let value = match value.token {
-        Token::Word(word) => word.value,
-        Token::Number(number, _) => number,
-        Token::SingleQuotedString(text) => text,
-        _ => return parser.expected("the value of an option", value),
-    };
-    Ok(Setting { name, value, position: place(token.span) })
+    match value.token {
+        Token::Word(word) => Ok(word.value),
+        Token::Number(number, _) => Ok(number),
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => Ok(text),
+        _ => parser.expected("the value of an option", value),
+    }
+}
+
+/// `[BINARY] [FREEZE] [DELIMITER [AS] 'x'] [NULL [AS] 'x'] [CSV] [HEADER] [QUOTE [AS] 'x'] [ESCAPE [AS] 'x']`
+fn older_options(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserError> {
+    const FORMAT: &str = "FORMAT";
+    const NAMED: [&str; 4] = ["DELIMITER", "NULL", "QUOTE", "ESCAPE"];
+    let mut options = Vec::new();
+    loop {
+        let position = place(parser.peek_token_ref().span);
+        let Token::Word(word) = &parser.peek_token_ref().token else { return Ok(options) };
+        let word = word.value.to_ascii_uppercase();
+        let (name, value) = match word.as_str() {
+            "BINARY" | "CSV" => (FORMAT.to_owned(), word.to_ascii_lowercase()),
+            "FREEZE" | "HEADER" => (word, ON.to_owned()),
+            name if NAMED.contains(&name) => {
+                parser.advance_token();
+                let _ = parser.parse_keyword(Keyword::AS);
+                options.push(Setting { name: word, value: value(parser)?, position });
+                continue;
+            }
+            _ => return Ok(options),
+        };
+        parser.advance_token();
+        options.push(Setting { name, value, position });
+    }
 }

@@ -14,6 +14,7 @@ use sqlparser::tokenizer::{Location, Token};
 
 use super::lateness;
 use crate::error::Position;
+use crate::name::CLAUSES;
 use crate::syntax::call;
 
 /// DataFusion's SQL with Feldera's table definitions, for the parser of one statement.
@@ -39,25 +40,6 @@ const STEPS: (usize, usize) = (50_000, 4);
 
 /// How many `IS DISTINCT FROM` and `^` may follow each other: each copies what is before it.
 const COPYING_CHAIN: usize = 100;
-
-/// Words that begin no expression. The parser would take them for columns: `a + FROM t` for the sum of two.
-pub const CLAUSES: [Keyword; 15] = [
-    Keyword::AND,
-    Keyword::AS,
-    Keyword::ELSE,
-    Keyword::EXCEPT,
-    Keyword::FROM,
-    Keyword::GROUP,
-    Keyword::HAVING,
-    Keyword::INTERSECT,
-    Keyword::JOIN,
-    Keyword::ON,
-    Keyword::OR,
-    Keyword::ORDER,
-    Keyword::THEN,
-    Keyword::UNION,
-    Keyword::WHERE,
-];
 
 impl Alluvium {
     /// The dialect for the parser of a statement of `tokens` tokens.

@@ -5,10 +5,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::kind::{fold, if_taken};
+use super::kind::if_taken;
 use super::syntax_error::syntax_error;
 use super::{Drop, IfTaken, StatementKind};
 use crate::error::{Error, Position, Result};
+use crate::name::fold;
 use crate::syntax;
 
 /// A function that is an expression with parameters, as it was written.

@@ -7,9 +7,9 @@ use sqlparser::ast::{
 };
 
 use super::StatementKind;
-use super::kind::{fold, relation_name};
 use crate::error::{Error, Position, Result, no_column};
 use crate::name;
+use crate::name::{fold, relation_name};
 
 /// An index of a table or a materialized view.
 #[derive(Clone, Debug)]

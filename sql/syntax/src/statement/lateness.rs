@@ -21,9 +21,9 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::column_type::interval;
-use super::kind::{fold, relation_name};
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result, no_column};
+use crate::name::{fold, relation_name};
 use crate::syntax;
 
 /// How late the rows of a table or view may come, by one of its columns.

@@ -2,8 +2,8 @@
 
 use sqlparser::ast::{self, LockType, NonBlock, SetExpr, TableFactor};
 
-use super::kind::relation_name;
 use crate::error::{Error, Position, Result};
+use crate::name::relation_name;
 
 /// A query that locks the rows it finds.
 #[derive(Clone, Debug)]

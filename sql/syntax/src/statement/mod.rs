@@ -59,11 +59,10 @@ pub use self::comment::{Comment, CommentedKind};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::declared::ViewDeclaration;
 pub use self::default::ColumnDefault;
-pub use self::dialect::{Alluvium, CLAUSES};
+pub use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub use self::function::{FunctionDefinition, Parameter};
 pub use self::index::IndexDefinition;
-pub use self::kind::{fold, relation_name};
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::locking::{IfLocked, LockingQuery};
 pub use self::nested::{CursorDefinition, Steps};
@@ -80,6 +79,7 @@ pub use self::unique::{Unique, unique_names};
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{DEFAULT_ROUNDS, EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
+pub use crate::name::{CLAUSES, fold, relation_name};
 pub use crate::syntax::replaces;
 
 /// One statement of a text.
@@ -164,6 +164,8 @@ pub enum StatementKind {
     DropSeveral(Vec<Statement>),
     /// `TRUNCATE` of several tables: each as a `DELETE`. That of one is a `DELETE`.
     Truncate(Vec<Statement>),
+    /// `VACUUM` or `ANALYZE`, of whatever
+    Vacuum,
     /// `REFRESH MATERIALIZED VIEW`
     Refresh {
         /// The view.
@@ -263,7 +265,7 @@ pub enum StatementKind {
     Start,
     /// `CHECKPOINT`
     Checkpoint,
-    /// `COPY table (columns) FROM 'path' (NAME value, …)`
+    /// `COPY table (columns) FROM 'path' | STDIN (NAME value, …)`
     Copy {
         /// The table that is copied into.
         table: String,
@@ -271,19 +273,19 @@ pub enum StatementKind {
         position: Position,
         /// The columns that the rows have, and where each is named; none stands for all.
         columns: Vec<(String, Position)>,
-        /// Where the rows come from, as it was written.
-        path: String,
+        /// Where the rows come from, as it was written; `None` if the client sends them.
+        path: Option<String>,
         /// How to read them.
         options: Vec<Setting>,
     },
-    /// `COPY table (columns) TO 'path' (NAME value, …)`, or of a query
+    /// `COPY table (columns) TO 'path' | STDOUT (NAME value, …)`, or of a query
     CopyTo {
         /// The query whose rows are copied.
         query: Box<ast::Query>,
         /// Where it is named.
         position: Position,
-        /// Where the rows go, as it was written.
-        path: String,
+        /// Where the rows go, as it was written; `None` if they are sent to the client.
+        path: Option<String>,
         /// How to write them.
         options: Vec<Setting>,
     },

@@ -5,10 +5,10 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
-use super::kind::{fold, relation_name};
 use super::syntax_error::{expected, lonely_bracket, syntax_error};
 use super::{Named, Statement, StatementKind, kind, room};
 use crate::error::{Error, Position, Result, SqlState};
+use crate::name::{fold, relation_name};
 
 /// How far FETCH and MOVE go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

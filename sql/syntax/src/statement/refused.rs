@@ -63,7 +63,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("UNPIVOT", "write SELECT * FROM t UNPIVOT (x FOR k IN (a, b))"),
     ("UNLOAD", "write COPY t TO 'path'"),
     ("USE", ""),
-    ("VACUUM", "state is compacted by itself"),
 ];
 
 /// First words of statements.

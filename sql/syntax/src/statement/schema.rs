@@ -3,9 +3,9 @@
 use sqlparser::ast::{self, ObjectName, SchemaName};
 
 use super::StatementKind;
-use super::kind::fold;
 use crate::error::{Error, Position, Result};
 use crate::name::DATABASE;
+use crate::name::fold;
 
 /// A schema that is created.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::StatementKind;
-use super::kind::relation_name;
 use super::syntax_error::syntax_error;
 use crate::error::{Error, Position, Result};
+use crate::name::relation_name;
 
 /// A sequence that is created.
 #[derive(Clone, Debug)]

@@ -13,13 +13,13 @@ use super::check::Check;
 use super::column_type::{column_type, interval};
 use super::connector::{ConnectorDefinition, Options, Setting};
 use super::default::ColumnDefault;
-use super::kind::{fold, if_taken, relation_name};
+use super::kind::if_taken;
 use super::lateness::{Declared, Lateness};
 use super::sequence::{self, Generated};
 use super::unique::Unique;
 use super::{IfTaken, OnCommit};
 use crate::error::{Error, Position, Result, SqlState, no_column};
-use crate::name;
+use crate::name::{self, fold, relation_name};
 
 /// When a table keeps its rows, for messages.
 pub const KEEPING: &str = "a table keeps its contents if it has no connector, has a PRIMARY KEY, or says \

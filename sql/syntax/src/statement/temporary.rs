@@ -5,7 +5,7 @@ use sqlparser::ast::{self, ObjectName, ObjectNamePart};
 use crate::error::{Error, Position, Result, SqlState};
 use crate::name::TEMPORARY;
 
-use super::kind::fold;
+use crate::name::fold;
 
 /// The fate of a temporary table when a transaction commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

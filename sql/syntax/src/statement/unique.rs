@@ -3,9 +3,9 @@
 use sqlparser::ast::{Ident, NullsDistinctOption, UniqueConstraint};
 
 use super::constraint::{self, Unnamed};
-use super::kind::fold;
 use crate::error::{Error, Position, Result};
 use crate::name;
+use crate::name::fold;
 
 /// Columns of a table that no two rows have the same values in, unless one of them is NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]

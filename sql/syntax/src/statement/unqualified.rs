@@ -9,11 +9,11 @@ use sqlparser::ast::{Ident, ObjectName, Query, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::dialect::Alluvium;
-use super::kind::fold;
 use super::statements::parse;
 use super::{CommentedKind, Statement, StatementKind};
 use crate::error::{Error, Position, Result};
 use crate::name;
+use crate::name::fold;
 use crate::syntax::windowed_without_schema;
 use crate::walk::walk;
 
@@ -270,6 +270,7 @@ impl Names {
             | StatementKind::Set(_)
             | StatementKind::Show { .. }
             | StatementKind::Reset { .. }
+            | StatementKind::Vacuum
             | StatementKind::DiscardAll => {}
         }
     }

@@ -5,8 +5,9 @@ use sqlparser::ast::{self, CreateTableOptions};
 use super::IfTaken;
 use super::ViewLateness;
 use super::connector::{ConnectorDefinition, Options, Setting};
-use super::kind::{fold, if_taken, relation_name};
+use super::kind::if_taken;
 use crate::error::{Error, Position, Result};
+use crate::name::{fold, relation_name};
 
 /// The rounds of a recursion that does not say how many it may take.
 pub const DEFAULT_ROUNDS: u64 = 10_000;

@@ -10,11 +10,15 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
+use alluvium_sql_functions::FUNCTIONS;
+use datafusion_expr::Volatility;
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, Query, Select, SetExpr, TableAlias,
-    TableAliasColumnDef, TableFactor, TableWithJoins, Visit, Visitor,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SetExpr,
+    TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Visit, Visitor,
+    visit_expressions,
 };
 
+use super::calls::{call, name_of};
 use super::series::series_function;
 use crate::statement::fold;
 
@@ -64,7 +68,52 @@ fn has_unnamed(from: &mut [TableWithJoins]) -> bool {
     has
 }
 
+/// A series whose bounds are of other rows, or of the session, is a list that is unnested.
+fn unnest_series(factor: &mut TableFactor) {
+    if series_function(factor).is_none() {
+        return;
+    }
+    let TableFactor::Table { name, args: Some(arguments), alias, with_ordinality, .. } = factor
+    else {
+        return;
+    };
+    if !arguments.args.iter().any(varies) {
+        return;
+    }
+    let mut list = call(Ident::new(UNNEST), []);
+    if let Expr::Function(called) = &mut list {
+        called.name = name.clone();
+        if let FunctionArguments::List(list) = &mut called.args {
+            list.args = std::mem::take(&mut arguments.args);
+        }
+    }
+    *factor = TableFactor::UNNEST {
+        alias: alias.take(),
+        array_exprs: vec![list],
+        with_offset: false,
+        with_offset_alias: None,
+        with_ordinality: *with_ordinality,
+    };
+}
+
+/// Whether an argument names columns, or calls a function whose result is not always the same.
+fn varies(argument: &FunctionArg) -> bool {
+    let varies = visit_expressions(argument, |expression| {
+        let varies = match expression {
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
+            Expr::Function(called) => name_of(called).is_some_and(|name| {
+                let function = FUNCTIONS.scalar.get(name.as_str());
+                function.is_some_and(|it| it.signature().volatility != Volatility::Immutable)
+            }),
+            _ => false,
+        };
+        if varies { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    varies.is_break()
+}
+
 fn unnest_laterally(factor: &mut TableFactor) {
+    unnest_series(factor);
     let TableFactor::Function { lateral: true, name, args, with_ordinality, alias } = factor else {
         return;
     };

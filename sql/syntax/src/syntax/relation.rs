@@ -7,7 +7,6 @@ use sqlparser::ast::{
 
 use super::asof::AsofJoin;
 use super::clause::{Clause, none_of, refuse};
-use super::series::series_function;
 use super::time_window::is_time_window;
 use crate::error::{Error, Position, Result};
 
@@ -139,7 +138,7 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
             let refused: &[(&dyn Clause, &str)] = &[
                 (with_hints, "a hint, WITH (…), on a table"),
                 (version, "a table as of another time"),
-                (with_ordinality, "WITH ORDINALITY on a table"),
+                (&(*with_ordinality && args.is_none()), "WITH ORDINALITY on a table"),
                 (partitions, "PARTITION of a table"),
                 (json_path, "a path into a table"),
                 (sample, "TABLESAMPLE"),
@@ -147,10 +146,8 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
             ];
             none_of(refused, || name.span())?;
             if let Some(TableFunctionArgs { args: _, settings }) = args {
+                // The planner knows which functions there are.
                 none_of(&[(settings, "SETTINGS")], || name.span())?;
-                if !is_time_window(factor) && series_function(factor).is_none() {
-                    return refuse(format_args!("the table function {name}"), || name.span());
-                }
             }
             check_optional(alias)
         }

@@ -2,10 +2,11 @@
 //!
 //! - `table` lists the settings, with their defaults and the values they take; [`value`] checks values;
 //! - this file keeps what is set, and takes it back with its transaction, as Postgres does;
-//! - `statements` runs the statements; `path` completes names by the search path.
+//! - `statements` runs the statements, `facts` are for functions; `path` completes names by the search path.
 //!
 //! A value that would change results is refused. One that cannot is kept and shown, whether it has an effect or not.
 
+mod facts;
 mod path;
 mod statements;
 mod table;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use alluvium_sql::name::SCHEMA;
 use alluvium_sql::statement::Lasts;
 
+use self::facts::Requests;
 use self::table::Setting;
 use crate::transaction::Isolation;
 
@@ -25,11 +27,13 @@ type Values = BTreeMap<&'static str, String>;
 
 /// The settings of a session.
 #[derive(Default)]
-pub(super) struct SessionSettings {
+pub(crate) struct SessionSettings {
     values: Values,
     /// Those around the open transaction, once it has set something.
     around: Option<Around>,
     effects: Effects,
+    /// Those that the last statement has asked for by a function.
+    requests: Requests,
 }
 
 /// The settings after the end of a transaction.
@@ -151,6 +155,12 @@ impl SessionSettings {
     /// When a statement that begins now is to end.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.effects.statement_timeout.map(|timeout| Instant::now() + timeout)
+    }
+
+    /// How long the client may be idle, inside of a transaction or outside of one.
+    fn idle_timeout(&self, is_in_transaction: bool) -> Option<Duration> {
+        let setting = if is_in_transaction { &table::IDLE_IN_TRANSACTION } else { &table::IDLE };
+        value::duration(self.value(setting))
     }
 
     /// How long a statement waits for rows that other transactions have written.

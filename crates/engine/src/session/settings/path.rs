@@ -24,7 +24,19 @@ impl Session {
         let mut schemas: Vec<(Unqualified, String)> = Vec::new();
         for name in unqualified(statement) {
             let schema = match name.kind {
-                NamedKind::Relation => self.schema_of_relation(&name, path, &entries),
+                NamedKind::Relation => {
+                    let schema = self.schema_of_relation(&name, path, &entries);
+                    // Those of the program come after those of users.
+                    let is_there = schema.as_ref().is_some_and(|schema| {
+                        let relation = name::qualified(Some(schema), &name.name);
+                        Scope(&entries).relation(&relation).is_some()
+                    });
+                    let short = name::qualified(None, &name.name);
+                    if !is_there && self.instance().definitions.planner.system().has_view(&short) {
+                        continue;
+                    }
+                    schema
+                }
                 NamedKind::Index => {
                     let has = |schema: &String| {
                         let index = name::qualified(Some(schema), &name.name);

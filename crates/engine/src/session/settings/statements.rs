@@ -1,8 +1,11 @@
 //! SET, SHOW, RESET and DISCARD, and what settings do to other statements.
 
+use std::time::Duration;
+
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::{Lasts, SetSettings, SettingValue, StatementKind, TransactionModes};
 
+use super::facts::Request;
 use super::table::{self, SETTINGS, Setting};
 use super::value;
 use crate::error::{Error, Result, SqlState};
@@ -30,6 +33,22 @@ impl Session {
     /// If there is no such setting.
     pub fn setting(&self, name: &str) -> Result<String> {
         Ok(self.settings.value(find(name)?).to_owned())
+    }
+
+    /// How long the client may be idle from now on, by `idle_in_transaction_session_timeout` if a transaction is open, or else by
+    /// `idle_session_timeout`: who serves the session ends it then. `None` is forever.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        self.settings.idle_timeout(self.in_transaction())
+    }
+
+    /// Sets what functions of the last statement have asked for.
+    pub(in crate::session) fn apply_requested(&mut self) {
+        let requests = std::mem::take(&mut *self.settings.requests.lock());
+        for Request { setting, value, lasts } in requests {
+            if self.check_not_begun(setting, Some(&value)).is_ok() {
+                self.put(setting, Some(value), lasts);
+            }
+        }
     }
 
     /// Fails if a setting says what the open transaction reads or may do, and the transaction has read or written something.
@@ -200,7 +219,7 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
     })
 }
 
-fn find(name: &str) -> Result<&'static Setting> {
+pub(super) fn find(name: &str) -> Result<&'static Setting> {
     let unknown = || {
         Error::sql(format!("there is no setting \"{name}\"; SHOW ALL lists them"))
             .with_sqlstate(SqlState::NO_OBJECT)

@@ -84,6 +84,20 @@ pub(super) static STATEMENT_TIMEOUT: Setting = setting(
     "How long a statement may take; 0 is forever.",
 );
 
+pub(super) static IDLE_IN_TRANSACTION: Setting = setting(
+    "idle_in_transaction_session_timeout",
+    "0",
+    Values::Duration,
+    "How long a client may leave a transaction open without a statement; 0 is forever. A server ends the connection then.",
+);
+
+pub(super) static IDLE: Setting = setting(
+    "idle_session_timeout",
+    "0",
+    Values::Duration,
+    "How long a client may be idle outside of a transaction; 0 is forever. A server ends the connection then.",
+);
+
 /// Why a value is refused that other systems have.
 const FORMS: &str = "values have one form as text";
 
@@ -154,18 +168,8 @@ pub(super) static SETTINGS: &[&Setting] = &[
         Values::OneOf(&["1", "2", "3"]),
         "No effect: numbers as text have all digits that tell them apart.",
     ),
-    &setting(
-        "idle_in_transaction_session_timeout",
-        "0",
-        Values::Duration,
-        "How long a client may leave a transaction open without a statement; 0 is forever. It is kept for the program that serves the client.",
-    ),
-    &setting(
-        "idle_session_timeout",
-        "0",
-        Values::Duration,
-        "How long a client may be idle outside of a transaction; 0 is forever. It is kept for the program that serves the client.",
-    ),
+    &IDLE_IN_TRANSACTION,
+    &IDLE,
     &setting("integer_datetimes", "on", Values::Fixed, "Times are whole numbers of microseconds."),
     &setting(
         "IntervalStyle",

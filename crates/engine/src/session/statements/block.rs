@@ -88,6 +88,7 @@ impl Session {
         kind: Option<&StatementKind>,
         act: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
+        self.apply_requested();
         if self.block.is_aborted.is_none() {
             return act(self);
         }

@@ -1,11 +1,13 @@
-//! COPY … FROM, COPY … TO, and CREATE TABLE … FROM.
+//! COPY … FROM, COPY … TO, and CREATE TABLE … FROM, of files, and COPY … FROM STDIN, of rows that a client sends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use alluvium_sql::error::Position;
-use alluvium_sql::statement::{IfTaken, Setting, Statement, TableDefinition};
+use alluvium_sql::statement::{IfTaken, Setting, Statement, StatementKind, TableDefinition};
 use alluvium_trace::Epoch;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast;
 
 use crate::catalog::Entry;
@@ -18,7 +20,11 @@ use crate::query::Execution;
 use crate::session::{Outcome, Session};
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
+use crate::unstable::SessionParts;
 use crate::writer::column_names;
+
+/// The origin of rows that a client sends.
+const CLIENT: &str = "client";
 
 /// How many refused rows an outcome lists.
 const REPORTED: usize = 10;
@@ -30,7 +36,67 @@ struct Origin {
     options: Vec<FormatOption>,
 }
 
+impl SessionParts for Session {
+    fn columns_from_client(&mut self, statement: &crate::Statement) -> Result<SchemaRef> {
+        self.with_client(statement.tree(), |session, statement| {
+            let (entry, columns) = session.copied_into(statement)?;
+            Ok(Arc::new(entry.schema.project(&columns)?))
+        })
+    }
+
+    fn copy_from_client(
+        &mut self,
+        statement: &crate::Statement,
+        next: &mut dyn FnMut() -> Result<Option<RecordBatch>>,
+    ) -> Result<u64> {
+        self.with_client(statement.tree(), |session, statement| {
+            let (entry, columns) = session.copied_into(statement)?;
+            let (read, _) = session.in_one_transaction(|session| {
+                let portion = || Ok(next()?.map(Portion::new));
+                session.stage_portions(&entry, &columns, CLIENT, portion)
+            })?;
+            Ok(read.rows)
+        })
+    }
+}
+
 impl Session {
+    /// Runs a part of `COPY … FROM STDIN`, whose names are complete, as statements run.
+    fn with_client<R>(
+        &mut self,
+        statement: &Statement,
+        act: impl FnOnce(&mut Self, &Statement) -> Result<R>,
+    ) -> Result<R> {
+        let ran = self.in_block(Some(&statement.kind), |session| {
+            let qualified = session.qualified(statement)?;
+            let statement = qualified.as_ref().map_or(statement, |qualified| &qualified.statement);
+            session.within_limits(|session| {
+                let poison = session.instance().poison.clone();
+                poison.check()?;
+                poison.guard(|| {
+                    session.check_read_only(&statement.kind)?;
+                    session.authorize(statement)?;
+                    act(session, statement)
+                })
+            })
+        });
+        ran.map_err(|error| match error {
+            Error::Poisoned { .. } => error,
+            error => interrupt::reached().unwrap_or(error).at(statement.position),
+        })
+    }
+
+    /// The table, and those of its columns, that `COPY … FROM STDIN` copies into.
+    fn copied_into(&self, statement: &Statement) -> Result<(Arc<Entry>, Vec<usize>)> {
+        let StatementKind::Copy { table, columns, .. } = &statement.kind else {
+            return Err(Error::sql("COPY … FROM STDIN is expected here"));
+        };
+        let entry = self.relation(table)?;
+        entry.as_table()?;
+        let columns = columns_of(&entry, columns)?;
+        Ok((entry, columns))
+    }
+
     /// Reads all of a file into some columns of a table, or all if none is named, in one transaction.
     pub(in crate::session) fn copy(
         &mut self,
@@ -139,11 +205,25 @@ impl Session {
             live: None,
             start: None,
         };
-        let Some(transaction) = transaction else { return Ok(Read::default()) };
+        let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
+        self.stage_portions(entry, columns, origin.source.name(), || reader.next())
+    }
+
+    /// Inserts the rows that `next` gives into columns of a table, within the open transaction.
+    fn stage_portions(
+        &mut self,
+        entry: &Entry,
+        columns: &[usize],
+        origin: &str,
+        mut next: impl FnMut() -> Result<Option<Portion>>,
+    ) -> Result<Read> {
+        let instance = self.instance();
+        let Some(transaction) = self.transaction.as_ref() else { return Ok(Read::default()) };
+        let defaults = instance.writer.defaults(entry, transaction.time());
+        let exist = defaults.exist()?;
         let mut staging = transaction.begin_staging(entry)?;
         let mut refusing = Refusing::new(instance.context.budget());
-        let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
-        while let Some(portion) = reader.next()? {
+        while let Some(portion) = next()? {
             interrupt::check()?;
             check_left_out(entry, columns, &exist)?;
             let Portion { rows, absent, .. } = &portion;
@@ -160,7 +240,7 @@ impl Session {
         if let Some(transaction) = &mut self.transaction
             && entry.temporary().is_none()
         {
-            transaction.refuse(&entry.name, origin.source.name(), refusing);
+            transaction.refuse(&entry.name, origin, refusing);
         }
         Ok(Read { rows, refused, messages })
     }
@@ -219,4 +299,12 @@ fn check_left_out(entry: &Entry, columns: &[usize], has_default: &[bool]) -> Res
         }
     }
     Ok(())
+}
+
+/// The error of a COPY whose rows a client would send or take, where there is none.
+pub(super) fn without_client(end: &str) -> Error {
+    Error::sql(format!(
+        "COPY … {end} is for clients of a server, which send and take its rows: name a file here"
+    ))
+    .with_sqlstate(SqlState::NOT_SUPPORTED)
 }

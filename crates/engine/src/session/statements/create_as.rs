@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::catalog::Catalog;
 use alluvium_sql::error::Position;
 use alluvium_sql::planner::{as_written, bind};
 use alluvium_sql::statement::{IfTaken, OnCommit, TableDefinition};
@@ -42,7 +43,10 @@ impl Session {
         let entries = self.catalog_entries();
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
-        let plan = bind(self.instance().definitions.planner.query(query, &scope)?, parameters)?;
+        let planner = &self.instance().definitions.planner;
+        let plan = |scope: &dyn Catalog| planner.query(query, scope);
+        let planned = self.planned_for(&scope, (parameters, false), plan, |plan| plan)?;
+        let plan = bind(planned.planned, parameters)?;
         let read = relations(&plan)?;
         self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
         let reading = self.reading(&entries, &files);

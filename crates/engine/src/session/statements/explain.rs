@@ -1,5 +1,6 @@
 //! EXPLAIN and DESCRIBE, and statements about a running engine: SUBSCRIBE, REFRESH, START and CHECKPOINT.
 
+use alluvium_sql::catalog::Catalog;
 use alluvium_sql::error::Position;
 use alluvium_sql::plan::explain;
 use alluvium_sql::planner::bind;
@@ -22,7 +23,9 @@ impl Session {
         let entries = self.catalog_entries();
         let files = self.files(query)?;
         let scope = FileScope { entries: &entries, files: &files };
-        let plan = bind(planner.query(query, &scope)?, parameters)?;
+        let plan = |scope: &dyn Catalog| planner.query(query, scope);
+        let planned = self.planned_for(&scope, (parameters, false), plan, |plan| plan)?;
+        let plan = bind(planned.planned, parameters)?;
         let text = self.instance().reader.explain(plan, self.reading(&entries, &files))?;
         Ok(Outcome::Text(text))
     }
@@ -67,7 +70,8 @@ impl Session {
     }
 
     pub(super) fn subscribe(&self, name: &str, position: Position) -> Result<Outcome> {
-        let subscription = self.engine.subscribe(name).map_err(|error| error.at(position))?;
+        let subscribed = self.engine.subscribe_with(name, self.subscribe_options);
+        let subscription = subscribed.map_err(|error| error.at(position))?;
         self.engine.start()?;
         Ok(Outcome::Subscribed(subscription))
     }

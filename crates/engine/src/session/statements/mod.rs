@@ -28,6 +28,7 @@ mod write;
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::StatementKind;
 
+use self::copy::without_client;
 use super::{Outcome, Session};
 use crate::error::Result;
 use crate::query::Execution;
@@ -77,15 +78,24 @@ impl Session {
             StatementKind::DropIndex(index) => self.drop_index(index),
             StatementKind::DropSeveral(drops) => self.drop_several(drops),
             StatementKind::Truncate(deletes) => self.truncate(deletes),
+            StatementKind::Vacuum => Ok(Outcome::Done),
             StatementKind::Refresh { name, position } => self.refresh(name, *position),
             StatementKind::Insert(insert) => self.insert(execution, insert),
             StatementKind::Update(update) => self.update(execution, update),
             StatementKind::Delete(delete) => self.delete(execution, delete),
             StatementKind::Copy { table, position, columns, path, options } => {
-                self.copy(table, columns, path, options).map_err(|error| error.at(*position))
+                let copied = match path {
+                    Some(path) => self.copy(table, columns, path, options),
+                    None => Err(without_client("STDIN")),
+                };
+                copied.map_err(|error| error.at(*position))
             }
             StatementKind::CopyTo { query, position, path, options } => {
-                self.copy_to(statement, query, path, options).map_err(|error| error.at(*position))
+                let copied = match path {
+                    Some(path) => self.copy_to(statement, query, path, options),
+                    None => Err(without_client("STDOUT")),
+                };
+                copied.map_err(|error| error.at(*position))
             }
             StatementKind::Begin(modes) => self.begin(*modes),
             StatementKind::Commit { and_chain } => self.commit(*and_chain),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::{OnConflict, PlannedWrite, Returning};
+use alluvium_sql::catalog::Catalog;
+use alluvium_sql::planner::{OnConflict, PlannedFor, PlannedWrite, Returning};
 use alluvium_sql::statement::{self, Shape};
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -11,7 +12,7 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
 use super::conflicts::Conflicts;
-use crate::catalog::{Entries, Entry, Scope};
+use crate::catalog::{Entries, Entry};
 use crate::error::{Conflict, Error, Result};
 use crate::interrupt;
 use crate::query::{
@@ -88,7 +89,7 @@ impl Session {
             let files = session.files(insert)?;
             let scope = FileScope { entries, files: &files };
             let planned = session.instance().definitions.planner.insert(insert, &scope)?;
-            Ok((planned, files))
+            Ok((PlannedFor { planned, is_typed: false }, files))
         };
         let replaces = statement::replaces(insert);
         self.change(execution, plan, if replaces { Change::Replace } else { Change::Insert })
@@ -101,8 +102,13 @@ impl Session {
     ) -> Result<Outcome> {
         self.before_reading(true)?;
         let plan = |session: &Self, entries: &Entries| {
-            let planned = session.instance().definitions.planner.delete(delete, &Scope(entries))?;
-            Ok((planned, Files::new()))
+            let files = session.files(delete)?;
+            let scope = FileScope { entries, files: &files };
+            let planner = &session.instance().definitions.planner;
+            let plan = |scope: &dyn Catalog| planner.delete(delete, scope);
+            let values = (execution.values, true);
+            let planned = session.planned_for(&scope, values, plan, |planned| &planned.plan)?;
+            Ok((planned, files))
         };
         self.change(execution, plan, Change::Delete)
     }
@@ -114,8 +120,13 @@ impl Session {
     ) -> Result<Outcome> {
         self.before_reading(true)?;
         let plan = |session: &Self, entries: &Entries| {
-            let planned = session.instance().definitions.planner.update(update, &Scope(entries))?;
-            Ok((planned, Files::new()))
+            let files = session.files(update)?;
+            let scope = FileScope { entries, files: &files };
+            let planner = &session.instance().definitions.planner;
+            let plan = |scope: &dyn Catalog| planner.update(update, scope);
+            let values = (execution.values, true);
+            let planned = session.planned_for(&scope, values, plan, |planned| &planned.plan)?;
+            Ok((planned, files))
         };
         self.change(execution, plan, Change::Update)
     }
@@ -125,7 +136,7 @@ impl Session {
     fn change(
         &mut self,
         execution: Execution<'_>,
-        plan: impl Fn(&Self, &Entries) -> Result<(PlannedWrite, Files)>,
+        plan: impl Fn(&Self, &Entries) -> Result<(PlannedFor<PlannedWrite>, Files)>,
         change: Change,
     ) -> Result<Outcome> {
         let parameters = execution.values;
@@ -139,11 +150,11 @@ impl Session {
                 let write = Write::of_rows(table.to_owned(), kept.bind(parameters)?, change);
                 return session.stage(write, &entries);
             }
-            let (planned, files) = plan(session, &entries)?;
+            let (PlannedFor { planned, is_typed }, files) = plan(session, &entries)?;
             let PlannedWrite { table, plan, on_conflict, returning } = planned;
             let reading = session.reading(&entries, &files);
             let plan = match (&on_conflict, &returning) {
-                (None, None) => reader.plan(execution, plan, Some(&table), reading)?,
+                (None, None) if !is_typed => reader.plan(execution, plan, Some(&table), reading)?,
                 _ => reader.plan_once(plan, parameters)?,
             };
             let on_conflict = on_conflict.map(|on_conflict| on_conflict.bind(parameters));

@@ -5,18 +5,22 @@ use std::ops::ControlFlow;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgOperator, FunctionArguments, Ident, Interval, ObjectName, Spanned, Subscript,
+    FunctionArgOperator, FunctionArgumentClause, FunctionArguments, Ident, Interval, ObjectName,
+    OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Spanned, Subscript,
     UnaryOperator, Value, Visit, Visitor,
 };
 use sqlparser::tokenizer::Span;
 
 use super::super::quantified::{as_in, as_value};
-use super::super::simple_query::text;
+use super::super::simple_query::{from_query, simple_query, text, with_columns};
 use super::{call, name_of};
 use crate::error::{Error, Position, Result};
 
 /// The operator after an expression that is negated: `(a - b) NEGATED NULL`.
 pub const NEGATED: &str = "NEGATED";
+
+/// The name of the values of a list, as a relation and as a column of it.
+const LISTED: &str = "listed values";
 
 /// Parts of a time that functions of their names return.
 const LONG: [&str; 9] = [
@@ -31,6 +35,7 @@ const LONG: [&str; 9] = [
     "timezone_minute",
 ];
 
+/// - `ARRAY(SELECT x …)` becomes a subquery with `array_agg`;
 /// - `struct_pack(a := 1)` becomes `named_struct('a', 1)`, `struct_insert(s, a := 1)` `struct_concat(s, named_struct('a', 1))`, and `list_aggregate(l, 'sum')` becomes `list_sum(l)`;
 /// - `x LIKE p ESCAPE 'c'` becomes `x LIKE like_pattern(p, 'c')`, where a backslash escapes;
 /// - `INTERVAL (n) DAY` becomes `INTERVAL '1' DAY * n`;
@@ -45,6 +50,12 @@ const LONG: [&str; 9] = [
 pub(super) fn expand(expression: &mut Expr) -> Result<()> {
     match expression {
         Expr::Function(function) => match name_of(function).as_deref() {
+            Some("array") => {
+                if let Some(list) = list_of_query(function)? {
+                    *expression = list;
+                }
+                Ok(())
+            }
             Some("struct_pack") => struct_pack(function),
             Some("switch") => {
                 if let Some(case) = switch(function) {
@@ -401,7 +412,52 @@ fn times(interval: &mut Interval) -> Expr {
 fn is_bytewise(collation: &ObjectName) -> bool {
     let name = collation.0.last().and_then(|part| part.as_ident());
     let is = |known: &&str| name.is_some_and(|name| name.value.eq_ignore_ascii_case(known));
-    ["C", "POSIX", "ucs_basic", "binary"].iter().any(is)
+    ["C", "POSIX", "ucs_basic", "binary", "default"].iter().any(is)
+}
+
+/// `ARRAY(SELECT x … ORDER BY x)` as `(SELECT coalesce(array_agg(x ORDER BY x), []) FROM (SELECT …))`.
+fn list_of_query(function: &mut Function) -> Result<Option<Expr>> {
+    let FunctionArguments::Subquery(query) = &mut function.args else { return Ok(None) };
+    let column = Ident::with_quote('"', LISTED);
+    let value = || Expr::CompoundIdentifier(vec![column.clone(), column.clone()]);
+    let mut aggregate = call(Ident::new("array_agg"), [value()]);
+    if query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && let Some(order) = query.order_by.take()
+        && let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut aggregate
+    {
+        list.clauses.push(FunctionArgumentClause::OrderBy(vec![by_value(order, query, value())?]));
+    }
+    let query = std::mem::replace(query.as_mut(), simple_query(Vec::new(), Vec::new(), None));
+    let empty = call(Ident::new("make_array"), []);
+    let selected = SelectItem::UnnamedExpr(call(Ident::new("coalesce"), [aggregate, empty]));
+    let from = from_query(query, with_columns(column.clone(), [column]));
+    Ok(Some(Expr::Subquery(Box::new(simple_query(vec![selected], vec![from], None)))))
+}
+
+/// The order of a list by its values, if that of the query is this.
+fn by_value(order: OrderBy, query: &Query, value: Expr) -> Result<OrderByExpr> {
+    let position = Position::of_span(order.span());
+    let refused =
+        || Error::not_supported("ARRAY(SELECT …) in another order than its own", position);
+    let OrderByKind::Expressions(by) = order.kind else { return Err(refused()) };
+    let [by] = <[OrderByExpr; 1]>::try_from(by).map_err(|_| refused())?;
+    let selected = match query.body.as_ref() {
+        SetExpr::Select(select) => match &select.projection[..] {
+            [SelectItem::UnnamedExpr(selected)] => Some(selected),
+            [SelectItem::ExprWithAlias { expr, alias }] => match &by.expr {
+                Expr::Identifier(name) if name == alias => Some(&by.expr),
+                _ => Some(expr),
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    let is_first = matches!(&by.expr, Expr::Value(place) if place.value.to_string() == "1");
+    match is_first || selected == Some(&by.expr) {
+        true => Ok(OrderByExpr { expr: value, ..by }),
+        false => Err(refused()),
+    }
 }
 
 /// `date_part('decade', t)` as `decade(t)`.

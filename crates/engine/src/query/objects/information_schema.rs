@@ -8,17 +8,17 @@ use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::datasource::{MemTable, TableProvider};
 
-use super::providers::Providers;
 use crate::catalog::{
     Definition, Entries, Entry, INFORMATION_COLUMNS, INFORMATION_COLUMNS_SCHEMA,
     INFORMATION_SCHEMATA, INFORMATION_SCHEMATA_SCHEMA, INFORMATION_TABLES,
     INFORMATION_TABLES_SCHEMA, default_text,
 };
 use crate::error::Result;
+use crate::query::providers::Providers;
 use crate::sequencer::Comments;
 
 /// Adds those of them that are among the names.
-pub(super) fn add(
+pub(in crate::query) fn add(
     names: &[String],
     entries: &Entries,
     comments: impl Fn() -> Comments,

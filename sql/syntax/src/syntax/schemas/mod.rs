@@ -1,7 +1,9 @@
 //! Names in schemas.
 //!
 //! `FROM s.t` is known to the rest of the statement as `t`, as if it were `FROM s.t AS t`; so it becomes that. `s.t.c` and
-//! `s.t.*` then become `t.c` and `t.*`, where `t` is in the schema `s`.
+//! `s.t.*` then become `t.c` and `t.*`, where `t` is in the schema `s`. [`standard`] are those of functions and types.
+
+mod standard;
 
 use std::ops::ControlFlow;
 
@@ -228,6 +230,7 @@ impl VisitorMut for Schemas {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        standard::leave_out_in_from(factor);
         if let TableFactor::Table { name, alias: alias @ None, args: None, .. } = factor
             && let [_, .., last] = &name.0[..]
             && let Some(last) = last.as_ident()
@@ -240,6 +243,7 @@ impl VisitorMut for Schemas {
     }
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        standard::leave_out(expression);
         if let Expr::CompoundIdentifier(names) = expression
             && names.len() > 2
         {

@@ -15,6 +15,8 @@ use datafusion_expr::{
     TypeSignature, Volatility, lit,
 };
 
+use super::session::SessionFacts;
+
 /// The sequences that the functions of sequences use, as a session sees them.
 pub trait Sequences: Debug + Send + Sync {
     /// So many next values of a sequence. A `generated` column asks for those of its own.
@@ -40,10 +42,15 @@ pub trait Sequences: Debug + Send + Sync {
     /// # Errors
     /// As for [`Sequences::next`].
     fn set(&self, sequence: &str, value: i64, is_called: bool) -> Result<()>;
+
+    /// The session that runs the statement, if one does.
+    fn session(&self) -> Option<Arc<dyn SessionFacts>> {
+        None
+    }
 }
 
 /// The functions, which fail unless they are bound.
-pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(crate) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
     [Kind::Next, Kind::Current, Kind::Last, Kind::Set]
         .into_iter()
         .map(|kind| Arc::new(ScalarUDF::from(SequenceFunction::new(kind, None))))

@@ -1,6 +1,8 @@
-//! The kinds of statements.
+//! The kinds of statements; [`command`] names their commands.
 
-use sqlparser::ast::{self, Ident, ObjectName, ObjectType};
+mod command;
+
+use sqlparser::ast::{self, ObjectName, ObjectType};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -15,7 +17,7 @@ use super::{
     respelled, schema, sequence, setting, temporary, transaction,
 };
 use crate::error::{Error, Position, Result};
-use crate::name;
+use crate::name::relation_name;
 use crate::syntax;
 
 /// The kind of the statement in `tokens`; `text` is their source.
@@ -71,6 +73,10 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             parser.advance_token();
             parser.advance_token();
             StatementKind::DiscardAll
+        }
+        "VACUUM" | "ANALYZE" => {
+            while parser.next_token().token != Token::EOF {}
+            StatementKind::Vacuum
         }
         "DESCRIBE" | "DESC" if tokens.len() == behind_name(&words, 1) => {
             parser.advance_token();
@@ -407,18 +413,4 @@ pub(super) fn if_taken(
             Err(Error::new("OR REPLACE and IF NOT EXISTS contradict each other", position))
         }
     }
-}
-
-/// A folded identifier: unquoted ones are in lower case.
-pub fn fold(identifier: &Ident) -> String {
-    match identifier.quote_style {
-        Some(_) => identifier.value.clone(),
-        None => identifier.value.to_ascii_lowercase(),
-    }
-}
-
-/// The name of a relation that is created, dropped or written to, and its position.
-pub fn relation_name(name: &ObjectName) -> Result<(String, Position)> {
-    let position = Position::of(name).unwrap_or(Position { line: 1, column: 1 });
-    Ok((name::of_object(name).map_err(|error| error.at(Some(position)))?, position))
 }
