@@ -1,0 +1,2 @@
+{{ config(materialized="view") }}
+SELECT id, name FROM {{ ref("copied") }} WHERE name <> ''

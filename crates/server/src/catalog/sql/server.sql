@@ -1,0 +1,144 @@
+CREATE VIEW pg_catalog.pg_database AS
+SELECT
+    CAST(5 AS UINTEGER) AS oid,
+    'alluvium' AS datname,
+    CAST(10 AS UINTEGER) AS datdba,
+    CAST(6 AS INTEGER) AS encoding,
+    'c' AS datlocprovider,
+    false AS datistemplate,
+    true AS datallowconn,
+    CAST(-1 AS INTEGER) AS datconnlimit,
+    CAST(0 AS BIGINT) AS datfrozenxid,
+    CAST(1 AS BIGINT) AS datminmxid,
+    CAST(1663 AS UINTEGER) AS dattablespace,
+    'C' AS datcollate,
+    'C' AS datctype,
+    CAST(NULL AS VARCHAR) AS daticulocale,
+    CAST(NULL AS VARCHAR) AS datcollversion,
+    CAST(NULL AS VARCHAR[]) AS datacl;
+
+CREATE VIEW pg_catalog.pg_roles AS
+SELECT
+    'alluvium' AS rolname,
+    true AS rolsuper,
+    true AS rolinherit,
+    true AS rolcreaterole,
+    true AS rolcreatedb,
+    true AS rolcanlogin,
+    true AS rolreplication,
+    CAST(-1 AS INTEGER) AS rolconnlimit,
+    '********' AS rolpassword,
+    CAST(NULL AS TIMESTAMPTZ) AS rolvaliduntil,
+    true AS rolbypassrls,
+    CAST(NULL AS VARCHAR[]) AS rolconfig,
+    CAST(10 AS UINTEGER) AS oid;
+
+CREATE VIEW pg_catalog.pg_authid AS SELECT * FROM pg_catalog.pg_roles;
+
+CREATE VIEW pg_catalog.pg_user AS
+SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper,
+    rolreplication AS userepl, rolbypassrls AS usebypassrls, rolpassword AS passwd, rolvaliduntil AS valuntil,
+    rolconfig AS useconfig
+FROM pg_catalog.pg_roles;
+
+CREATE VIEW pg_catalog.pg_group AS
+SELECT CAST(NULL AS VARCHAR) AS groname, CAST(NULL AS UINTEGER) AS grosysid, CAST(NULL AS UINTEGER[]) AS grolist
+WHERE false;
+
+CREATE VIEW pg_catalog.pg_am (oid, amname, amhandler, amtype) AS
+SELECT CAST(oid AS UINTEGER), name, handler, kind
+FROM (VALUES (2, 'heap', 'heap_tableam_handler', 't'), (403, 'btree', 'bthandler', 'i')) AS known (oid, name, handler, kind);
+
+CREATE VIEW pg_catalog.pg_language (oid, lanname, lanowner, lanispl, lanpltrusted) AS
+SELECT CAST(oid AS UINTEGER), name, CAST(10 AS UINTEGER), false, true
+FROM (VALUES (12, 'internal'), (14, 'sql')) AS known (oid, name);
+
+CREATE VIEW pg_catalog.pg_tablespace (oid, spcname, spcowner, spcacl, spcoptions) AS
+SELECT CAST(oid AS UINTEGER), name, CAST(10 AS UINTEGER), CAST(NULL AS VARCHAR[]), CAST(NULL AS VARCHAR[])
+FROM (VALUES (1663, 'pg_default'), (1664, 'pg_global')) AS known (oid, name);
+
+CREATE VIEW pg_catalog.pg_collation AS
+SELECT CAST(oid AS UINTEGER) AS oid, name AS collname, CAST(11 AS UINTEGER) AS collnamespace,
+    CAST(10 AS UINTEGER) AS collowner, provider AS collprovider, true AS collisdeterministic,
+    CAST(-1 AS INTEGER) AS collencoding, locale AS collcollate, locale AS collctype,
+    CAST(NULL AS VARCHAR) AS colliculocale, CAST(NULL AS VARCHAR) AS collversion
+FROM (VALUES (100, 'default', 'd', ''), (950, 'C', 'c', 'C'), (951, 'POSIX', 'c', 'POSIX')) AS known (oid, name, provider, locale);
+
+-- Settings that clients ask for and that no session can change, besides those of the session.
+CREATE VIEW pg_internal.constants (name, setting, description) AS
+SELECT * FROM (VALUES
+    ('server_version', '15.0', 'The version of Postgres whose protocol is spoken.'),
+    ('server_version_num', '150000', 'The same, as a number.'),
+    ('block_size', '8192', 'The size of a page of Postgres.'),
+    ('max_identifier_length', '63', 'How long names of Postgres are.'),
+    ('max_index_keys', '32', 'How many columns an index of Postgres has at most.'),
+    ('max_function_args', '100', 'How many arguments a function of Postgres has at most.'),
+    ('is_superuser', 'on', 'Whether the role may do everything.'),
+    ('session_authorization', 'alluvium', 'The role of the session.'),
+    ('in_hot_standby', 'off', 'Whether the server only follows another one.'),
+    ('lc_collate', 'C', 'The order of text.'),
+    ('lc_ctype', 'C', 'The kinds of letters.'),
+    ('wal_segment_size', '16777216', 'The size of a file of the journal of Postgres.'),
+    ('password_encryption', 'scram-sha-256', 'How passwords are kept.'),
+    ('lc_messages', 'C', 'The language of messages.'),
+    ('lc_monetary', 'C', 'The form of amounts of money.'),
+    ('lc_numeric', 'C', 'The form of numbers.'),
+    ('lc_time', 'C', 'The form of times.')
+) AS known;
+
+CREATE VIEW pg_catalog.pg_settings AS
+SELECT
+    name, setting, CAST(NULL AS VARCHAR) AS unit, 'Client Connection Defaults' AS category, description AS short_desc,
+    CAST(NULL AS VARCHAR) AS extra_desc, context, 'string' AS vartype, 'default' AS source,
+    CAST(NULL AS VARCHAR) AS min_val, CAST(NULL AS VARCHAR) AS max_val, CAST(NULL AS VARCHAR[]) AS enumvals,
+    setting AS boot_val, setting AS reset_val, CAST(NULL AS VARCHAR) AS sourcefile, CAST(NULL AS INTEGER) AS sourceline,
+    false AS pending_restart
+FROM (
+    SELECT name, setting, description, 'user' AS context FROM alluvium.settings
+    UNION ALL
+    SELECT name, setting, description, 'internal' FROM pg_internal.constants
+    WHERE name NOT IN (SELECT name FROM alluvium.settings)
+) AS settings;
+
+-- The words that a name cannot be without quotes.
+CREATE VIEW pg_catalog.pg_get_keywords (word, catcode, barelabel, catdesc, baredesc) AS
+SELECT word, 'R', true, 'reserved', 'can be bare label'
+FROM (VALUES ('all'), ('and'), ('as'), ('asof'), ('case'), ('cast'), ('check'), ('constraint'), ('cross'), ('distinct'),
+    ('else'), ('end'), ('except'), ('exists'), ('false'), ('fetch'), ('for'), ('foreign'), ('from'), ('full'), ('group'),
+    ('having'), ('in'), ('index'), ('inner'), ('intersect'), ('interval'), ('into'), ('is'), ('join'), ('key'),
+    ('lateral'), ('left'), ('like'), ('limit'), ('natural'), ('not'), ('null'), ('offset'), ('on'), ('or'), ('order'),
+    ('outer'), ('primary'), ('qualify'), ('right'), ('select'), ('table'), ('then'), ('true'), ('union'), ('unique'),
+    ('unnest'), ('using'), ('values'), ('when'), ('where'), ('window'), ('with')
+) AS known (word);
+
+CREATE FUNCTION version() AS 'PostgreSQL 15.0 (Alluvium)';
+CREATE FUNCTION current_catalog() AS current_database();
+CREATE FUNCTION "user"() AS current_user;
+CREATE FUNCTION pg_backend_pid() AS CAST(1 AS INTEGER);
+CREATE FUNCTION pg_is_in_recovery() AS false;
+CREATE FUNCTION pg_my_temp_schema() AS CAST(0 AS UINTEGER);
+CREATE FUNCTION pg_is_other_temp_schema(arg) AS false;
+CREATE FUNCTION inet_server_addr() AS CAST(NULL AS VARCHAR);
+CREATE FUNCTION inet_server_port() AS CAST(NULL AS INTEGER);
+CREATE FUNCTION inet_client_addr() AS CAST(NULL AS VARCHAR);
+CREATE FUNCTION inet_client_port() AS CAST(NULL AS INTEGER);
+CREATE FUNCTION pg_encoding_to_char(arg) AS CASE arg WHEN 6 THEN 'UTF8' ELSE 'SQL_ASCII' END;
+CREATE FUNCTION pg_client_encoding() AS 'UTF8';
+CREATE FUNCTION pg_char_to_encoding(arg) AS CASE upper(arg) WHEN 'UTF8' THEN 6 ELSE -1 END;
+CREATE FUNCTION pg_postmaster_start_time() AS CAST('2000-01-01 00:00:00+00' AS TIMESTAMPTZ);
+CREATE FUNCTION pg_conf_load_time() AS CAST('2000-01-01 00:00:00+00' AS TIMESTAMPTZ);
+CREATE FUNCTION txid_current() AS CAST(0 AS BIGINT);
+
+-- There is one role, which may do everything.
+CREATE FUNCTION pg_get_userbyid(arg) AS CASE WHEN arg = 10 THEN 'alluvium' ELSE 'unknown (OID=' || CAST(arg AS VARCHAR) || ')' END;
+CREATE FUNCTION has_table_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_any_column_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_column_privilege(arg, arg2, arg3, arg4) AS true;
+CREATE FUNCTION has_schema_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_database_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_sequence_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_function_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_tablespace_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_type_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION has_language_privilege(arg, arg2, arg3) AS true;
+CREATE FUNCTION pg_has_role(arg, arg2, arg3) AS true;

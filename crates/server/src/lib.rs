@@ -1,0 +1,21 @@
+//! A server: one [engine](alluvium::Engine) for many clients, who speak the wire protocol of Postgres.
+//!
+//! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients. What
+//! a client of any protocol has is its [`client`], whose calls run on the threads of the [`pool`], and which others end by its [`cancel`].
+//! [`registry`] knows all that are connected, within their [`limits`], and [`shared`] is what they share.
+
+#![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
+
+mod cancel;
+mod catalog;
+mod client;
+mod limits;
+mod pg;
+mod pool;
+mod registry;
+mod server;
+mod shared;
+
+pub use catalog::with_catalog;
+pub use limits::Limits;
+pub use server::{Error, Running, Server};

@@ -1,0 +1,239 @@
+//! A connection whose client has logged in: the loop that answers its messages.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alluvium::Session;
+use bytes::BytesMut;
+use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
+use pgwire::messages::startup::ParameterStatus;
+use pgwire::messages::{PgWireBackendMessage as Answer, PgWireFrontendMessage as Message};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time;
+
+use super::failure::{Ended, Failure, code};
+use super::parameters::Parameters;
+use super::startup::LoggedIn;
+use super::statement::{Portal, Statement};
+use super::wire::{Broken, Wire};
+use crate::client::Client;
+use crate::registry::Registered;
+
+/// A connection whose client has logged in.
+pub(super) struct Connection<S> {
+    pub(super) wire: Wire<S>,
+    pub(super) client: Client,
+    /// The parameters that the client knows.
+    parameters: Parameters,
+    /// Prepared statements by name; that without a name is under the empty one.
+    pub(super) statements: HashMap<String, Arc<Statement>>,
+    /// Portals by name, as statements are.
+    pub(super) portals: HashMap<String, Portal>,
+    /// Whether an error has come, and messages are skipped until the next Sync.
+    is_skipping: bool,
+    /// Whether the open transaction is one of several statements that were sent together, and not of a BEGIN.
+    pub(super) is_implicit: bool,
+    /// Known to others until it is dropped.
+    _registered: Registered,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub(super) fn new(wire: Wire<S>, logged_in: LoggedIn) -> Self {
+        let LoggedIn { client, registered, parameters } = logged_in;
+        Self {
+            wire,
+            client,
+            parameters,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            is_skipping: false,
+            is_implicit: false,
+            _registered: registered,
+        }
+    }
+
+    /// Answers messages until the client is gone, or the server stops.
+    pub(super) async fn run(mut self, stops: &mut watch::Receiver<bool>) {
+        if let Err(Broken::Malformed(malformed)) = self.answer_all(stops).await {
+            let _ = self.wire.put(Failure::from(malformed).answer());
+        }
+        self.wire.close().await;
+    }
+
+    async fn answer_all(&mut self, stops: &mut watch::Receiver<bool>) -> Result<(), Broken> {
+        self.ready()?;
+        loop {
+            let idle = self.client.session().ok().and_then(|session| session.idle_timeout());
+            let next = tokio::select! {
+                next = self.wire.next() => next?,
+                () = elapsed(idle) => {
+                    return self.wire.put(idle_too_long(self.client.is_in_transaction()).answer());
+                }
+                _ = stops.wait_for(|stops| *stops) => {
+                    let failure = Failure::fatal(code::SHUTDOWN, "the server stops");
+                    return self.wire.put(failure.answer());
+                }
+            };
+            let Some(message) = next else { return Ok(()) };
+            if let Message::Terminate(_) = message {
+                return Ok(());
+            }
+            let is_query = matches!(message, Message::Query(_));
+            self.client.cancel().begin();
+            let answered = self.answer(message).await;
+            self.client.cancel().end();
+            match answered {
+                Ok(()) => (),
+                Err(Ended::Broken(broken)) => return Err(broken),
+                Err(Ended::Failed(failure)) => {
+                    self.wire.put(failure.answer())?;
+                    if failure.is_fatal() {
+                        return Ok(());
+                    }
+                    self.roll_back_implicit().await?;
+                    match is_query {
+                        true => self.ready()?,
+                        false => self.is_skipping = true,
+                    }
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, message: Message) -> Result<(), Ended> {
+        if self.is_skipping && !matches!(message, Message::Sync(_)) {
+            return Ok(());
+        }
+        match message {
+            Message::Query(query) => {
+                self.query(&query.query).await?;
+                self.ready()?;
+            }
+            Message::Parse(parse) => self.parse(parse).await?,
+            Message::Bind(bind) => self.bind(&bind)?,
+            Message::Describe(describe) => self.describe(&describe).await?,
+            Message::Execute(execute) => self.execute(&execute).await?,
+            Message::Close(close) => self.close(&close)?,
+            Message::Flush(_) => self.wire.flush().await?,
+            Message::Sync(_) => self.sync().await?,
+            // What is left of a COPY that has failed.
+            Message::CopyData(_) | Message::CopyDone(_) | Message::CopyFail(_) => (),
+            _ => {
+                let message = "a message has come that has no place after the login";
+                return Err(Failure::fatal(code::PROTOCOL, message).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of messages that belong together: their transaction is committed, unless it is one of a BEGIN.
+    async fn sync(&mut self) -> Result<(), Ended> {
+        self.is_skipping = false;
+        let committed = self.commit_implicit().await;
+        if !self.client.is_in_transaction() {
+            self.portals.clear();
+        }
+        if let Err(Ended::Failed(failure)) = committed {
+            self.wire.put(failure.answer())?;
+        } else {
+            committed?;
+        }
+        self.ready()?;
+        Ok(())
+    }
+
+    /// Commits the transaction of statements that were sent together.
+    pub(super) async fn commit_implicit(&mut self) -> Result<(), Ended> {
+        if !mem::take(&mut self.is_implicit) || !self.client.is_in_transaction() {
+            return Ok(());
+        }
+        // Portals read the versions that the transaction began with.
+        self.portals.clear();
+        Ok(self.call(|session| session.execute("COMMIT").map(drop)).await??)
+    }
+
+    async fn roll_back_implicit(&mut self) -> Result<(), Broken> {
+        if !mem::take(&mut self.is_implicit) || !self.client.is_in_transaction() {
+            return Ok(());
+        }
+        self.portals.clear();
+        match self.call(|session| session.execute("ROLLBACK").map(drop)).await {
+            Err(Ended::Broken(broken)) => Err(broken),
+            // There is nothing to roll back then.
+            Err(Ended::Failed(_)) | Ok(_) => Ok(()),
+        }
+    }
+
+    /// Says that the next statement may come.
+    fn ready(&mut self) -> Result<(), Broken> {
+        let (is_open, is_aborted) = (self.client.is_in_transaction(), self.client.is_aborted());
+        let status = match (is_open, is_aborted) {
+            (_, true) => TransactionStatus::Error,
+            (true, false) => TransactionStatus::Transaction,
+            (false, false) => TransactionStatus::Idle,
+        };
+        if let Ok(session) = self.client.session() {
+            for (name, value) in self.parameters.update(session) {
+                let status = ParameterStatus::new(name.to_owned(), value);
+                self.wire.put(Answer::ParameterStatus(status))?;
+            }
+        }
+        self.wire.put(Answer::ReadyForQuery(ReadyForQuery::new(status)))
+    }
+
+    /// Runs a call of the engine on a thread. If the client goes meanwhile, it is ended.
+    pub(super) async fn call<R: Send + 'static>(
+        &mut self,
+        act: impl FnOnce(&mut Session) -> R + Send + 'static,
+    ) -> Result<R, Ended> {
+        let mut call = self.client.begin(act)?;
+        let cancel = self.client.cancel().clone();
+        tokio::select! {
+            biased;
+            done = self.client.end(&mut call) => return Ok(done?),
+            () = self.wire.gone() => cancel.request(),
+        }
+        self.client.end(&mut call).await?;
+        Err(Broken::Io(std::io::ErrorKind::ConnectionReset.into()).into())
+    }
+
+    /// As [`Connection::call`], of a call that adds messages to those that are sent next.
+    pub(super) async fn call_adding<R: Send + 'static>(
+        &mut self,
+        act: impl FnOnce(&mut Session, &mut BytesMut) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, Ended> {
+        let mut output = mem::take(self.wire.output());
+        let (done, output) = self
+            .call(move |session| {
+                let done = act(session, &mut output);
+                (done, output)
+            })
+            .await?;
+        *self.wire.output() = output;
+        Ok(done?)
+    }
+}
+
+/// Waits for as long as a client may be idle.
+async fn elapsed(idle: Option<Duration>) {
+    match idle {
+        Some(idle) => time::sleep(idle).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn idle_too_long(is_in_transaction: bool) -> Failure {
+    match is_in_transaction {
+        true => Failure::fatal(
+            "25P03",
+            "the connection was idle in a transaction for longer than idle_in_transaction_session_timeout allows, and has ended",
+        ),
+        false => Failure::fatal(
+            "57P05",
+            "the connection was idle for longer than idle_session_timeout allows, and has ended",
+        ),
+    }
+}

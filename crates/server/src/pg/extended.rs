@@ -1,0 +1,184 @@
+//! The extended protocol: statements that are prepared, bound to values, and run as portals.
+
+use std::mem;
+use std::sync::Arc;
+
+use alluvium::SqlState;
+use pgwire::messages::PgWireBackendMessage as Answer;
+use pgwire::messages::extendedquery::{
+    Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
+};
+use pgwire::messages::response::EmptyQueryResponse;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::answers::{Begun, Shape, begin};
+use super::connection::Connection;
+use super::control::Control;
+use super::copy::Copy;
+use super::failure::{Ended, Failure};
+use super::statement::{Portal, State, Statement};
+
+/// The kind of a message that says that those before it belong together.
+const SYNC: u8 = b'S';
+/// The kind of object that a message is about: a statement, or else a portal.
+const STATEMENT: u8 = b'S';
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Prepares a statement.
+    pub(super) async fn parse(&mut self, parse: Parse) -> Result<(), Ended> {
+        let name = parse.name.unwrap_or_default();
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            let message = format!("there is a prepared statement \"{name}\" already");
+            return Err(Failure::new(SqlState::DUPLICATE_STATEMENT.as_str(), message).into());
+        }
+        let sql: Arc<str> = parse.query.into();
+        let text = sql.clone();
+        let (prepared, copy) = self
+            .call(move |session| {
+                let failed = |error: alluvium::Error| Failure::of(&error, &text);
+                let Some(statement) = alluvium::parse(&text).next() else {
+                    return Ok((None, None));
+                };
+                // The session reports the error of a text that is none.
+                let copy = statement.ok().map(|statement| Copy::of(&statement, &text));
+                let prepared = session.prepare(&text).map_err(failed)?;
+                Ok::<_, Failure>((Some(prepared), copy.transpose()?.flatten()))
+            })
+            .await??;
+        let statement = Statement::new(sql, prepared, copy, parse.type_oids);
+        self.statements.insert(name, Arc::new(statement));
+        self.wire.put(Answer::ParseComplete(ParseComplete::new()))?;
+        Ok(())
+    }
+
+    /// Binds values to the parameters of a statement.
+    pub(super) fn bind(&mut self, bind: &Bind) -> Result<(), Ended> {
+        let name = bind.portal_name.clone().unwrap_or_default();
+        let statement = self.statement(bind.statement_name.as_deref().unwrap_or_default())?;
+        if !name.is_empty() && self.portals.contains_key(&name) {
+            let message = format!("there is a portal \"{name}\" already");
+            return Err(Failure::new(SqlState::DUPLICATE_CURSOR.as_str(), message).into());
+        }
+        let portal = Portal::new(statement, bind)?;
+        self.portals.insert(name, portal);
+        self.wire.put(Answer::BindComplete(BindComplete::new()))?;
+        Ok(())
+    }
+
+    /// Describes a statement or a portal. A cursor is a portal too, which DECLARE has made.
+    pub(super) async fn describe(&mut self, describe: &Describe) -> Result<(), Ended> {
+        let name = describe.name.as_deref().unwrap_or_default();
+        if describe.target_type == STATEMENT {
+            let statement = self.statement(name)?;
+            self.wire.put(statement.parameter_description())?;
+            self.wire.put(statement.row_description(&[]))?;
+            return Ok(());
+        }
+        let description = match self.portals.get(name) {
+            Some(portal) => portal.statement.row_description(&portal.formats),
+            None => self.cursor(name).await?.row_description(&[]),
+        };
+        self.wire.put(description)?;
+        Ok(())
+    }
+
+    /// Closes a statement or a portal, which need not be there.
+    pub(super) fn close(&mut self, close: &Close) -> Result<(), Ended> {
+        let name = close.name.as_deref().unwrap_or_default();
+        match close.target_type {
+            STATEMENT => drop(self.statements.remove(name)),
+            _ => drop(self.portals.remove(name)),
+        }
+        self.wire.put(Answer::CloseComplete(CloseComplete::new()))?;
+        Ok(())
+    }
+
+    /// Runs a portal, or goes on with it. What runs before a Sync has come is part of a transaction.
+    pub(super) async fn execute(&mut self, execute: &Execute) -> Result<(), Ended> {
+        let name = execute.name.clone().unwrap_or_default();
+        let portal = self.portals.get_mut(&name).ok_or_else(|| no_portal(&name))?;
+        let (statement, formats) = (portal.statement.clone(), portal.formats.clone());
+        let values = mem::take(&mut portal.values);
+        let state = mem::replace(&mut portal.state, State::Over);
+        let command = statement.command();
+        let most =
+            u64::try_from(execute.max_rows).ok().filter(|most| *most > 0).unwrap_or(u64::MAX);
+        let (results, pulled) = match state {
+            State::Over => {
+                self.wire.put(super::completion::complete(command, Some(0)))?;
+                return Ok(());
+            }
+            State::Open(mut results) => {
+                self.call_adding(move |_, out| {
+                    let pulled = results.pull(most, out)?;
+                    Ok((results, pulled))
+                })
+                .await?
+            }
+            State::Bound if statement.prepared.is_none() => {
+                self.wire.put(Answer::EmptyQueryResponse(EmptyQueryResponse::new()))?;
+                return Ok(());
+            }
+            State::Bound => {
+                let others_follow = self.wire.kind_of_next() != Some(SYNC);
+                let Control::Run { begins } = self.control(command, others_follow)? else {
+                    return Ok(());
+                };
+                if let Some(copy) = statement.copy.clone() {
+                    return self.copy(copy, statement.sql.clone(), begins).await;
+                }
+                let shape = Shape { formats: formats.clone(), is_described: false, most };
+                let begun = self
+                    .call_adding(move |session, out| {
+                        let Some(prepared) = &statement.prepared else {
+                            return Ok(Begun::Complete);
+                        };
+                        if begins {
+                            session.execute("BEGIN")?;
+                        }
+                        let outcome = session.execute_prepared(prepared, &values);
+                        let outcome =
+                            outcome.map_err(|error| Failure::of(&error, &statement.sql))?;
+                        begin(outcome, command, &shape, out)
+                    })
+                    .await?;
+                match begun {
+                    Begun::Complete => return Ok(()),
+                    Begun::Rows(results, pulled) => (results, pulled),
+                    Begun::Subscribed(subscription) => {
+                        return self.follow(subscription, formats, false).await;
+                    }
+                }
+            }
+        };
+        let rest = self.send_rows(results, pulled, command, most).await?;
+        if let (Some(rest), Some(portal)) = (rest, self.portals.get_mut(&name)) {
+            portal.state = State::Open(rest);
+        }
+        Ok(())
+    }
+
+    /// A statement that has the columns of a cursor of the session.
+    async fn cursor(&mut self, name: &str) -> Result<Statement, Ended> {
+        let missing = no_portal(name);
+        if name.is_empty() || self.client.is_aborted() {
+            return Err(missing.into());
+        }
+        let sql: Arc<str> = format!("FETCH 0 FROM \"{}\"", name.replace('"', "\"\"")).into();
+        let text = sql.clone();
+        let prepared =
+            self.call(move |session| session.prepare(&text)).await?.map_err(|_| missing)?;
+        Ok(Statement::new(sql, Some(prepared), None, Vec::new()))
+    }
+
+    fn statement(&self, name: &str) -> Result<Arc<Statement>, Failure> {
+        self.statements.get(name).cloned().ok_or_else(|| {
+            let message = format!("there is no prepared statement \"{name}\"");
+            Failure::new(SqlState::NO_STATEMENT.as_str(), message)
+        })
+    }
+}
+
+fn no_portal(name: &str) -> Failure {
+    Failure::new(SqlState::NO_CURSOR.as_str(), format!("there is no portal \"{name}\""))
+}

@@ -1,0 +1,84 @@
+//! The simple protocol: texts of statements, whose answers are text.
+
+use std::sync::Arc;
+
+use alluvium::{Session, Statement};
+use pgwire::messages::PgWireBackendMessage as Answer;
+use pgwire::messages::response::EmptyQueryResponse;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::answers::{Begun, Shape, begin};
+use super::connection::Connection;
+use super::control::Control;
+use super::copy::Copy;
+use super::failure::{Ended, Failure};
+
+/// Longer texts are parsed on a thread of the pool.
+const SHORT: usize = 16 << 10;
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Answers the statements of a text.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<(), Ended> {
+        let sql: Arc<str> = sql.into();
+        self.portals.remove("");
+        let statements = self.statements_of(sql.clone()).await?;
+        let Some(last) = statements.len().checked_sub(1) else {
+            self.wire.put(Answer::EmptyQueryResponse(EmptyQueryResponse::new()))?;
+            return Ok(());
+        };
+        for (place, statement) in statements.into_iter().enumerate() {
+            self.run_statement(statement, &sql, place < last).await?;
+        }
+        self.commit_implicit().await
+    }
+
+    /// The statements of a text, all parsed before the first of them runs.
+    async fn statements_of(&mut self, sql: Arc<str>) -> Result<Vec<Statement>, Ended> {
+        let is_short = sql.len() <= SHORT;
+        let parse = move |session: &mut Session| {
+            let parsed: alluvium::Result<Vec<Statement>> = alluvium::parse(&sql).collect();
+            parsed.map_err(|error| {
+                session.abort();
+                Failure::of(&error, &sql)
+            })
+        };
+        let parsed = match is_short {
+            true => parse(self.client.session()?),
+            false => self.call(parse).await?,
+        };
+        Ok(parsed?)
+    }
+
+    /// Runs a statement of a text, which others may follow.
+    async fn run_statement(
+        &mut self,
+        statement: Statement,
+        sql: &Arc<str>,
+        others_follow: bool,
+    ) -> Result<(), Ended> {
+        let command = statement.command();
+        let Control::Run { begins } = self.control(command, others_follow)? else { return Ok(()) };
+        let sql = sql.clone();
+        if let Some(copy) = Copy::of(&statement, &sql)? {
+            return self.copy(copy, sql, begins).await;
+        }
+        let shape = Shape { formats: Vec::new(), is_described: true, most: u64::MAX };
+        let begun = self
+            .call_adding(move |session, out| {
+                if begins {
+                    session.execute("BEGIN")?;
+                }
+                let outcome = session.run(&statement);
+                begin(outcome.map_err(|error| Failure::of(&error, &sql))?, command, &shape, out)
+            })
+            .await?;
+        match begun {
+            Begun::Complete => (),
+            Begun::Rows(results, pulled) => {
+                self.send_rows(results, pulled, command, u64::MAX).await?;
+            }
+            Begun::Subscribed(subscription) => self.follow(subscription, Vec::new(), true).await?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Statements that clients prepare, and the portals that run them.
+
+use std::sync::Arc;
+
+use alluvium::{Prepared, Value};
+use arrow::datatypes::{DataType, SchemaRef};
+use bytes::Bytes;
+use pgwire::messages::PgWireBackendMessage as Answer;
+use pgwire::messages::data::{NoData, ParameterDescription};
+use pgwire::messages::extendedquery::Bind;
+
+use super::copy::Copy;
+use super::failure::Failure;
+use super::results::{Results, description, format_of};
+use super::subscription::schema_of_changes;
+use super::types::{self, Format, PgType};
+
+/// A statement that a client has prepared.
+pub(super) struct Statement {
+    /// Its text, as the client has sent it: errors have their positions in it.
+    pub(super) sql: Arc<str>,
+    /// `None` of an empty text.
+    pub(super) prepared: Option<Prepared>,
+    /// The COPY that it is, if the client sends or takes its rows.
+    pub(super) copy: Option<Copy>,
+    /// The types of its parameters that the client has given; zero is none.
+    oids: Vec<u32>,
+    columns: Option<SchemaRef>,
+}
+
+impl Statement {
+    pub(super) fn new(
+        sql: Arc<str>,
+        prepared: Option<Prepared>,
+        copy: Option<Copy>,
+        oids: Vec<u32>,
+    ) -> Self {
+        let columns = prepared.as_ref().and_then(|prepared| {
+            let columns = prepared.description().columns.as_ref()?;
+            Some(match prepared.command() {
+                "SUBSCRIBE" => schema_of_changes(columns),
+                _ => columns.clone(),
+            })
+        });
+        Self { sql, prepared, copy, oids, columns }
+    }
+
+    /// Its command; empty of an empty text.
+    pub(super) fn command(&self) -> &'static str {
+        self.prepared.as_ref().map_or("", Prepared::command)
+    }
+
+    /// The columns of its rows, if it has any.
+    fn columns(&self) -> Option<&SchemaRef> {
+        self.columns.as_ref()
+    }
+
+    /// The types of its parameters as the engine has found them.
+    fn parameters(&self) -> &[Option<DataType>] {
+        self.prepared.as_ref().map_or(&[], |prepared| &prepared.description().parameters)
+    }
+
+    /// The type of a parameter, by which its value is read: the client's, if it has given one.
+    fn oid(&self, parameter: usize) -> u32 {
+        let given = self.oids.get(parameter).copied().filter(|oid| *oid != 0);
+        let found =
+            || self.parameters().get(parameter)?.as_ref().map(|found| PgType::of(found).oid());
+        given.or_else(found).unwrap_or(types::TEXT)
+    }
+
+    /// The message that describes its parameters.
+    pub(super) fn parameter_description(&self) -> Answer {
+        let oids = (0..self.parameters().len()).map(|parameter| self.oid(parameter));
+        Answer::ParameterDescription(ParameterDescription::new(oids.collect()))
+    }
+
+    /// The message that describes its rows in these formats.
+    pub(super) fn row_description(&self, formats: &[Format]) -> Answer {
+        match self.columns() {
+            Some(columns) => description(columns, formats),
+            None => Answer::NoData(NoData::new()),
+        }
+    }
+
+    /// The values that a message binds to its parameters.
+    fn values(&self, bind: &Bind) -> Result<Vec<Value>, Failure> {
+        let (wanted, given) = (self.parameters().len(), bind.parameters.len());
+        if wanted != given {
+            let message =
+                format!("the statement has {wanted} parameters, and {given} values were given");
+            return Err(Failure::new("08P01", message));
+        }
+        let formats = formats(&bind.parameter_format_codes, given, "parameters")?;
+        let pairs = bind.parameters.iter().zip(self.parameters()).enumerate();
+        let value = |(place, (bytes, found)): (usize, (&Option<Bytes>, &Option<DataType>))| {
+            let Some(bytes) = bytes else { return Ok(Value::NULL) };
+            let format = format_of(&formats, place);
+            types::decode(self.oid(place), found.as_ref(), format, bytes).map_err(|error| {
+                Failure::from(error).about(&format!("the parameter ${}", place + 1))
+            })
+        };
+        pairs.map(value).collect()
+    }
+}
+
+/// A statement with the values of its parameters, and its rows while it runs.
+pub(super) struct Portal {
+    pub(super) statement: Arc<Statement>,
+    pub(super) values: Vec<Value>,
+    pub(super) formats: Vec<Format>,
+    pub(super) state: State,
+}
+
+/// How far a portal has run.
+pub(super) enum State {
+    /// It has not run.
+    Bound,
+    /// It has rows left.
+    Open(Box<Results>),
+    /// It has run to its end.
+    Over,
+}
+
+impl Portal {
+    /// A portal of a statement, as a message binds it.
+    pub(super) fn new(statement: Arc<Statement>, bind: &Bind) -> Result<Self, Failure> {
+        let values = statement.values(bind)?;
+        let columns = statement.columns().map_or(0, |columns| columns.fields().len());
+        let formats = formats(&bind.result_column_format_codes, columns, "columns")?;
+        Ok(Self { statement, values, formats, state: State::Bound })
+    }
+}
+
+/// The formats of parameters or columns: none, one for all, or one for each.
+fn formats(codes: &[i16], count: usize, of: &str) -> Result<Vec<Format>, Failure> {
+    if codes.len() > 1 && codes.len() != count {
+        let given = codes.len();
+        let message = format!("{given} formats were given for {count} {of}");
+        return Err(Failure::new("08P01", message));
+    }
+    let format = |code: &i16| {
+        Format::of_code(*code).ok_or_else(|| {
+            Failure::new("08P01", format!("there is no format {code}: 0 is text, 1 is binary"))
+        })
+    };
+    codes.iter().map(format).collect()
+}

@@ -1,0 +1,187 @@
+//! The clients that are connected.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use subtle::ConstantTimeEq;
+
+use crate::cancel::Cancel;
+use crate::limits::Limits;
+
+/// The clients that are connected, and those that have not logged in yet.
+pub(crate) struct Registry {
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The number of the last client.
+    last: i32,
+    /// By number.
+    clients: HashMap<i32, Entry>,
+    /// How many have not logged in, in all and by address; those of this machine's sockets have none.
+    strangers: usize,
+    strangers_by_address: HashMap<Option<IpAddr>, usize>,
+}
+
+struct Entry {
+    secret: Vec<u8>,
+    cancel: Arc<Cancel>,
+}
+
+/// Why a client is not let in.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Full {
+    /// There are as many clients as there may be.
+    #[error(
+        "there are {0} connections, as many as there may be: close some, or raise the limit \"connections\""
+    )]
+    Clients(usize),
+    /// Too many have not logged in yet.
+    #[error("{0} connections have not logged in yet, as many as there may be: try again")]
+    Strangers(usize),
+    /// The system has no random numbers.
+    #[error("the system has no random numbers for the connection's key: {0}")]
+    Random(String),
+}
+
+/// A connection that has not logged in.
+pub(crate) struct Stranger {
+    registry: Arc<Registry>,
+    address: Option<IpAddr>,
+}
+
+/// A client that has logged in.
+pub(crate) struct Registered {
+    registry: Arc<Registry>,
+    /// Its number, by which it is known to others.
+    pub(crate) number: i32,
+    /// What others have to know to cancel its statements.
+    pub(crate) secret: Vec<u8>,
+}
+
+impl Registry {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, state: Mutex::default() }
+    }
+
+    /// The limits of clients.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// A connection has come.
+    pub(crate) fn connect(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Stranger, Full> {
+        let state = &mut *self.state.lock();
+        let of_address = state.strangers_by_address.entry(address).or_default();
+        if state.strangers >= self.limits.strangers
+            || *of_address >= self.limits.strangers_of_address
+        {
+            let count = state.strangers;
+            if *of_address == 0 {
+                state.strangers_by_address.remove(&address);
+            }
+            return Err(Full::Strangers(count));
+        }
+        *of_address += 1;
+        state.strangers += 1;
+        Ok(Stranger { registry: self.clone(), address })
+    }
+
+    /// Ends the statement of a client, if the secret is the client's.
+    pub(crate) fn cancel(&self, number: i32, secret: &[u8]) {
+        let state = self.state.lock();
+        let known = state.clients.get(&number);
+        if let Some(client) = known.filter(|client| client.secret.ct_eq(secret).into()) {
+            client.cancel.request();
+        }
+    }
+
+    /// How many clients are logged in.
+    pub(crate) fn count(&self) -> usize {
+        self.state.lock().clients.len()
+    }
+
+    /// Ends all statements that run.
+    pub(crate) fn cancel_all(&self) {
+        let cancels: Vec<_> =
+            self.state.lock().clients.values().map(|client| client.cancel.clone()).collect();
+        cancels.iter().for_each(|cancel| cancel.request());
+    }
+}
+
+impl Stranger {
+    /// It has logged in. Its secret has so many bytes.
+    pub(crate) fn admit(
+        self,
+        cancel: Arc<Cancel>,
+        secret_bytes: usize,
+    ) -> Result<Registered, Full> {
+        let registry = self.registry.clone();
+        // It is no stranger any more.
+        drop(self);
+        let mut secret = vec![0; secret_bytes];
+        getrandom::fill(&mut secret).map_err(|error| Full::Random(error.to_string()))?;
+        let state = &mut *registry.state.lock();
+        let count = state.clients.len();
+        if count >= registry.limits.connections {
+            return Err(Full::Clients(count));
+        }
+        let mut number = state.last;
+        loop {
+            number = number.checked_add(1).unwrap_or(1);
+            if !state.clients.contains_key(&number) {
+                break;
+            }
+        }
+        state.last = number;
+        state.clients.insert(number, Entry { secret: secret.clone(), cancel });
+        Ok(Registered { registry: registry.clone(), number, secret })
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let state = &mut *self.registry.state.lock();
+        state.strangers -= 1;
+        if let Some(count) = state.strangers_by_address.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                state.strangers_by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.registry.state.lock().clients.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_and_clients_are_limited() {
+        let limits = Limits { connections: 1, strangers: 2, ..Limits::default() };
+        let registry = Arc::new(Registry::new(limits));
+        let first = registry.connect(None).ok();
+        let second = registry.connect(None).ok();
+        assert_eq!(registry.connect(None).err(), Some(Full::Strangers(2)));
+        let first = first.map(|first| first.admit(Arc::default(), 4));
+        let Some(Ok(first)) = first else { panic!("it is the first") };
+        assert_eq!(first.secret.len(), 4);
+        let third = registry.connect(None).ok();
+        assert!(third.is_some());
+        let refused = second.map(|second| second.admit(Arc::default(), 4).err());
+        assert_eq!(refused, Some(Some(Full::Clients(1))));
+        drop(first);
+        assert_eq!(registry.count(), 0);
+        assert!(third.is_some_and(|third| third.admit(Arc::default(), 4).is_ok()));
+    }
+}

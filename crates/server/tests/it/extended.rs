@@ -1,0 +1,97 @@
+//! Statements that are prepared.
+
+use futures::{StreamExt, TryStreamExt};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use super::served::served;
+
+#[test]
+fn parameters_and_rows_are_binary() {
+    served().with_client(async |client| {
+        client
+            .batch_execute(
+                "CREATE TABLE t (k BIGINT PRIMARY KEY, i INTEGER, d DOUBLE, s VARCHAR, b BOOLEAN)",
+            )
+            .await
+            .expect("a table");
+        let insert =
+            client.prepare("INSERT INTO t VALUES ($1, $2, $3, $4, $5)").await.expect("a statement");
+        assert_eq!(insert.params(), [Type::INT8, Type::INT4, Type::FLOAT8, Type::TEXT, Type::BOOL]);
+        for k in 0..10_i64 {
+            let text = (k % 2 == 0).then(|| format!("row {k}"));
+            let count = client
+                .execute(&insert, &[&k, &(k as i32), &(k as f64 / 2.0), &text, &(k > 4)])
+                .await;
+            assert_eq!(count.expect("a row"), 1);
+        }
+        let select = client.prepare("SELECT * FROM t WHERE k = $1").await.expect("a statement");
+        for k in 0..10_i64 {
+            let row = client.query_one(&select, &[&k]).await.expect("a row");
+            assert_eq!(row.get::<_, i64>("k"), k);
+            assert_eq!(row.get::<_, i32>("i"), k as i32);
+            assert_eq!(row.get::<_, f64>("d"), k as f64 / 2.0);
+            assert_eq!(row.get::<_, Option<String>>("s"), (k % 2 == 0).then(|| format!("row {k}")));
+            assert_eq!(row.get::<_, bool>("b"), k > 4);
+        }
+    });
+}
+
+#[test]
+fn errors_of_prepared_statements_leave_the_connection() {
+    served().with_client(async |client| {
+        let error = client.prepare("SELECT * FROM nothing").await.expect_err("no table");
+        assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE));
+        client.batch_execute("CREATE TABLE t (k INTEGER PRIMARY KEY)").await.expect("a table");
+        let insert = client.prepare("INSERT INTO t VALUES ($1)").await.expect("a statement");
+        client.execute(&insert, &[&1_i32]).await.expect("a row");
+        let error = client.execute(&insert, &[&1_i32]).await.expect_err("a duplicate");
+        assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
+        client.execute(&insert, &[&2_i32]).await.expect("a row");
+    });
+}
+
+#[test]
+fn a_portal_gives_rows_as_they_are_asked_for() {
+    served().with_client(async |client| {
+        client
+            .batch_execute("CREATE TABLE t (k BIGINT); INSERT INTO t SELECT k FROM generate_series(1, 10000) s(k)")
+            .await
+            .expect("rows");
+        let transaction = client.transaction().await.expect("a transaction");
+        let portal = transaction.bind("SELECT k FROM t ORDER BY k", &[]).await.expect("a portal");
+        let mut seen = 0;
+        loop {
+            let rows = transaction.query_portal(&portal, 999).await.expect("rows");
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows {
+                seen += 1;
+                assert_eq!(row.get::<_, i64>(0), seen);
+            }
+        }
+        assert_eq!(seen, 10_000);
+    });
+}
+
+#[test]
+fn statements_can_be_pipelined() {
+    served().with_client(async |client| {
+        client.batch_execute("CREATE TABLE t (k INTEGER PRIMARY KEY)").await.expect("a table");
+        let insert = client.prepare("INSERT INTO t VALUES ($1)").await.expect("a statement");
+        let client = &*client;
+        let counts: Vec<u64> = futures::stream::iter(0..1_000_i32)
+            .map(|k| {
+                let insert = &insert;
+                async move { client.execute(insert, &[&k]).await }
+            })
+            .buffered(100)
+            .try_collect()
+            .await
+            .expect("rows");
+        assert_eq!(counts.iter().sum::<u64>(), 1_000);
+        let count = client.query_one("SELECT COUNT(*) FROM t", &[]).await.expect("a count");
+        assert_eq!(count.get::<_, i64>(0), 1_000);
+    });
+}

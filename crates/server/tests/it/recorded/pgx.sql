@@ -1,0 +1,4 @@
+--- 1 | $1 = '0'
+select id, v from t where id >= $1
+--- 1
+copy "t" ( "id", "v" ) from stdin binary;
