@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::iter;
+#[cfg(feature = "serve")]
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -37,6 +39,9 @@ enum Command {
     Run(RunArgs),
     /// Runs SQL statements as they are read (the default command)
     Shell(Shell),
+    /// Serves an engine to many clients, who speak Postgres's protocol, until a signal ends it
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
     /// Runs the tutorial: real flights, views over them, and corrections of the data
     Demo(DemoArgs),
     /// Makes a small project: a program, its data, and how to run it
@@ -131,6 +136,41 @@ impl RunArgs {
             open: OpenArgs::default(),
         }
     }
+}
+
+/// The arguments of `alluvium serve`.
+#[cfg(feature = "serve")]
+#[derive(Debug, PartialEq, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// A program that runs before clients connect; paths in it are relative to its folder
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: Option<PathBuf>,
+    /// Serves Postgres's protocol on a loopback address, such as 127.0.0.1:5432, to everybody on this machine; can be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) pg: Vec<SocketAddr>,
+    /// The folder of the socket for processes of the same user [default: one that is made for it]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) socket: Option<PathBuf>,
+    /// The number of worker threads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) workers: NonZeroUsize,
+    /// Sets the value of ${NAME} in the program; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) memory: Option<usize>,
+    /// The number of threads that merge state in the background; 0: the workers merge their own
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) merge_threads: usize,
+    /// How many clients may be connected
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(crate) connections: NonZeroUsize,
+    /// How many seconds statements have to end in when the server stops; those that are left are cancelled
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub(crate) grace: u64,
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
 }
 
 /// The arguments of `alluvium demo`.
@@ -283,6 +323,8 @@ struct Shell {
 pub(crate) enum Args {
     Run(RunArgs),
     Shell(ShellArgs),
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
     Check(PathBuf),
     /// The directory, and whether to write JSON.
     Manifest(PathBuf, bool),
@@ -368,6 +410,8 @@ fn args(matches: ArgMatches) -> Result<Args, Error> {
             }
             return Ok(Args::Run(run));
         }
+        #[cfg(feature = "serve")]
+        Some(Command::Serve(serve)) => return Ok(Args::Serve(serve)),
         Some(Command::Demo(demo)) => return Ok(Args::Demo(demo)),
         Some(Command::Init(init)) => return Ok(Args::Init(init)),
         Some(Command::Check { directory }) => return Ok(Args::Check(directory)),

@@ -1,30 +1,30 @@
 //! The command line of Alluvium: the code of the executable `alluvium`, which others can run in their process.
 //!
 //! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
-//! and [`run`] runs a whole program with its sources. [`program`] splits text into statements, [`output`] writes
-//! results, and [`console`] and [`diagnostic`] show messages. [`demo`] runs a program that is part of the executable, and [`init`] writes
-//! one to begin with; [`unpack`] writes their files. [`state`] checks, lists, copies and upgrades state directories. [`nexmark`]
+//! and [`run`] runs a whole program with its sources. `serve` lets clients connect, if the feature of that name is on. [`program`] splits text into statements, [`output`] writes
+//! results, and [`console`] and [`diagnostic`] show messages. [`packed`] are files that are part of the executable,
+//! and the commands that use them. [`state`] checks, lists, copies and upgrades state directories. [`nexmark`]
 //! runs the benchmark. [`process`] is about the process.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
 mod console;
-mod demo;
 mod diagnostic;
-mod init;
 mod nexmark;
 mod output;
+mod packed;
 mod process;
 mod program;
 mod progress;
 mod prompt;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod shell;
 mod size;
 mod state;
 mod ticker;
-mod unpack;
 mod waits;
 
 use std::ffi::OsString;
@@ -32,6 +32,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use args::Args;
+use packed::{demo, init};
 use process::interrupt::Interrupt;
 use process::status::Status;
 use process::{allocator, descriptors, panics};
@@ -81,6 +82,8 @@ fn dispatch(arguments: Args, executable: Option<&Path>) -> Status {
     match arguments {
         Args::Shell(args) => shell::run(args),
         Args::Run(args) => run::run(args),
+        #[cfg(feature = "serve")]
+        Args::Serve(args) => serve::run(&args),
         Args::Demo(args) => demo::run(args),
         Args::Init(args) => init::run(args),
         Args::Check(directory) => state::check(directory),

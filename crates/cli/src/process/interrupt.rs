@@ -20,7 +20,7 @@ use super::status::Status;
 use super::temporary;
 use super::terminal::Terminal;
 
-/// How long a program may take to end by itself.
+/// How long a program may take to end by itself, unless it [says](Interrupt::allow) that it takes longer.
 const GRACE: Duration = Duration::from_millis(600);
 
 /// The requests of the user to stop. Clones are the same.
@@ -38,6 +38,8 @@ struct State {
     is_prompt: AtomicBool,
     /// Ends the engine's statement.
     engine: Mutex<Option<alluvium::Interrupt>>,
+    /// How long the program may take to end by itself.
+    grace: Mutex<Duration>,
     /// The thread that a signal unparks.
     waiting: Mutex<Option<Thread>>,
     terminal: Terminal,
@@ -56,6 +58,7 @@ impl Interrupt {
             at_once: AtomicBool::new(true),
             is_prompt: AtomicBool::new(false),
             engine: Mutex::default(),
+            grace: Mutex::new(GRACE),
             waiting: Mutex::default(),
             terminal: Terminal::now(),
         }));
@@ -77,6 +80,11 @@ impl Interrupt {
     pub(crate) fn attach(&self, engine: alluvium::Interrupt) {
         *self.0.engine.lock().unwrap_or_else(PoisonError::into_inner) = Some(engine);
         self.0.at_once.store(false, Ordering::SeqCst);
+    }
+
+    /// From now on the program may take this long to end after a signal.
+    pub(crate) fn allow(&self, grace: Duration) {
+        *self.0.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
     }
 
     /// From now on a signal unparks this thread, which parks for other reasons as well.
@@ -133,7 +141,8 @@ impl State {
                     self.unpark();
                     if self.signal() != SIGINT || !self.is_prompt.load(Ordering::SeqCst) {
                         // The next read fails after this time.
-                        let _ = signals.set_read_timeout(Some(GRACE));
+                        let grace = *self.grace.lock().unwrap_or_else(PoisonError::into_inner);
+                        let _ = signals.set_read_timeout(Some(grace));
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

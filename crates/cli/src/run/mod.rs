@@ -13,6 +13,7 @@ mod statistics;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use alluvium::unstable::{StatementKind, tree};
@@ -21,7 +22,7 @@ use outputs::Outputs;
 use reconcile::{Reconciled, Step};
 use statistics::Statistics;
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, StateArgs};
 use crate::console;
 use crate::output::{Format, Output};
 use crate::process::status::Status;
@@ -63,10 +64,7 @@ fn run_on(
     let mut shell = Shell::new(engine.clone(), Output::new(BufWriter::new(to), format, None))?;
     shell.set_run(args.set.iter().cloned().collect(), line.clone());
 
-    let reconciled = match &args.open.state.directory {
-        Some(_) => Some(reconcile(&shell, args)?),
-        None => None,
-    };
+    let reconciled = reconciled(&shell, &args.program, &args.open.state)?;
     let drawing = line.draw(engine.clone());
     let watch = waits::watch(engine.clone(), line.clone());
     let outputs = args
@@ -95,10 +93,31 @@ fn run_on(
     Ok(())
 }
 
+/// Runs the statements of a program that has not run, or has run in part or as it was before, over the state that there is.
+pub(crate) fn resume<W: Write>(
+    shell: &mut Shell<W>,
+    path: &Path,
+    state: &StateArgs,
+) -> Result<(), Stop> {
+    let mut program =
+        Program::from_file(path).map_err(|error| failed(Some(&path.display()), error))?;
+    let reconciled = reconciled(shell, path, state)?;
+    run_statements(shell, &mut program, reconciled, None).map(drop)
+}
+
+/// The program compared with the state, if there is one that is kept.
+fn reconciled<W: Write>(
+    shell: &Shell<W>,
+    program: &Path,
+    state: &StateArgs,
+) -> Result<Option<Reconciled>, Stop> {
+    state.directory.as_ref().map(|_| reconcile(shell, program)).transpose()
+}
+
 /// Compares the program with the state, and drops the views that are rebuilt.
-fn reconcile<W: Write>(shell: &Shell<W>, args: &RunArgs) -> Result<Reconciled, Stop> {
-    let program = Program::from_file(&args.program);
-    let mut program = program.map_err(|error| failed(Some(&args.program.display()), error))?;
+fn reconcile<W: Write>(shell: &Shell<W>, path: &Path) -> Result<Reconciled, Stop> {
+    let program = Program::from_file(path);
+    let mut program = program.map_err(|error| failed(Some(&path.display()), error))?;
     let (statements, positions): (Vec<_>, Vec<_>) =
         shell.statements(&mut program)?.into_iter().unzip();
     let engine = shell.engine();

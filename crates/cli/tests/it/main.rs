@@ -14,6 +14,7 @@ mod man;
 mod nexmark_killed;
 mod resumed;
 mod run;
+mod serve;
 mod shell;
 mod signals;
 mod sqlite;

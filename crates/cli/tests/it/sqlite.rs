@@ -32,7 +32,9 @@ impl Sqlite {
     pub fn run(&mut self, statement: &Statement, base: &Path) {
         let text = statement.text();
         match &tree(statement).kind {
-            StatementKind::Copy { table, path, .. } => self.copy(table, &base.join(path)),
+            StatementKind::Copy { table, path: Some(path), .. } => {
+                self.copy(table, &base.join(path));
+            }
             StatementKind::CreateTable(table) => {
                 self.execute(text.split(" WITH (").next().unwrap_or_default());
                 for connector in &table.connectors {

@@ -1,4 +1,7 @@
-//! Writing files that are part of the executable.
+//! Files that are part of the executable: [`demo`] runs a program from them, and [`init`] writes one to begin with.
+
+pub(crate) mod demo;
+pub(crate) mod init;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,10 +10,10 @@ use std::path::Path;
 use crate::shell::{Stop, failed};
 
 /// A file: its path in a directory, and its content.
-pub(crate) type Packed<'a> = (&'a str, &'a [u8]);
+type Packed<'a> = (&'a str, &'a [u8]);
 
 /// Writes files that do not exist into a directory, and creates the directories that they are in.
-pub(crate) fn unpack(directory: &Path, files: &[Packed<'_>]) -> Result<(), Stop> {
+fn unpack(directory: &Path, files: &[Packed<'_>]) -> Result<(), Stop> {
     for (name, content) in files {
         let path = directory.join(name);
         let folder = path.parent().unwrap_or(directory);

@@ -5,24 +5,24 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Instant;
 
+use super::{Packed, unpack};
 use crate::args::{DemoArgs, RunArgs};
 use crate::console;
 use crate::process::status::Status;
 use crate::process::temporary::Temporary;
 use crate::run;
 use crate::shell::{self, Stop, failed};
-use crate::unpack::{Packed, unpack};
 
 /// The program's name.
 const PROGRAM: &str = "flights.sql";
 
 /// The program and its data: copies of the files in `docs/tutorial`, because a package has files of its own folder only.
 const FILES: [Packed<'_>; 5] = [
-    (PROGRAM, include_bytes!("../demo/flights.sql")),
-    ("data/airlines.csv.gz", include_bytes!("../demo/data/airlines.csv.gz")),
-    ("data/flights.csv.gz", include_bytes!("../demo/data/flights.csv.gz")),
-    ("data/planes.csv.gz", include_bytes!("../demo/data/planes.csv.gz")),
-    ("data/weather.csv.gz", include_bytes!("../demo/data/weather.csv.gz")),
+    (PROGRAM, include_bytes!("../../demo/flights.sql")),
+    ("data/airlines.csv.gz", include_bytes!("../../demo/data/airlines.csv.gz")),
+    ("data/flights.csv.gz", include_bytes!("../../demo/data/flights.csv.gz")),
+    ("data/planes.csv.gz", include_bytes!("../../demo/data/planes.csv.gz")),
+    ("data/weather.csv.gz", include_bytes!("../../demo/data/weather.csv.gz")),
 ];
 
 /// Runs the program in a temporary directory, or in one that is kept. The exit status is that of the shell.

@@ -4,17 +4,17 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use super::{Packed, unpack};
 use crate::args::InitArgs;
 use crate::console::{LINES, escaped};
 use crate::process::status::Status;
 use crate::shell::{self, Stop, failed};
-use crate::unpack::{Packed, unpack};
 
 /// The program, in which `{name}` stands for the project's name.
-const PROGRAM: &str = include_str!("../project/program.sql");
+const PROGRAM: &str = include_str!("../../project/program.sql");
 
 /// How to run it, with the same name.
-const README: &str = include_str!("../project/README.md");
+const README: &str = include_str!("../../project/README.md");
 
 /// Writes the files of a project and lists them. The status is 1 if one of them exists or cannot be written.
 pub(crate) fn run(args: InitArgs) -> Status {
@@ -35,9 +35,9 @@ fn create(InitArgs { directory, name }: &InitArgs) -> Result<String, Stop> {
     let (program, readme) = (PROGRAM.replace("{name}", &name), README.replace("{name}", &name));
     let files: [Packed<'_>; 4] = [
         ("program.sql", program.as_bytes()),
-        ("data/orders.csv", include_bytes!("../project/orders.csv")),
+        ("data/orders.csv", include_bytes!("../../project/orders.csv")),
         ("README.md", readme.as_bytes()),
-        (".gitignore", include_bytes!("../project/gitignore")),
+        (".gitignore", include_bytes!("../../project/gitignore")),
     ];
     let paths = files.map(|(file, _)| directory.join(file));
     if let Some(path) = paths.iter().find(|path| fs::symlink_metadata(path).is_ok()) {
