@@ -19,7 +19,9 @@ A transaction fails with :class:`ConflictError` if another one has changed what 
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import itertools
 import os
 import re
 import threading
@@ -155,6 +157,10 @@ ROWID = TypeObject("ROWID", [])
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(-?\d+)\)")
 # They begin a transaction, or cannot be in one.
 _BEFORE_TRANSACTION = ("BEGIN", "START", "CHECKPOINT")
+# They change rows, and are run for many rows of values at once.
+_OF_ROWS = ("INSERT", "UPDATE", "DELETE", "WITH")
+# To which a transaction returns if one of many rows fails.
+_SAVEPOINT = '"alluvium.dbapi: executemany"'
 
 
 def connect(
@@ -277,6 +283,42 @@ class Connection:
                 self._session.sql("BEGIN")
             return self._session.sql(statement.text, *parameters)
 
+    def _run_many(self, statement: Statement, rows: Iterator[Sequence[Any]]) -> int:
+        """Runs a statement for each row of values, and returns how many rows of tables that changes."""
+        with self._lock:
+            self._check()
+            if statement.keyword not in _OF_ROWS:
+                return sum(self._run_alone(statement, parameters) for parameters in rows)
+            first = list(itertools.islice(rows, 1))
+            if not first:
+                return 0
+            rows = itertools.chain(first, rows)
+            is_own = not self._session.in_transaction
+            if is_own:
+                self._session.sql("BEGIN")
+            is_alone = is_own and self._autocommit
+            if not is_alone:
+                self._session.sql(f"SAVEPOINT {_SAVEPOINT}")
+            try:
+                changed = self._session._many(statement.text, statement.insertion, _checked(statement, rows))
+                self._session.sql("COMMIT" if is_alone else f"RELEASE {_SAVEPOINT}")
+            except BaseException:
+                with contextlib.suppress(Error):
+                    if not is_alone:
+                        self._session.sql(f"ROLLBACK TO {_SAVEPOINT}")
+                        self._session.sql(f"RELEASE {_SAVEPOINT}")
+                    elif self._session.in_transaction:
+                        self._session.sql("ROLLBACK")
+                raise
+            return changed
+
+    def _run_alone(self, statement: Statement, parameters: Sequence[Any]) -> int:
+        result = self._run(statement, _values(statement, parameters))
+        if result.has_rows:
+            result.close()
+            raise ProgrammingError("executemany() runs statements that return no rows: call execute() for each of the others")
+        return result.rows_changed or 0
+
     def _end(self, statement: str) -> None:
         with self._lock:
             self._check()
@@ -332,17 +374,14 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Sequence[Any]]) -> Cursor:
-        """Runs a statement that returns no rows once for each sequence of values. Returns the cursor itself."""
+        """Runs a statement that returns no rows once for each sequence of values. Returns the cursor itself.
+
+        The sequences may come from an iterator, which is read some thousand at a time. If one of them fails, ``INSERT``, ``UPDATE`` and ``DELETE`` have
+        changed nothing, also with ``autocommit``, and the error names it by its number, from zero on. An ``INSERT`` of one row of values and constants
+        is the quickest: its rows are inserted together.
+        """
         self._forget()
-        statement = Statement(operation)
-        changed = 0
-        for parameters in seq_of_parameters:
-            result = self._connection._run(statement, _values(statement, parameters))
-            if result.has_rows:
-                result.close()
-                raise ProgrammingError("executemany() runs statements that return no rows: call execute() for each of the others")
-            changed += result.rows_changed or 0
-        self._rowcount = changed
+        self._rowcount = self._connection._run_many(Statement(operation), iter(seq_of_parameters))
         return self
 
     def fetchone(self) -> Row | None:
@@ -425,6 +464,16 @@ def _values(statement: Statement, parameters: Sequence[Any]) -> Sequence[Any]:
     if statement.marks != len(parameters) and not statement.has_numbers:
         raise ProgrammingError(f"the statement has {_many(statement.marks, '?')}, and there are {_many(len(parameters), 'value')}")
     return parameters
+
+
+def _checked(statement: Statement, rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The rows of values, each of which has to have a value for each place."""
+    for number, parameters in enumerate(rows):
+        try:
+            values = _values(statement, parameters)
+        except ProgrammingError as error:
+            raise ProgrammingError(f"row {number}: {error.message}") from None
+        yield values
 
 
 def _many(count: int, noun: str) -> str:

@@ -1,6 +1,6 @@
 """Figures of Alluvium's Python package beside DuckDB and Pathway: one run, one table.
 
-    pip install alluvium.whl polars pandas pyarrow duckdb
+    pip install alluvium-VERSION.whl polars pandas pyarrow duckdb
     python python/benches/figures.py --pathway-python VENV/bin/python > figures.md
 
 Pathway needs an environment of its own (``python -m venv VENV; VENV/bin/pip install pathway``). Without ``--pathway-python`` its column is
@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help=f"parts, such as nexmark.q4, or chapters: {', '.join(CHAPTERS)}")
     parser.add_argument("--engines", default=",".join(ENGINES), help="the engines to run")
     parser.add_argument("--pathway-python", default="", help="the interpreter of an environment that has Pathway")
-    parser.add_argument("--wheels", default="", help="wheels to install, separated by commas, such as alluvium.whl,duckdb.whl")
+    parser.add_argument("--wheels", default="", help="wheels to install, separated by commas, with the names that they have on an index")
     parser.add_argument("--directory", default="", help="where the data is, and stays [default: a temporary folder]")
     parser.add_argument("--child", nargs=3, metavar=("PART", "ENGINE", "FILE"), help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -73,9 +73,22 @@ def parts(only: str) -> dict[str, Part]:
             full = f"{chapter}.{name}"
             if not chosen or chapter in chosen or full in chosen:
                 found[full] = part
-    if not found:
-        sys.exit(f"no part is named {only}")
+    names = {*CHAPTERS, *(f"{chapter}.{name}" for chapter in CHAPTERS for name in importlib.import_module(chapter).PARTS)}
+    if unknown := [name for name in chosen if name not in names]:
+        sys.exit(f"no part is named {', '.join(unknown)}; there are {', '.join(sorted(names))}")
     return found
+
+
+def check(asked: argparse.Namespace) -> None:
+    """Ends the program for engines and wheels that there are not."""
+    engines = asked.engines.split(",")
+    if unknown := [engine for engine in engines if engine not in ENGINES]:
+        sys.exit(f"no engine is named {', '.join(unknown)}; there are {', '.join(ENGINES)}")
+    for wheel in filter(None, asked.wheels.split(",")):
+        if not pathlib.Path(wheel).is_file():
+            sys.exit(f"there is no wheel {wheel}")
+        if pathlib.Path(wheel).name.partition("-")[0] not in engines:
+            sys.exit(f"{wheel} is the wheel of none of {', '.join(engines)}: a wheel is called NAME-VERSION-….whl")
 
 
 def run(name: str, engine: str, options: Options, python: str) -> dict[str, object]:
@@ -131,13 +144,15 @@ def main() -> None:
     if asked.child:
         name, engine, report = asked.child
         return child(name, engine, report, Options.of(asked))
+    check(asked)
+    # Before data is made, which takes all processors.
+    began = machine()
 
     with tempfile.TemporaryDirectory() as temporary:
         asked.directory = asked.directory or temporary
         options = Options.of(asked)
         todo = parts(asked.only)
         data.write(options, {name.partition(".")[0] for name in todo})
-        began = machine()
         pythons = {engine: sys.executable for engine in asked.engines.split(",")}
         if not asked.pathway_python:
             pythons.pop("pathway", None)

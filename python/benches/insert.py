@@ -49,7 +49,7 @@ def alluvium_many(columns: str, few: object, rows: object, options: Options) -> 
     import alluvium.dbapi
 
     # In one transaction, as DuckDB does it.
-    connection = alluvium.dbapi.connect()
+    connection = alluvium.dbapi.connect(workers=options.threads)
     cursor = connection.cursor()
     cursor.execute(f"CREATE TABLE warm ({columns})")
     cursor.execute(f"CREATE TABLE t ({columns})")

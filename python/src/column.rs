@@ -7,6 +7,8 @@ use pyo3::types::{PyCapsule, PyList, PyTuple};
 use pyo3_arrow::ffi::{to_array_pycapsules, to_schema_pycapsule};
 
 use crate::convert;
+use crate::error;
+use crate::export;
 
 /// An array of Arrow: ``pyarrow.array``, ``polars.Series`` and others take it.
 #[pyclass(module = "alluvium", frozen)]
@@ -30,11 +32,14 @@ impl Column {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        Ok(to_array_pycapsules(py, self.field.clone(), &self.values, requested_schema)?)
+        let field = export::field(&self.field);
+        let values = export::values(&self.values, &field);
+        let values = values.map_err(|error| error::arrow(py, &error))?;
+        Ok(to_array_pycapsules(py, field, &values, requested_schema)?)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        Ok(to_schema_pycapsule(py, self.field.as_ref())?)
+        Ok(to_schema_pycapsule(py, export::field(&self.field).as_ref())?)
     }
 
     fn __len__(&self) -> usize {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 
-use alluvium::arrow::array::{RecordBatch, RecordBatchReader};
+use alluvium::arrow::array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use alluvium::arrow::compute::cast;
 use alluvium::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use alluvium::{Error, Inferred, Portion, Source, SourceReader, SourceRequest};
@@ -23,6 +23,9 @@ use crate::rows::{arrow_reader, arrow_reader_is, take_rows};
 
 /// The folder of the paths that stand for frames.
 const FOLDER: &str = "python-variable:";
+
+/// The name of the relation of values that a statement of [`many`](crate::many) inserts.
+const VALUES: &str = "values_of_executemany";
 
 /// The objects that statements read, by number.
 #[derive(Default)]
@@ -39,15 +42,25 @@ struct Used {
     frames: Vec<u64>,
     /// One that has no Arrow data, and its type.
     unreadable: Option<(String, String)>,
+    /// What [`VALUES`] stands for.
+    values: Option<RecordBatch>,
 }
 
-/// An object that has Arrow data.
+/// What stands for a relation: an object that has Arrow data, or rows.
 struct Frame {
     name: String,
-    object: Py<PyAny>,
     schema: SchemaRef,
-    /// What was opened to know the columns.
-    first: Mutex<Option<Box<dyn RecordBatchReader + Send>>>,
+    data: Data,
+}
+
+enum Data {
+    Object {
+        object: Py<PyAny>,
+        /// What was opened to know the columns.
+        first: Mutex<Option<Box<dyn RecordBatchReader + Send>>>,
+    },
+    /// The values of a statement that runs for many rows.
+    Values(RecordBatch),
 }
 
 /// The frames of one statement, which are forgotten when it is dropped.
@@ -80,6 +93,16 @@ impl Scope {
         ))
     }
 
+    /// What to do about a variable that has rows, and that a statement names which reads none of it; `None` if it has none.
+    pub(crate) fn hint_for(py: Python<'_>, name: &str) -> Option<String> {
+        let object = variable(py, name).ok()??;
+        arrow_reader_is(&object).ok()?.then(|| {
+            format!(
+                "the variable \"{name}\" is no part of the database: CREATE TABLE t AS SELECT * FROM \"{name}\", and name that table"
+            )
+        })
+    }
+
     fn stop(&mut self) {
         if std::mem::take(&mut self.is_running) {
             let mut used = self.frames.used.lock();
@@ -107,14 +130,33 @@ impl Drop for Scope {
 impl Frames {
     /// The path that stands for the object that a variable of the caller holds.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
-        let found = Python::try_attach(|py| self.look_up(py, name))?;
-        let frame =
-            found.inspect_err(|error| Python::attach(|py| call::caused(error.clone_ref(py))));
-        let frame = frame.ok()??;
+        let frame = match self.values(name) {
+            Some(values) => values,
+            None => {
+                let found = Python::try_attach(|py| self.look_up(py, name))?;
+                let frame = found
+                    .inspect_err(|error| Python::attach(|py| call::caused(error.clone_ref(py))));
+                frame.ok()??
+            }
+        };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.known.lock().insert(number, Arc::new(frame));
         self.note(|used| used.frames.push(number));
         Some(PathBuf::from(format!("{FOLDER}{number}")))
+    }
+
+    /// From now on [`VALUES`] stands for these rows, in the statements of this thread's scope.
+    pub(crate) fn give(&self, values: RecordBatch) {
+        self.note(|used| used.values = Some(values));
+    }
+
+    /// The rows that have been given, if it is their name.
+    fn values(&self, name: &str) -> Option<Frame> {
+        if name != VALUES {
+            return None;
+        }
+        let values = self.used.lock().get(&thread::current().id())?.values.clone()?;
+        Some(Frame { name: name.to_owned(), schema: values.schema(), data: Data::Values(values) })
     }
 
     fn look_up(&self, py: Python<'_>, name: &str) -> PyResult<Option<Frame>> {
@@ -126,8 +168,8 @@ impl Frames {
         }
         let Some(reader) = arrow_reader(&object)? else { return Ok(None) };
         let schema = flat(&reader.schema());
-        let first = Mutex::new(Some(reader));
-        Ok(Some(Frame { name: name.to_owned(), object: object.unbind(), schema, first }))
+        let data = Data::Object { object: object.unbind(), first: Mutex::new(Some(reader)) };
+        Ok(Some(Frame { name: name.to_owned(), schema, data }))
     }
 
     /// Notes a variable of the statement that this thread runs.
@@ -209,30 +251,31 @@ impl Source for FrameSource {
 
     fn open(&self, request: &SourceRequest) -> alluvium::Result<Box<dyn SourceReader>> {
         let frame = self.0.frame(&request.path)?;
-        frame.take()?;
-        let first = frame.first.lock().take();
-        let reader = match first {
-            Some(reader) => reader,
-            None => frame.reader()?,
-        };
+        let reader = frame.open()?;
         let schema = request.schema.clone();
         Ok(Box::new(FrameReader { frame, reader, schema }))
     }
 }
 
 impl Frame {
-    /// Its rows are read. Fails if they have been, and cannot be read again.
-    fn take(&self) -> alluvium::Result<()> {
+    /// Its rows, from the beginning. Fails if they have been read, and cannot be again.
+    fn open(&self) -> alluvium::Result<Box<dyn RecordBatchReader + Send>> {
+        let (object, first) = match &self.data {
+            Data::Object { object, first } => (object, first),
+            Data::Values(values) => {
+                let rows = RecordBatchIterator::new([Ok(values.clone())], self.schema.clone());
+                return Ok(Box::new(rows));
+            }
+        };
         let taken = Python::try_attach(|py| {
-            take_rows(self.object.bind(py)).map_err(|error| self.failed(py, error))
+            take_rows(object.bind(py)).map_err(|error| self.failed(py, error))
         });
-        taken.unwrap_or(Ok(()))
-    }
-
-    /// Its rows, from the beginning.
-    fn reader(&self) -> alluvium::Result<Box<dyn RecordBatchReader + Send>> {
+        taken.unwrap_or(Ok(()))?;
+        if let Some(first) = first.lock().take() {
+            return Ok(first);
+        }
         let opened = Python::try_attach(|py| {
-            arrow_reader(self.object.bind(py)).map_err(|error| self.failed(py, error))
+            arrow_reader(object.bind(py)).map_err(|error| self.failed(py, error))
         });
         let gone = || Error::source(format!("\"{}\" cannot be read any more", self.name));
         opened.ok_or_else(gone)??.ok_or_else(gone)

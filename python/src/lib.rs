@@ -1,6 +1,6 @@
 //! Alluvium for Python: the compiled half of the package `alluvium`.
 //!
-//! A [`database`] is an engine. [`session`] runs statements, whose [`result`]s are pulled, [`transaction`] writes batches of [`rows`],
+//! A [`database`] is an engine. [`session`] runs statements, whose [`result`]s are pulled, or one for [`many`] rows, [`transaction`] writes batches of [`rows`],
 //! [`subscription`] reads changes and [`view`] rows by key. [`table`] is rows in memory, [`convert`] makes Python's values of them and the other
 //! way round. [`frames`] lets SQL read what Python's variables hold, [`function`] lets it call Python.
 //!
@@ -19,6 +19,7 @@ mod export;
 mod frames;
 mod function;
 mod info;
+mod many;
 mod open;
 mod result;
 mod rows;

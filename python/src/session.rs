@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use alluvium::{Engine, Outcome, Value};
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyIterator, PyTuple, PyType};
 
 use crate::convert;
 use crate::error;
 use crate::frames::Scope;
+use crate::many::Many;
 use crate::result::Result;
 use crate::slot::Slot;
 
@@ -26,6 +27,7 @@ impl Session {
         let mut session = engine.share(py, |engine| Ok(engine.session()))?;
         let frames = engine.open().frames().clone();
         session.set_replacement_scan(move |name| frames.find(name));
+        session.set_typed_parameters(true);
         Ok(Self { session: Slot::new(engine.open(), session) })
     }
 
@@ -41,9 +43,9 @@ impl Session {
         let scope = Scope::begin(self.session.open().frames());
         let outcome = self.session.call(py, Some(sql), |session| run(session, sql, &values));
         let frames = scope.end();
-        let hinted = |error: PyErr| match frames.hint() {
-            Some(hint) => error::hinted(py, error, sql, &hint),
-            None => error,
+        let hinted = |error: PyErr| {
+            let hint = |name: &str| frames.hint().or_else(|| Scope::hint_for(py, name));
+            error::hinted(py, error, sql, hint)
         };
         match outcome.map_err(hinted)? {
             Outcome::Subscribed(_) => Err(error::not_supported(
@@ -90,6 +92,21 @@ impl Session {
     #[getter]
     pub(crate) fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
         self.session.call(py, None, |session| Ok(session.in_transaction()))
+    }
+
+    /// Runs a statement that returns no rows once for each row of values; returns how many rows it has changed. ``insert`` inserts the rows of the
+    /// relation ``values_of_executemany``, if the statement does that with one row.
+    ///
+    /// A transaction is open, and part of the rows may be changed if it fails.
+    #[pyo3(signature = (query, insert, rows))]
+    fn _many(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        insert: Option<&str>,
+        rows: &Bound<'_, PyIterator>,
+    ) -> PyResult<u64> {
+        Many { session: &self.session, sql: query, insert }.run(py, rows)
     }
 
     /// Ends the session, and rolls back its transaction.

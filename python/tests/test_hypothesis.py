@@ -31,7 +31,7 @@ TYPES: dict[str, tuple[str, pyarrow.DataType, some.SearchStrategy[Any]]] = {
     "text": ("VARCHAR", pyarrow.string(), TEXTS),
     "bytes": ("BYTEA", pyarrow.binary(), some.binary(max_size=30)),
     "day": ("DATE", pyarrow.date32(), some.dates()),
-    "clock": ("TIME", pyarrow.time64("ns"), some.times().map(lambda time: time.replace(fold=0))),
+    "clock": ("TIME", pyarrow.time64("us"), some.times().map(lambda time: time.replace(fold=0))),
     "moment": ("TIMESTAMP", pyarrow.timestamp("us"), some.datetimes().map(lambda moment: moment.replace(fold=0))),
     "instant": ("TIMESTAMPTZ", pyarrow.timestamp("us", "UTC"), some.datetimes().map(lambda moment: moment.replace(tzinfo=dt.timezone.utc, fold=0))),
     "items": ("BIGINT[]", pyarrow.list_(pyarrow.int64()), some.lists(some.none() | some.integers(-5, 5), max_size=4)),
@@ -86,7 +86,7 @@ def test_rows_come_back(table: pyarrow.Table, way: str) -> None:
             assert db.insert("t", given) == table.num_rows
         assert bag(db.sql("SELECT * FROM t").fetchall()) == bag(rows)
         result = db.sql("SELECT * FROM t").arrow()
-        assert str(result.schema.types).replace("+00:00", "UTC") == str(table.schema.types)
+        assert result.schema.types == table.schema.types
         assert bag(tuple(row.values()) for row in result.to_pylist()) == bag(rows)
         assert bag(polars.DataFrame(db.sql("SELECT * FROM t")).rows()) == bag(polars.DataFrame(table).rows())
         answer = db.sql("SELECT * FROM t")

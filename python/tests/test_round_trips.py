@@ -61,8 +61,8 @@ def test_values_come_back(db: alluvium.Database, kind: str, way: str) -> None:
         db.insert("t", [{"a": value, "id": number} for number, value in enumerate(values)])
     elif way == "columns":
         db.insert("t", {"a": values, "id": range(len(values))})
-    elif "{" in repr(values) and "MAP" in kind:
-        pytest.skip("a dict as a parameter is a struct")
+    elif "MAP(VARCHAR" in kind:
+        pytest.skip("a dict whose keys are texts is a struct as a parameter")
     else:
         for number, value in enumerate(values):
             db.sql("INSERT INTO t VALUES ($1, $2)", number, value)

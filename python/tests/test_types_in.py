@@ -203,6 +203,8 @@ def test_what_a_class_raises_comes_out(db: alluvium.Database) -> None:
         ({"a": 1, "b": "x"}, "STRUCT(a BIGINT, b VARCHAR)"),
         ({"a": [{"b": D("0.1")}]}, "STRUCT(a STRUCT(b DECIMAL(1,1))[])"),
         ([{"a": 1, "b": None}, {"a": None, "b": "x"}], "STRUCT(a BIGINT, b VARCHAR)[]"),
+        ({1: "x", 2: None}, "MAP(BIGINT, VARCHAR)"),
+        ([{}, {dt.date(2020, 1, 1): [1]}, {}], "MAP(DATE, BIGINT[])[]"),
     ],
 )
 def test_the_type_of_a_parameter_is_that_of_its_value(db: alluvium.Database, value: Any, kind: str) -> None:
@@ -213,7 +215,7 @@ def test_the_type_of_a_parameter_is_that_of_its_value(db: alluvium.Database, val
     assert type(held) is type(value) or isinstance(held, D)
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, 1j, [1, "x"], {1: 2}, 10**38, D("1e40"), lambda: 1, alluvium], ids=repr)
+@pytest.mark.parametrize("value", [object(), {1, 2}, 1j, [1, "x"], {1: 2, "x": 3}, {"x": 3, 1: 2}, {None: 1}, 10**38, D("1e40"), lambda: 1, alluvium], ids=repr)
 def test_a_parameter_of_no_type_is_refused(db: alluvium.Database, value: Any) -> None:
     with pytest.raises(alluvium.DataError, match="parameter"):
         db.sql("SELECT $1 AS a", value)

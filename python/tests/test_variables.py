@@ -1,5 +1,6 @@
 """SQL reads what the caller's variables hold."""
 
+import pathlib
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -162,10 +163,102 @@ def test_a_transaction_reads_variables(db: alluvium.Database) -> None:
     assert db.sql("SELECT count(*) AS n FROM t").fetchall() == [(0,)]
 
 
-@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
-def test_views_read_no_variables(db: alluvium.Database, kind: str) -> None:
-    with pytest.raises(alluvium.ProgrammingError, match="at_module"):
-        db.sql(f"CREATE {kind} v AS SELECT * FROM at_module")
+CHANGES = [
+    "UPDATE t SET v = f.v FROM frame f WHERE t.k = f.k",
+    "UPDATE t SET v = frame.v + 1 FROM frame WHERE t.k = frame.k AND frame.v > 100",
+    "UPDATE t SET v = (SELECT max(v) FROM frame) WHERE k IN (SELECT k FROM frame)",
+    "DELETE FROM t USING frame WHERE t.k = frame.k",
+    "DELETE FROM t WHERE k NOT IN (SELECT k FROM frame)",
+    "INSERT INTO t SELECT k + 10, v FROM frame",
+    "INSERT INTO t SELECT k, v FROM frame ON CONFLICT (k) DO UPDATE SET v = excluded.v + t.v",
+    "INSERT OR REPLACE INTO t SELECT k, v FROM frame",
+    "INSERT INTO t VALUES (7, (SELECT sum(v) FROM frame))",
+    "WITH w AS (SELECT k + 1 AS k FROM frame) DELETE FROM t USING w WHERE t.k = w.k",
+]
+
+
+@pytest.mark.parametrize("sql", CHANGES)
+@pytest.mark.parametrize("library", [polars.DataFrame, pandas.DataFrame, pyarrow.table])
+def test_statements_that_change_rows_read_variables(db: alluvium.Database, sql: str, library: Any) -> None:
+    table = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (1, 10), (2, 20), (4, 40)"
+    frame = library({"k": [1, 2, 3], "v": [100, 200, 300]})
+    assert len(frame) == 3
+    db.sql(table)
+    with duckdb.connect() as other:
+        other.execute(table)
+        [expected] = other.execute(sql).fetchall()
+        changed = db.sql(sql).rows_changed
+        if "ON CONFLICT" not in sql:
+            assert (changed,) == expected
+        assert db.sql("SELECT * FROM t ORDER BY k").fetchall() == other.execute("SELECT * FROM t ORDER BY k").fetchall()
+
+
+@pytest.mark.parametrize("sql", CHANGES)
+def test_changes_by_variables_are_taken_back(db: alluvium.Database, sql: str) -> None:
+    db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (1, 10), (2, 20)")
+    frame = polars.DataFrame({"k": [1, 2, 3], "v": [100, 200, 300]})
+    before = db.sql("SELECT * FROM t ORDER BY k").fetchall()
+    db.sql("BEGIN")
+    assert db.sql(sql).rows_changed != frame.height * 100
+    assert "NOT IN" in sql or db.sql("SELECT * FROM t ORDER BY k").fetchall() != before
+    db.sql("ROLLBACK")
+    assert db.sql("SELECT * FROM t ORDER BY k").fetchall() == before
+
+
+def test_variables_of_changes_take_parameters(db: alluvium.Database) -> None:
+    db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")
+    for number in range(3):
+        frame = polars.DataFrame({"k": [1, 2, 3], "v": [1, 2, 3]})
+        assert db.sql("UPDATE t SET v = t.v + frame.v * $1 FROM frame WHERE t.k = frame.k AND t.k <> $2", 100, number + 1).rows_changed == frame.height - 1
+    assert db.sql("SELECT v FROM t ORDER BY k").fetchall() == [(210,), (420,), (630,)]
+
+
+@pytest.mark.parametrize("sql", ["UPDATE t SET v = once.x FROM once WHERE t.k = once.x", "DELETE FROM t USING once WHERE t.k = once.x"])
+def test_changes_read_a_reader_once(db: alluvium.Database, sql: str) -> None:
+    db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (1, 10), (2, 20)")
+    once = reader([1], [7])
+    assert db.sql(sql).rows_changed == 1
+    with pytest.raises(alluvium.DatabaseError, match="read once"):
+        db.sql(sql)
+    assert once is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["EXPLAIN SELECT * FROM at_module", "CREATE TEMPORARY TABLE u AS SELECT * FROM at_module", "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM at_module"],
+)
+def test_statements_with_queries_read_variables(db: alluvium.Database, sql: str) -> None:
+    db.sql(sql)
+
+
+def test_a_variable_is_copied_to_a_file(db: alluvium.Database, tmp_path: pathlib.Path) -> None:
+    assert db.sql(f"COPY (SELECT x FROM at_module) TO '{tmp_path}/x.csv'").rows_changed == 3
+    assert (tmp_path / "x.csv").read_text().split() == ["x", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("sql", ["INSERT INTO at_module VALUES (1)", "UPDATE at_module SET x = 1", "DELETE FROM at_module"])
+def test_variables_are_not_changed(db: alluvium.Database, sql: str) -> None:
+    with pytest.raises(alluvium.ProgrammingError, match='"at_module" is not a table: only tables can be changed'):
+        db.sql(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE VIEW v AS SELECT * FROM at_module",
+        "CREATE MATERIALIZED VIEW v AS SELECT * FROM at_module",
+        "DESCRIBE at_module",
+        "DROP TABLE at_module",
+        "ALTER TABLE at_module ADD COLUMN y INT",
+        "CREATE INDEX i ON at_module (x)",
+        "SUBSCRIBE at_module",
+    ],
+)
+def test_other_statements_say_what_to_do_about_a_variable(db: alluvium.Database, sql: str) -> None:
+    with pytest.raises(alluvium.ProgrammingError, match='CREATE TABLE t AS SELECT [*] FROM "at_module"') as raised:
+        db.sql(sql)
+    assert raised.value.sqlstate == "42P01"
+    assert db.sql('CREATE TABLE t AS SELECT * FROM "at_module"').rows_changed == 3
 
 
 @pytest.mark.parametrize("name", ["no_data", "rows_of_dicts", "nothing", "len", "pytest", "reader"])

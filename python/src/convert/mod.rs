@@ -19,5 +19,5 @@ mod python;
 mod to_python;
 
 pub(crate) use alluvium::unstable::type_name as sql_type;
-pub(crate) use from_python::{array, parameter};
+pub(crate) use from_python::{array, exact, parameter};
 pub(crate) use to_python::{column, rows};

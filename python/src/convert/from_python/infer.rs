@@ -16,7 +16,7 @@ const DEEPEST: usize = 64;
 ///
 /// Integers are BIGINT; UBIGINT if one is too large and none is negative; otherwise DECIMAL(38,0). Among floats they are DOUBLE, and among
 /// decimals they are one, of as many digits as all need. A dict is a STRUCT, whose fields are the keys of all dicts in the order in which they
-/// come; a list or a tuple is a list. Values that are all `None` are of no type, which is `Null`.
+/// come, or a MAP if its keys are no texts; a list or a tuple is a list. Values that are all `None` are of no type, which is `Null`.
 ///
 /// Fails if values are of types that have none in common, or of a class that no type is for.
 pub(super) fn data_type(values: &[Bound<'_, PyAny>]) -> Result<DataType, Fault> {
@@ -73,6 +73,19 @@ fn add_dict<'py>(
     dict: &Bound<'py, PyDict>,
     outer: &mut Vec<Bound<'py, PyAny>>,
 ) -> Result<(), Fault> {
+    let is_map = match dict.iter().next() {
+        Some((key, _)) => !key.is_instance_of::<PyString>(),
+        None => matches!(kind, Kind::Map(..)),
+    };
+    if is_map {
+        let Some((keys, values)) = kind.entries() else {
+            return Err(conflict(dict, &kind.name(), "a MAP"));
+        };
+        return dict.iter().try_for_each(|(key, value)| {
+            add(keys, &key, outer)?;
+            add(values, &value, outer)
+        });
+    }
     let Some(fields) = kind.fields() else {
         return Err(conflict(dict, &kind.name(), "a STRUCT"));
     };

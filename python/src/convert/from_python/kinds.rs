@@ -31,6 +31,8 @@ pub(super) enum Kind {
     Scalars(DataType),
     List(Box<Kind>),
     Struct(Vec<(String, Kind)>),
+    /// Of its keys and its values.
+    Map(Box<Kind>, Box<Kind>),
 }
 
 impl Kind {
@@ -123,6 +125,18 @@ impl Kind {
         }
     }
 
+    /// The kinds of the keys and the values, if it can be one of dicts whose keys are no names.
+    pub(super) fn entries(&mut self) -> Option<(&mut Self, &mut Self)> {
+        // So far there may have been empty dicts.
+        if matches!(self, Self::Null) || matches!(self, Self::Struct(fields) if fields.is_empty()) {
+            *self = Self::Map(Box::new(Self::Null), Box::new(Self::Null));
+        }
+        match self {
+            Self::Map(key, value) => Some((key, value)),
+            _ => None,
+        }
+    }
+
     /// What errors call it.
     pub(super) fn name(&self) -> String {
         match self {
@@ -132,6 +146,7 @@ impl Kind {
             Self::Scalars(data_type) => sql_type(data_type),
             Self::List(_) => "lists".to_owned(),
             Self::Struct(_) => "STRUCT".to_owned(),
+            Self::Map(..) => "MAP".to_owned(),
         }
     }
 
@@ -165,6 +180,12 @@ impl Kind {
                     .into_iter()
                     .map(|(name, kind)| Ok(Field::new(name, kind.data_type()?, true)));
                 DataType::Struct(fields.collect::<Result<Fields, Fault>>()?)
+            }
+            Self::Map(key, value) => {
+                let key = Field::new("key", key.data_type()?, false);
+                let value = Field::new("value", value.data_type()?, true);
+                let entries = DataType::Struct(Fields::from(vec![key, value]));
+                DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
             }
         })
     }

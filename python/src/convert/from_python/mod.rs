@@ -2,11 +2,12 @@
 //!
 //! [`array`] takes a type and gives each kind of it to one file: [`numbers`] and [`decimals`], [`times`], [`texts`], [`nested`]. They read
 //! single values, and [`cells`] goes over a column with such a reader, unwraps what is of other libraries, and has texts [`parsed`].
-//! [`infer`] finds types.
+//! [`infer`] finds types, and [`exact`] tells values that need no cast.
 
 mod cells;
 mod containers;
 mod decimals;
+mod exact;
 mod infer;
 mod kinds;
 mod nested;
@@ -35,6 +36,7 @@ use self::cells::{collect, primitives};
 use super::fault::{Fault, Unfit};
 use super::sql_type;
 
+pub(crate) use exact::exact;
 pub(crate) use parameter::parameter;
 
 /// The column of these values, of the type of the field. Errors count rows from `first`, which is the number of the first value.
