@@ -138,7 +138,7 @@ fn pgbench() {
     );
     // Rows of COPY FROM STDIN come by the protocol.
     run(&mut session, "INSERT INTO pgbench_accounts VALUES (14551, 1, 0, ''), (77353, 1, 0, '')");
-    assert_eq!(begun, ["vacuum analyze pgbench_branches: 0A000",]);
+    assert_eq!(begun, [""; 0]);
     let ran = refused(
         &mut session,
         &[
