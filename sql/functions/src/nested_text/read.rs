@@ -142,11 +142,7 @@ fn lists(
     let (mut rows, mut parts) = (Rows::new(texts.len()), Vec::new());
     for text in texts {
         match text {
-            // Postgres has braces around lists.
-            Some(text)
-                if elements(text, *b"[]", &mut parts).is_some()
-                    || elements(text, *b"{}", &mut parts).is_some() =>
-            {
+            Some(text) if elements(text, *b"[]", &mut parts).is_some() => {
                 parts.iter().for_each(|part| column.push(Some(part)));
                 rows.push(Some(parts.len()));
             }

@@ -60,16 +60,19 @@ fn for_each(from: &mut [TableWithJoins], visit: &mut dyn FnMut(&mut TableFactor)
 
 /// Whether there are such relations without names. Makes `LATERAL UNNEST(…)`, which UNNEST is anyway, `UNNEST(…)`.
 fn has_unnamed(from: &mut [TableWithJoins]) -> bool {
-    let mut has = false;
+    let (mut has, mut is_first) = (false, true);
     for_each(from, &mut |factor| {
+        unnest_series(factor, is_first);
         unnest_laterally(factor);
+        is_first = false;
         has |= Unnamed::of(factor).is_some();
     });
     has
 }
 
-/// A series whose bounds are of other rows, or of the session, is a list that is unnested.
-fn unnest_series(factor: &mut TableFactor) {
+/// A series whose bounds are of rows before it, or of the session, is a list that is unnested. In the first relation columns are those of a
+/// query outside, which views do not look up.
+fn unnest_series(factor: &mut TableFactor, is_first: bool) {
     if series_function(factor).is_none() {
         return;
     }
@@ -77,7 +80,7 @@ fn unnest_series(factor: &mut TableFactor) {
     else {
         return;
     };
-    if !arguments.args.iter().any(varies) {
+    if !arguments.args.iter().any(|argument| varies(argument, !is_first)) {
         return;
     }
     let mut list = call(Ident::new(UNNEST), []);
@@ -96,11 +99,11 @@ fn unnest_series(factor: &mut TableFactor) {
     };
 }
 
-/// Whether an argument names columns, or calls a function whose result is not always the same.
-fn varies(argument: &FunctionArg) -> bool {
+/// Whether an argument names columns, if these count, or calls a function whose result is not always the same.
+fn varies(argument: &FunctionArg, columns: bool) -> bool {
     let varies = visit_expressions(argument, |expression| {
         let varies = match expression {
-            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => columns,
             Expr::Function(called) => name_of(called).is_some_and(|name| {
                 let function = FUNCTIONS.scalar.get(name.as_str());
                 function.is_some_and(|it| it.signature().volatility != Volatility::Immutable)
@@ -113,7 +116,6 @@ fn varies(argument: &FunctionArg) -> bool {
 }
 
 fn unnest_laterally(factor: &mut TableFactor) {
-    unnest_series(factor);
     let TableFactor::Function { lateral: true, name, args, with_ordinality, alias } = factor else {
         return;
     };
