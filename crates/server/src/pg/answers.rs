@@ -1,7 +1,5 @@
 //! Outcomes of statements, as messages.
 
-use std::mem;
-
 use alluvium::{Outcome, Subscription};
 use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
@@ -110,8 +108,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok(Some(results));
         }
         self.wire.put(complete(command, Some(sent)))?;
-        // What it holds may take long to give back.
-        mem::drop(results);
         Ok(None)
     }
 }

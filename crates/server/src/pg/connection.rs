@@ -197,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             () = self.wire.gone() => cancel.request(),
         }
         self.client.end(&mut call).await?;
-        Err(Broken::Io(std::io::ErrorKind::ConnectionReset.into()).into())
+        Err(Broken::gone().into())
     }
 
     /// As [`Connection::call`], of a call that adds messages to those that are sent next.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium::unstable::{SessionParts, StatementKind, StatementTree, tree, with_tree};
-use alluvium::{Error, Outcome, Rows, Session, Statement};
+use alluvium::{Error, Outcome, Session, Statement};
 use arrow::array::RecordBatch;
 use bytes::{Bytes, BytesMut};
 use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
@@ -15,15 +15,13 @@ use super::completion::complete;
 use super::connection::Connection;
 use super::copy_options::options;
 use super::failure::{Ended, Failure, code};
-use super::results::CHUNK;
+use super::results::{CHUNK, Pieces};
 use super::types::Format;
 use super::types::copy::{CopyDecoder, CopyEncoder, CopyFormat, CopyOptions};
 use super::wire::Broken;
 
 /// How many messages with rows wait for the thread that reads them.
 const WAITING: usize = 16;
-/// How many rows are encoded in one step.
-const STEP: usize = 256;
 
 /// What a client sends after COPY … FROM STDIN: data, or why it gives up.
 type Sent = Result<Bytes, String>;
@@ -120,9 +118,8 @@ fn copy_in(
 
 /// Rows that go to a client.
 struct Given {
-    rows: Rows,
+    rows: Pieces,
     encoder: CopyEncoder,
-    begun: Option<(RecordBatch, usize)>,
     count: u64,
 }
 
@@ -131,20 +128,12 @@ impl Given {
     fn pull(&mut self, out: &mut BytesMut) -> Result<bool, Failure> {
         let full = out.len() + CHUNK;
         while out.len() < full {
-            let next = match self.begun.take() {
-                Some(begun) => Some(begun),
-                None => self.rows.next().transpose()?.map(|batch| (batch, 0)),
-            };
-            let Some((batch, first)) = next else {
+            let Some((batch, rows)) = self.rows.next(usize::MAX)? else {
                 self.encoder.finish(out)?;
                 return Ok(false);
             };
-            let end = batch.num_rows().min(first + STEP);
-            self.encoder.encode(&batch, first..end, out)?;
-            self.count += (end - first) as u64;
-            if end < batch.num_rows() {
-                self.begun = Some((batch, end));
-            }
+            self.count += rows.len() as u64;
+            self.encoder.encode(&batch, rows, out)?;
         }
         Ok(true)
     }
@@ -206,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     (Some(Err(message.to_owned())), true)
                 }
                 Ok(None) => {
-                    ended = Some(gone().into());
+                    ended = Some(Broken::gone().into());
                     (Some(Err("it is gone".to_owned())), true)
                 }
                 Err(broken) => {
@@ -235,18 +224,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn copy_out(&mut self, copy: Copy, sql: Arc<str>) -> Result<(), Ended> {
         let format = copy.format();
         let Copy { statement, options, .. } = copy;
-        let mut given = self
+        let (mut given, columns) = self
             .call(move |session| {
                 let rows = match session.run(&statement) {
                     Ok(Outcome::Rows(rows)) => rows,
                     Ok(_) => return Err(Failure::new("0A000", "COPY TO STDOUT copies rows")),
                     Err(error) => return Err(Failure::of(&error, &sql)),
                 };
-                let encoder = CopyEncoder::new(rows.schema(), options)?;
-                Ok(Box::new(Given { rows, encoder, begun: None, count: 0 }))
+                let (columns, encoder) =
+                    (rows.schema().fields().len(), CopyEncoder::new(rows.schema(), options)?);
+                Ok((Box::new(Given { rows: Pieces::of_rows(rows), encoder, count: 0 }), columns))
             })
             .await??;
-        let columns = given.rows.schema().fields().len();
         let response =
             CopyOutResponse::new(format.code() as i8, columns as i16, vec![format.code(); columns]);
         self.wire.put(Answer::CopyOutResponse(response))?;
@@ -266,9 +255,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.wire.flush().await?;
         }
     }
-}
-
-/// The client has closed its connection.
-fn gone() -> Broken {
-    Broken::Io(std::io::ErrorKind::ConnectionReset.into())
 }

@@ -12,6 +12,7 @@ use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answers::{Begun, Shape, begin};
+use super::completion::complete;
 use super::connection::Connection;
 use super::control::Control;
 use super::copy::Copy;
@@ -105,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             u64::try_from(execute.max_rows).ok().filter(|most| *most > 0).unwrap_or(u64::MAX);
         let (results, pulled) = match state {
             State::Over => {
-                self.wire.put(super::completion::complete(command, Some(0)))?;
+                self.wire.put(complete(command, Some(0)))?;
                 return Ok(());
             }
             State::Open(mut results) => {

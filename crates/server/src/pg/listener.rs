@@ -1,6 +1,7 @@
 //! Accepting connections.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,26 +19,33 @@ use crate::shared::Shared;
 /// How long accepting pauses after it has failed, as when the process has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The next connection; `None` once the server stops.
+async fn next<T, F: Future<Output = io::Result<T>>>(
+    accept: impl Fn() -> F,
+    stops: &mut watch::Receiver<bool>,
+) -> Option<T> {
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept() => accepted,
+            _ = stops.wait_for(|stops| *stops) => return None,
+        };
+        match accepted {
+            Ok(connection) => return Some(connection),
+            Err(_) => time::sleep(PAUSE).await,
+        }
+    }
+}
+
 /// Accepts connections over TCP until the server stops.
 pub(crate) async fn listen_tcp(
     listener: TcpListener,
     shared: Arc<Shared>,
     mut stops: watch::Receiver<bool>,
 ) {
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stops.wait_for(|stops| *stops) => return,
-        };
-        match accepted {
-            Ok((stream, address)) => {
-                // Answers are whole when they are sent.
-                let _ = stream.set_nodelay(true);
-                let address: SocketAddr = address;
-                tokio::spawn(serve(stream, Some(address.ip()), shared.clone(), stops.clone()));
-            }
-            Err(_) => time::sleep(PAUSE).await,
-        }
+    while let Some((stream, address)) = next(|| listener.accept(), &mut stops).await {
+        // Answers are whole when they are sent.
+        let _ = stream.set_nodelay(true);
+        tokio::spawn(serve(stream, Some(address.ip()), shared.clone(), stops.clone()));
     }
 }
 
@@ -48,20 +56,11 @@ pub(crate) async fn listen_unix(
     shared: Arc<Shared>,
     mut stops: watch::Receiver<bool>,
 ) {
-    let own = listener.local_addr().ok().and_then(|_| own_user());
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stops.wait_for(|stops| *stops) => return,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let user = stream.peer_cred().ok().map(|peer| peer.uid());
-                if user.is_some() && (user == own || user == Some(0)) {
-                    tokio::spawn(serve(stream, None, shared.clone(), stops.clone()));
-                }
-            }
-            Err(_) => time::sleep(PAUSE).await,
+    let own = own_user();
+    while let Some((stream, _)) = next(|| listener.accept(), &mut stops).await {
+        let user = stream.peer_cred().ok().map(|peer| peer.uid());
+        if user.is_some() && (user == own || user == Some(0)) {
+            tokio::spawn(serve(stream, None, shared.clone(), stops.clone()));
         }
     }
 }

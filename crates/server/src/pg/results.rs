@@ -1,5 +1,6 @@
 //! The rows of a statement, as messages.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium::Rows;
@@ -14,20 +15,62 @@ use super::types::{Format, PgType, RowEncoder};
 
 /// How many bytes of rows are encoded before they are sent.
 pub(super) const CHUNK: usize = 128 << 10;
+/// How many rows are encoded in one step: the bytes of a row are not known before.
+const STEP: usize = 256;
+
+/// Rows that are left, in pieces.
+pub(super) struct Pieces {
+    /// `None` after the last batch.
+    rows: Option<Rows>,
+    /// A batch that was not given whole, and the first row of it that was not.
+    begun: Option<(RecordBatch, usize)>,
+}
+
+impl Pieces {
+    /// The answer to a query.
+    pub(super) fn of_rows(rows: Rows) -> Self {
+        Self { rows: Some(rows), begun: None }
+    }
+
+    fn of_batch(batch: RecordBatch) -> Self {
+        let begun = (batch.num_rows() > 0).then_some((batch, 0));
+        Self { rows: None, begun }
+    }
+
+    /// The next rows, at most `most` of them, which are rows of a batch; `None` after the last.
+    pub(super) fn next(
+        &mut self,
+        most: usize,
+    ) -> Result<Option<(RecordBatch, Range<usize>)>, Failure> {
+        let Some((batch, first)) = self.batch()? else { return Ok(None) };
+        let end = batch.num_rows().min(first + STEP.min(most));
+        if end < batch.num_rows() {
+            self.begun = Some((batch.clone(), end));
+        }
+        Ok(Some((batch, first..end)))
+    }
+
+    /// The next batch that has rows, and the first of these that is left.
+    fn batch(&mut self) -> Result<Option<(RecordBatch, usize)>, Failure> {
+        if let Some(begun) = self.begun.take() {
+            return Ok(Some(begun));
+        }
+        while let Some(rows) = &mut self.rows {
+            match rows.next().transpose()? {
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => return Ok(Some((batch, 0))),
+                None => self.rows = None,
+            }
+        }
+        Ok(None)
+    }
+}
 
 /// The rows of a statement that are left.
 pub(super) struct Results {
-    source: Source,
+    rows: Pieces,
     encoder: RowEncoder,
-    /// A batch that is not sent whole, and the first row of it that is not sent.
-    begun: Option<(RecordBatch, usize)>,
     sent: u64,
-}
-
-enum Source {
-    Rows(Rows),
-    /// There are no more batches.
-    Over,
 }
 
 /// Where pulling rows has stopped.
@@ -45,7 +88,7 @@ impl Results {
     /// The answer to a query, in these formats.
     pub(super) fn of_rows(rows: Rows, formats: &[Format]) -> Result<Self, Failure> {
         let encoder = RowEncoder::new(rows.schema(), formats)?;
-        Ok(Self { source: Source::Rows(rows), encoder, begun: None, sent: 0 })
+        Ok(Self { rows: Pieces::of_rows(rows), encoder, sent: 0 })
     }
 
     /// A text, line by line, as Postgres has plans.
@@ -54,7 +97,7 @@ impl Results {
         let lines: ArrayRef = Arc::new(StringArray::from_iter_values(text.lines()));
         let encoder = RowEncoder::new(&schema, formats)?;
         let batch = RecordBatch::try_new(schema, vec![lines]).map_err(alluvium::Error::from)?;
-        Ok(Self { source: Source::Over, encoder, begun: Some((batch, 0)), sent: 0 })
+        Ok(Self { rows: Pieces::of_batch(batch), encoder, sent: 0 })
     }
 
     /// How many rows were encoded since this was asked for the last time.
@@ -66,39 +109,16 @@ impl Results {
     pub(super) fn pull(&mut self, most: u64, out: &mut BytesMut) -> Result<Pulled, Failure> {
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
         let full = out.len() + CHUNK;
-        loop {
-            let Some((batch, first)) = self.next()? else { return Ok(Pulled::Finished) };
-            if left == 0 {
-                self.begun = Some((batch, first));
+        while out.len() < full {
+            let Some((batch, rows)) = self.rows.next(left)? else { return Ok(Pulled::Finished) };
+            if rows.is_empty() {
                 return Ok(Pulled::Suspended);
             }
-            // In steps, as the bytes of a row are not known before.
-            let step = 256.min(left).min(batch.num_rows() - first);
-            self.encoder.encode(&batch, first..first + step, out)?;
-            left -= step;
-            self.sent += step as u64;
-            if first + step < batch.num_rows() {
-                self.begun = Some((batch, first + step));
-            }
-            if out.len() >= full {
-                return Ok(Pulled::Chunk);
-            }
+            left -= rows.len();
+            self.sent += rows.len() as u64;
+            self.encoder.encode(&batch, rows, out)?;
         }
-    }
-
-    /// The next rows: a batch, and the first row of it that is left.
-    fn next(&mut self) -> Result<Option<(RecordBatch, usize)>, Failure> {
-        if let Some(begun) = self.begun.take() {
-            return Ok(Some(begun));
-        }
-        loop {
-            let Source::Rows(rows) = &mut self.source else { return Ok(None) };
-            match rows.next().transpose()? {
-                Some(batch) if batch.num_rows() == 0 => (),
-                Some(batch) => return Ok(Some((batch, 0))),
-                None => self.source = Source::Over,
-            }
-        }
+        Ok(Pulled::Chunk)
     }
 }
 

@@ -13,6 +13,7 @@ use super::connection::Connection;
 use super::failure::{Ended, Failure};
 use super::results::description;
 use super::types::{Format, RowEncoder};
+use super::wire::Broken;
 
 /// The columns before those of the relation: the epoch of a change, and by how many copies of the row it changes the relation.
 const EPOCH: &str = "epoch";
@@ -71,10 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     None => break,
                 },
                 () = cancel.requested() => return Err(Error::Interrupted.into()),
-                () = self.wire.gone() => {
-                    let gone = std::io::ErrorKind::ConnectionReset;
-                    return Err(Ended::Broken(std::io::Error::from(gone).into()));
-                }
+                () = self.wire.gone() => return Err(Broken::gone().into()),
             };
         }
         self.wire.put(complete("SUBSCRIBE", Some(sent)))?;

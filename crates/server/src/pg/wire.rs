@@ -27,6 +27,13 @@ pub(super) enum Broken {
     Malformed(Malformed),
 }
 
+impl Broken {
+    /// The client has closed its connection.
+    pub(super) fn gone() -> Self {
+        Self::Io(io::ErrorKind::ConnectionReset.into())
+    }
+}
+
 /// A connection as messages. What is put is sent by [`Wire::flush`], or before the next message is waited for.
 pub(super) struct Wire<S> {
     stream: S,
