@@ -178,8 +178,11 @@ pub(super) fn warning(code: &str, message: &str) -> Answer {
 fn character(text: &str, line: u64, column: u64) -> Option<usize> {
     let lines = usize::try_from(line.checked_sub(1)?).ok()?;
     let column = usize::try_from(column).ok()?;
-    let before: usize =
-        text.split_inclusive('\n').take(lines).map(|line| line.chars().count()).sum();
+    let start = match lines.checked_sub(1) {
+        None => 0,
+        Some(last) => text.match_indices('\n').nth(last)?.0 + 1,
+    };
+    let before = text[..start].chars().count();
     Some(before + column).filter(|place| *place <= text.chars().count() + 1)
 }
 
