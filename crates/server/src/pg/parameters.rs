@@ -31,13 +31,16 @@ const SETTINGS: [&str; 10] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parameters {
     settings: Vec<String>,
+    /// That of the session whose settings they are.
+    revision: u64,
 }
 
 impl Parameters {
     /// Those of a session.
     pub(super) fn of(session: &Session) -> Self {
         let value = |name: &&str| session.setting(name).unwrap_or_default();
-        Self { settings: SETTINGS.iter().map(value).collect() }
+        let settings = SETTINGS.iter().map(value).collect();
+        Self { settings, revision: session.settings_revision() }
     }
 
     /// All, with their values.
@@ -48,6 +51,9 @@ impl Parameters {
 
     /// Those of a session that are others than these, which they replace.
     pub(super) fn update(&mut self, session: &Session) -> Vec<(&'static str, String)> {
+        if self.revision == session.settings_revision() {
+            return Vec::new();
+        }
         let new = Self::of(session);
         let pairs = SETTINGS.into_iter().zip(new.settings.iter().zip(&self.settings));
         let changed = pairs

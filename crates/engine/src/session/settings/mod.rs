@@ -32,6 +32,8 @@ pub(crate) struct SessionSettings {
     /// Those around the open transaction, once it has set something.
     around: Option<Around>,
     effects: Effects,
+    /// How often values may have changed.
+    revision: u64,
     /// Those that the last statement has asked for by a function.
     requests: Requests,
 }
@@ -157,6 +159,11 @@ impl SessionSettings {
         self.effects.statement_timeout.map(|timeout| Instant::now() + timeout)
     }
 
+    /// A number that is another one once a value has changed.
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// How long the client may be idle, inside of a transaction or outside of one.
     fn idle_timeout(&self, is_in_transaction: bool) -> Option<Duration> {
         let setting = if is_in_transaction { &table::IDLE_IN_TRANSACTION } else { &table::IDLE };
@@ -174,6 +181,7 @@ impl SessionSettings {
     }
 
     fn take_effect(&mut self) {
+        self.revision += 1;
         let is_on = |setting| self.value(setting) == value::ON;
         let schemas = value::schemas(self.value(&table::SEARCH_PATH));
         self.effects = Effects {

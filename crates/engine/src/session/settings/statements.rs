@@ -35,6 +35,11 @@ impl Session {
         Ok(self.settings.value(find(name)?).to_owned())
     }
 
+    /// A number that is another one once a [setting](Session::setting) has changed: a program that shows settings need not read them all.
+    pub fn settings_revision(&self) -> u64 {
+        self.settings.revision()
+    }
+
     /// How long the client may be idle from now on, by `idle_in_transaction_session_timeout` if a transaction is open, or else by
     /// `idle_session_timeout`: who serves the session ends it then. `None` is forever.
     pub fn idle_timeout(&self) -> Option<Duration> {
