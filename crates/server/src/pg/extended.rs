@@ -37,13 +37,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let (prepared, copy) = self
             .call(move |session| {
                 let failed = |error: alluvium::Error| Failure::of(&error, &text);
-                let Some(statement) = alluvium::parse(&text).next() else {
+                if is_empty(&text) {
                     return Ok((None, None));
-                };
-                // The session reports the error of a text that is none.
-                let copy = statement.ok().map(|statement| Copy::of(&statement, &text));
+                }
                 let prepared = session.prepare(&text).map_err(failed)?;
-                Ok::<_, Failure>((Some(prepared), copy.transpose()?.flatten()))
+                let copy = match prepared.command() {
+                    "COPY" => parsed(&text).map_err(failed)?,
+                    _ => None,
+                };
+                let copy = copy.map(|statement| Copy::of(&statement, &text)).transpose()?;
+                Ok::<_, Failure>((Some(prepared), copy.flatten()))
             })
             .await??;
         let statement = Statement::new(sql, prepared, copy, parse.type_oids);
@@ -178,6 +181,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Failure::new(SqlState::NO_STATEMENT.as_str(), message)
         })
     }
+}
+
+/// The first statement of a text, if it has one.
+fn parsed(sql: &str) -> alluvium::Result<Option<alluvium::Statement>> {
+    alluvium::parse(sql).next().transpose()
+}
+
+/// Whether a text has no statement. One that begins with a letter has: it need not be parsed to know.
+fn is_empty(sql: &str) -> bool {
+    !sql.trim_start().starts_with(char::is_alphabetic) && matches!(parsed(sql), Ok(None))
 }
 
 fn no_portal(name: &str) -> Failure {
