@@ -168,7 +168,7 @@ mod tests {
 
     /// Functions without a form: their answers are no function of their arguments, or types that only DataFusion has.
     const NO_FORM: &[&str] = &[
-        // Of the time, of sequences, at random, or of the program.
+        // Of the time, of the session, of sequences, at random, or of the program.
         "current_date",
         "current_time",
         "localtimestamp",
@@ -176,12 +176,21 @@ mod tests {
         "random",
         "uuid",
         "version",
+        "current_database",
+        "current_schema",
+        "current_schemas",
+        "current_setting",
+        "current_user",
+        "session_user",
+        "set_config",
         "nextval",
         "currval",
         "lastval",
         "setval",
         "file_row_index",
         "input_file_name",
+        // Rows rather than a value.
+        "generate_subscripts",
         // Types of Arrow by name, and unions.
         "arrow_cast",
         "arrow_try_cast",
