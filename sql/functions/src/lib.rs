@@ -2,6 +2,7 @@
 //!
 //! - `arg_extremes` is not in DataFusion; `extremes` is MIN and MAX of nested values.
 //! - `around` is for functions that are those of DataFusion but for some values.
+//! - `bytea` reads bytes as Postgres does;
 //! - `array_concat` does not depend on the rows beside it.
 //! - `sum` does not wrap around; `totals` are sums, means and statistics that do not depend on history;
 //! - `approx_distinct` knows floats, `neighbour` is LAG and LEAD by columns;
@@ -20,6 +21,7 @@ mod arg_extremes;
 mod around;
 mod array_concat;
 mod bound;
+pub mod bytea;
 mod date_bin;
 pub mod date_part;
 mod date_trunc;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_functions::bytea::BYTEA;
 use alluvium_sql_functions::date_part::Extract;
 use alluvium_sql_functions::duckdb::TextSlices;
 use alluvium_sql_functions::names::did_you_mean;
@@ -188,7 +189,9 @@ impl ContextProvider for Context<'_> {
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let default = || self.defaults.as_ref().and_then(|defaults| defaults.function(name));
         let registered = || self.registered.scalar(name).cloned();
-        self.functions.scalar.get(name).cloned().or_else(registered).or_else(default)
+        let cast = || (name == BYTEA.name()).then(|| Arc::clone(&BYTEA));
+        let found = self.functions.scalar.get(name).cloned().or_else(registered).or_else(default);
+        found.or_else(cast)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

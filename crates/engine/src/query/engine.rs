@@ -36,7 +36,7 @@ use super::running::{Again, Running, wait};
 use super::sequence::Sequences;
 use super::slots::{Slots, Turns};
 use super::spill::Spills;
-use super::{Answer, Plan, batch_size, simple, windows};
+use super::{Answer, Plan, batch_size, recursions, simple, windows};
 use crate::changes::bytes_of;
 use crate::error::Result;
 use crate::poison::Poison;
@@ -78,10 +78,12 @@ impl Planning {
     fn physical(&self, plan: &Plan) -> Result<Arc<dyn ExecutionPlan>> {
         let (state, logical) = (&self.state, &plan.logical);
         Ok(wait(async {
-            match plan.is_optimized {
-                true => state.query_planner().create_physical_plan(logical, state).await,
-                false => state.create_physical_plan(logical).await,
-            }
+            let optimized = match plan.is_optimized {
+                true => Cow::Borrowed(logical),
+                false => Cow::Owned(state.optimize(logical)?),
+            };
+            let logical = recursions::with_nulls(&optimized)?;
+            state.query_planner().create_physical_plan(&logical, state).await
         })??)
     }
 

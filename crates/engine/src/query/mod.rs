@@ -4,7 +4,7 @@
 //! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and begins to run the
 //! plan, which computes rows as they are [pulled](Rows), on the thread that pulls them ([running]). Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
 //! the time of the epoch that is read or, inside a transaction, the transaction's. Queries compute in [slots], share [memory], and move
-//! rows that do not fit to files ([spill], [merge_joins]). The plans of statements by key are
+//! rows that do not fit to files ([spill], [merge_joins]). [Recursions](recursions) may have NULLs. The plans of statements by key are
 //! [kept](mod@prepared), and reads of one row by key need no [query engine](key_read).
 
 mod access_path;
@@ -31,6 +31,7 @@ mod plans;
 mod prepared;
 mod providers;
 mod reader;
+mod recursions;
 mod relations;
 mod rows;
 mod running;

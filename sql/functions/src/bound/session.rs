@@ -26,8 +26,11 @@ pub trait SessionFacts: Debug + Send + Sync {
     /// If there is no such setting, or if it does not take the value.
     fn set(&self, name: &str, value: &str, local: bool) -> Result<String>;
 
-    /// The role.
+    /// The role whose rights its statements have.
     fn role(&self) -> String;
+
+    /// The role of the session, which SET ROLE does not change.
+    fn session_role(&self) -> String;
 
     /// The schemas in which names without one are looked for, without those of the engine.
     fn schemas(&self) -> Vec<String>;
@@ -130,6 +133,9 @@ impl SessionFunction {
                 return Ok(ScalarValue::Utf8(facts.schemas().into_iter().next()).into());
             }
             Kind::Database => return Ok(ScalarValue::from(DATABASE).into()),
+            Kind::Role("session_user") => {
+                return Ok(ScalarValue::from(facts.session_role()).into());
+            }
             Kind::Role(_) => return Ok(ScalarValue::from(facts.role()).into()),
             Kind::Setting | Kind::Set | Kind::Schemas => {}
         }

@@ -24,7 +24,7 @@ pub const DEFINITIONS: &[(&str, &str)] = &[
     // Text and bytes.
     ("regexp_full_match($1, $2)", "regexp_like($1, '\\A(?:' || $2 || ')\\z')"),
     ("regexp_escape($1)", "regexp_replace($1, '([[:ascii:]&&[^A-Za-z0-9_]])', '\\\\\\1', 'g')"),
-    ("encode($1)", "CAST($1 AS BYTEA)"),
+    ("encode($1)", "CAST($1 AS BLOB)"),
     ("decode($1)", "CAST($1 AS VARCHAR)"),
     ("base64($1)", "encode($1, 'base64pad')"),
     ("to_base64($1)", "encode($1, 'base64pad')"),

@@ -1,6 +1,7 @@
 //! Expressions that DataFusion plans to something else than SQL means.
 //!
-//! - [`in_syntax`]: `x <op> ANY(list)` is NULL, not false, if only a NULL of the list could decide it.
+//! - [`in_syntax`]: `x <op> ANY(list)` is NULL, not false, if only a NULL of the list could decide it; `x <op> ANY('{a,b}')` compares with
+//!   the elements of an array of Postgres; a text is cast to BYTEA as Postgres reads it.
 //! - [`in_plan`]: `SIMILAR TO` has the patterns of the standard, and no pattern is too long to be compiled; `round(x, n)` has
 //!   one type; `-x` of integers does not wrap around.
 //! - [`TextToInterval`]: a text without a unit is a number of seconds, `'6'::interval`, as it is in `INTERVAL '6'`.
@@ -8,6 +9,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
+use alluvium_sql_functions::bytea::BYTEA;
 use alluvium_sql_functions::with_bounded_pattern;
 use alluvium_sql_syntax::syntax::call;
 use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
@@ -29,6 +31,7 @@ use datafusion_expr::{
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
+use crate::expressions::array_text;
 use crate::expressions::time_arithmetic::negated;
 use crate::expressions::types::type_of;
 
@@ -39,6 +42,18 @@ pub(crate) fn in_syntax<S: VisitMut>(syntax: &mut S) {
         type Break = std::convert::Infallible;
 
         fn post_visit_expr(&mut self, expression: &mut ast::Expr) -> ControlFlow<Self::Break> {
+            if let ast::Expr::Cast { kind, expr, data_type: ast::DataType::Bytea, .. } = expression
+                && matches!(kind, ast::CastKind::Cast | ast::CastKind::DoubleColon)
+                && !is_parameter(expr)
+            {
+                let text = std::mem::replace(expr.as_mut(), ast::Expr::value(ast::Value::Null));
+                *expression = call(ast::Ident::new(BYTEA.name()), [text]);
+                return ControlFlow::Continue(());
+            }
+            if let Some(compared) = with_elements(expression) {
+                *expression = compared;
+                return ControlFlow::Continue(());
+            }
             let corrected = match &*expression {
                 ast::Expr::AnyOp { right, .. } if !matches!(**right, ast::Expr::Subquery(_)) => {
                     or_null(expression, right)
@@ -50,6 +65,52 @@ pub(crate) fn in_syntax<S: VisitMut>(syntax: &mut S) {
         }
     }
     let ControlFlow::Continue(()) = syntax.visit(&mut AnyOf);
+}
+
+/// Whether an expression is a parameter, which clients send as bytes where these are expected.
+fn is_parameter(expression: &ast::Expr) -> bool {
+    matches!(expression, ast::Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)))
+}
+
+/// `x = ANY('{a,b}')` as `x IN ('a', 'b')`, and other comparisons with the elements one by one; `None` if it is no ANY or ALL of an array
+/// in a text.
+fn with_elements(expression: &ast::Expr) -> Option<ast::Expr> {
+    let (left, operator, array, joins, if_empty) = match expression {
+        ast::Expr::AnyOp { left, compare_op, right, .. } => {
+            (left, compare_op, right, ast::BinaryOperator::Or, false)
+        }
+        ast::Expr::AllOp { left, compare_op, right } => {
+            (left, compare_op, right, ast::BinaryOperator::And, true)
+        }
+        _ => return None,
+    };
+    let text = match array.as_ref() {
+        ast::Expr::Nested(inner) => inner.as_ref(),
+        text => text,
+    };
+    let ast::Expr::Value(ast::ValueWithSpan { value, span }) = text else { return None };
+    let ast::Value::SingleQuotedString(text) = value else { return None };
+    let elements = array_text::elements(text)?.into_iter().map(|element| {
+        let value = element.map_or(ast::Value::Null, ast::Value::SingleQuotedString);
+        ast::Expr::Value(value.with_span(*span))
+    });
+    if *operator == ast::BinaryOperator::Eq && !if_empty && elements.len() > 0 {
+        let (expr, list) = (left.clone(), elements.collect());
+        let negated = false;
+        return Some(ast::Expr::Nested(Box::new(ast::Expr::InList { expr, list, negated })));
+    }
+    let compared = elements.map(|right| ast::Expr::BinaryOp {
+        left: left.clone(),
+        op: operator.clone(),
+        right: Box::new(right),
+    });
+    let joined = compared.reduce(|left, right| ast::Expr::BinaryOp {
+        left: Box::new(left),
+        op: joins.clone(),
+        right: Box::new(right),
+    });
+    let none = || ast::Expr::Value(ast::Value::Boolean(if_empty).with_span(*span));
+    Some(ast::Expr::Nested(Box::new(joined.unwrap_or_else(none))))
 }
 
 /// `any OR CASE WHEN array_position(list, NULL) IS NULL THEN FALSE END`: neither copies the other, which would double nested

@@ -3,8 +3,9 @@
 //! - `operators` plans `^`, numbers and arithmetic, `time_arithmetic` sums of times, `now` leaves the time open;
 //! - `frame_bounds` corrects window frames, `grouping_sets` their sets, `corrections` other expressions;
 //! - `defaults` plans DEFAULTs, `evaluation` evaluates with errors for overflow, and `constant` refuses constants that overflow;
-//! - `types` has the type of an expression.
+//! - `types` has the type of an expression, `array_text` reads the arrays of Postgres.
 
+pub(crate) mod array_text;
 pub(crate) mod constant;
 pub(crate) mod corrections;
 pub(crate) mod defaults;

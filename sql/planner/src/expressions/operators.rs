@@ -12,14 +12,19 @@ use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{Expr, ExprSchemable, lit};
 use sqlparser::ast::BinaryOperator;
 
-use crate::expressions::time_arithmetic;
+use crate::expressions::{array_text, time_arithmetic};
 
 /// The key of the metadata of columns of names of objects, under which stands the name of none: statements may write it as the number
 /// zero, as if the names were identifiers.
 pub const NAME_OF_NONE: &str = "alluvium.name_of_none";
 
+/// The key of the metadata of results of functions that show the object of a number, their first argument, as a name, and give the number of a
+/// name.
+pub const REFERENCE: &str = "alluvium.reference";
+
 /// Plans numbers that are DOUBLE, names of columns that may be those of others, `^`, which is the power in DOUBLE, `->` and `->>`
-/// of JSON, arithmetic with times, and comparisons of lists with texts, and of [names](NAME_OF_NONE) with zero.
+/// of JSON, arithmetic with times, and comparisons of lists with texts, of [names](NAME_OF_NONE) with zero,
+/// and of references with each other.
 #[derive(Debug)]
 pub(crate) struct Operators;
 
@@ -86,7 +91,10 @@ impl ExprPlanner for Operators {
                 | BinaryOperator::Gt
                 | BinaryOperator::GtEq,
                 _,
-            ) => Ok(PlannerResult::Original(with_lists(with_names(raw, schema), schema))),
+            ) => {
+                let raw = with_references(with_names(raw, schema), schema);
+                Ok(PlannerResult::Original(with_lists(raw, schema)))
+            }
             _ => Ok(PlannerResult::Original(raw)),
         }
     }
@@ -113,6 +121,37 @@ fn with_names(mut raw: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     raw
 }
 
+/// A text that is an array of Postgres, as a list of texts.
+fn of_postgres(text: &Expr) -> Option<Expr> {
+    let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = text else { return None };
+    let elements: Vec<ScalarValue> =
+        array_text::elements(text)?.into_iter().map(ScalarValue::Utf8).collect();
+    let list = ScalarValue::new_list(&elements, &DataType::Utf8, true);
+    Some(lit(ScalarValue::List(list)))
+}
+
+/// The comparison of two references by one function, of which one is shown as a name and the other is a number, as one of numbers:
+/// `x::regclass = 't'::regclass`. The name is that of the function's first argument.
+fn with_references(mut raw: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let (Expr::ScalarFunction(left), Expr::ScalarFunction(right)) = (&raw.left, &raw.right) else {
+        return raw;
+    };
+    if left.name() != right.name() {
+        return raw;
+    }
+    let number = |side: &Expr, call: &ScalarFunction| {
+        let (_, field) = side.to_field(schema).ok()?;
+        let is_name = field.data_type().is_string() && field.metadata().contains_key(REFERENCE);
+        call.args.first().filter(|_| is_name).cloned()
+    };
+    match (number(&raw.left, left), number(&raw.right, right)) {
+        (Some(number), None) => raw.left = number,
+        (None, Some(number)) => raw.right = number,
+        _ => {}
+    }
+    raw
+}
+
 /// The comparison with a text that is written beside a list read as one.
 fn with_lists(mut raw: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let list = |expression: &Expr| {
@@ -121,7 +160,10 @@ fn with_lists(mut raw: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let (left, right) = (list(&raw.left), list(&raw.right));
     let read = |expression: &mut Expr, list: Option<DataType>| {
         if let (Expr::Literal(ScalarValue::Utf8(Some(_)), _), Some(list)) = (&*expression, list) {
-            let text = std::mem::replace(expression, lit(ScalarValue::Null));
+            let text = match of_postgres(expression) {
+                Some(array) => array,
+                None => std::mem::replace(expression, lit(ScalarValue::Null)),
+            };
             *expression = Expr::Cast(Cast::new(Box::new(text), list));
         }
     };

@@ -2,7 +2,8 @@
 //!
 //! - `x::regclass`, where `regclass` is one of them, is `regclass(x)`, and `x::regtype[]` is `_regtype(x)`, as Postgres calls
 //!   the type of a list;
-//! - `FROM f(x)` is `FROM UNNEST(f(x))`, and `FROM v()` is `FROM v` for a view `v`;
+//! - `FROM f(x)` is `FROM UNNEST(f(x))`, and `FROM v()` is `FROM v` for a view `v`; so are `FROM pg_catalog.unnest(x)`, and
+//!   `FROM generate_series(1, t.n)` of a column;
 //! - where a function stands for a list that is unnested, UNNEST of its call is that of the list.
 
 use std::ops::ControlFlow;
@@ -13,8 +14,8 @@ use alluvium_sql_syntax::statement::fold;
 use alluvium_sql_syntax::syntax::{call, called};
 use sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, TableAlias, TableAliasColumnDef, TableFactor, Value, Visit, VisitMut,
-    Visitor, VisitorMut,
+    FunctionArguments, Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor, Value,
+    Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
 use super::SystemSchemas;
@@ -26,14 +27,33 @@ pub(crate) fn has_calls(part: &impl Visit, system: &SystemSchemas) -> bool {
         type Break = ();
 
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
-            let is_call = match expression {
-                Expr::Function(call) => {
-                    called(call).is_some_and(|name| self.0.functions.contains_key(&name))
-                }
-                Expr::Cast { data_type, .. } => cast_function(data_type, self.0).is_some(),
-                _ => false,
-            };
-            if is_call { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            match is_call(expression, self.0) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+            match is_called(factor, self.0) || is_list(factor) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    part.visit(&mut Calls(system)).is_break()
+}
+
+/// Whether a part of a statement names views of these, or calls a function.
+pub(crate) fn uses(part: &impl Visit, system: &SystemSchemas) -> bool {
+    struct Uses<'a>(&'a SystemSchemas);
+    impl Visitor for Uses<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+            match is_call(expression, self.0) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
         }
 
         fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
@@ -42,8 +62,15 @@ pub(crate) fn has_calls(part: &impl Visit, system: &SystemSchemas) -> bool {
                 false => ControlFlow::Continue(()),
             }
         }
+
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+            match name::of_object(relation).is_ok_and(|name| self.0.has_view(&name)) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
     }
-    part.visit(&mut Calls(system)).is_break()
+    part.visit(&mut Uses(system)).is_break()
 }
 
 /// Makes such calls plain ones.
@@ -64,7 +91,7 @@ pub(crate) fn resolve(part: &mut impl VisitMut, system: &SystemSchemas) {
         }
 
         fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-            if is_called(factor, self.0) {
+            if is_called(factor, self.0) || is_list(factor) {
                 unnest(factor);
             }
             ControlFlow::Continue(())
@@ -111,6 +138,17 @@ fn unnested(expression: &mut Expr) -> Option<Expr> {
     }
 }
 
+/// Whether an expression calls a function of these.
+fn is_call(expression: &Expr, system: &SystemSchemas) -> bool {
+    match expression {
+        Expr::Function(call) => {
+            called(call).is_some_and(|name| system.functions.contains_key(&name))
+        }
+        Expr::Cast { data_type, .. } => cast_function(data_type, system).is_some(),
+        _ => false,
+    }
+}
+
 /// The function that a cast to a type calls.
 fn cast_function(data_type: &DataType, system: &SystemSchemas) -> Option<String> {
     let name = type_name(data_type)?;
@@ -154,6 +192,28 @@ fn is_called(factor: &TableFactor, system: &SystemSchemas) -> bool {
     name_of(factor).is_some_and(|(called, has_arguments)| {
         system.functions.contains_key(&called)
             || !has_arguments && system.has_view(&name::qualified(None, &called))
+    })
+}
+
+/// Whether a relation is a call that lists values, and that is no relation yet: of UNNEST in a schema, or of a series up to the value of a
+/// column.
+fn is_list(factor: &TableFactor) -> bool {
+    let arguments = match factor {
+        TableFactor::Table { args: Some(arguments), .. } => &arguments.args,
+        TableFactor::Function { args, .. } => args,
+        _ => return false,
+    };
+    let reads_column = || {
+        let found = visit_expressions(arguments, |part| match part {
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    };
+    name_of(factor).is_some_and(|(called, _)| match called.as_str() {
+        "unnest" => true,
+        "generate_series" => reads_column(),
+        _ => false,
     })
 }
 

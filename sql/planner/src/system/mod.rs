@@ -19,6 +19,7 @@ use alluvium_sql_syntax::error::{Error, Result};
 use alluvium_sql_syntax::name;
 use alluvium_sql_syntax::statement::{FunctionDefinition, StatementKind, parse};
 use datafusion_expr::LogicalPlan;
+use sqlparser::ast::Query;
 
 pub(crate) use self::calls::{flatten, has_calls, resolve};
 use self::view::SystemView;
@@ -32,6 +33,7 @@ pub struct SystemSchemas {
     views: Vec<SystemView>,
     /// Where they are, by their names with a schema and, in a schema of the path, without.
     places: HashMap<String, usize>,
+    settings: Arc<[(String, String)]>,
     pub(crate) functions: SqlFunctions,
 }
 
@@ -39,6 +41,17 @@ impl SystemSchemas {
     /// Definitions whose views in these schemas can be named without them. A relation of users comes first.
     pub fn with_path(path: Vec<String>) -> Self {
         Self { path, ..Self::default() }
+    }
+
+    /// The same, with settings that statements show and cannot set: their names and values.
+    #[must_use]
+    pub fn with_settings(self, settings: Vec<(String, String)>) -> Self {
+        Self { settings: settings.into(), ..self }
+    }
+
+    /// The settings that statements show and cannot set.
+    pub fn settings(&self) -> &Arc<[(String, String)]> {
+        &self.settings
     }
 
     /// Adds the definitions of a text: `CREATE VIEW s.v AS …` and `CREATE FUNCTION …`. Each may use those before it.
@@ -91,6 +104,11 @@ impl SystemSchemas {
     /// Whether a view has this name, which may be one without a schema.
     pub fn has_view(&self, name: &str) -> bool {
         self.places.contains_key(name)
+    }
+
+    /// Whether a query names one of the views, or calls one of the functions.
+    pub fn is_used_by(&self, query: &Query) -> bool {
+        !self.is_empty() && calls::uses(query, self)
     }
 
     /// Whether the relation of this name, with this plan, is one of the views.

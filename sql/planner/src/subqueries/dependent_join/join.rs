@@ -6,7 +6,7 @@ use datafusion_expr::utils::split_conjunction_owned;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, when};
 
 use super::domain::same_keys;
-use super::references::{references, references_of, replaced_all};
+use super::references::{references_of, replaced_all};
 use super::{Dependence, Key, Keyed, all_of};
 
 impl Dependence<'_> {
@@ -18,8 +18,8 @@ impl Dependence<'_> {
         if join.join_type == JoinType::Inner && !outside.is_empty() {
             return self.join_then_filter(join, conditions);
         }
-        let mut all = references(&join.left, schema)?;
-        for column in references(&join.right, schema)?.into_iter().chain(outside) {
+        let mut all = self.outside(&join.left)?;
+        for column in self.outside(&join.right)?.into_iter().chain(outside) {
             if !all.contains(&column) {
                 all.push(column);
             }

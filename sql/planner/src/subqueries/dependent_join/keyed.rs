@@ -11,14 +11,14 @@ use datafusion_expr::{
     WindowFunctionDefinition, lit,
 };
 
-use super::references::{references, references_of, replaced, replaced_all};
+use super::references::{references_of, replaced, replaced_all};
 use super::{Dependence, Key, Keyed};
 use crate::statements::set_operation::as_set_operation;
 
 impl Dependence<'_> {
     /// The rows of a plan for all values of the columns outside to which it refers.
     pub(super) fn keyed(&self, plan: &LogicalPlan) -> Result<Option<Keyed>> {
-        if references(plan, self.outer.schema())?.is_empty() {
+        if self.outside(plan)?.is_empty() {
             return Ok(Some(Keyed { plan: plan.clone(), keys: Vec::new() }));
         }
         match plan {
@@ -45,6 +45,8 @@ impl Dependence<'_> {
             }
             LogicalPlan::Distinct(logical::Distinct::On(distinct)) => self.first_of_each(distinct),
             LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::RecursiveQuery(query) => self.recursive(query),
+            LogicalPlan::TableScan(scan) => self.recurring_rows(scan),
             LogicalPlan::Extension(extension) => self.set_operation(extension),
             LogicalPlan::Unnest(unnest) => {
                 let Some(Keyed { plan, keys }) = self.keyed(&unnest.input)? else {
@@ -208,7 +210,7 @@ impl Dependence<'_> {
     }
 
     fn union(&self, union: &logical::Union) -> Result<Option<Keyed>> {
-        let all = references(&LogicalPlan::Union(union.clone()), self.outer.schema())?;
+        let all = self.outside(&LogicalPlan::Union(union.clone()))?;
         let (mut inputs, mut keys) = (Vec::with_capacity(union.inputs.len()), Vec::new());
         for input in &union.inputs {
             let Some(rows) = self.input(input, &all)? else { return Ok(None) };
@@ -234,7 +236,7 @@ impl Dependence<'_> {
     /// INTERSECT and EXCEPT compare the keys, too.
     fn set_operation(&self, extension: &Extension) -> Result<Option<Keyed>> {
         let Some(node) = as_set_operation(extension) else { return Ok(None) };
-        let all = references(&LogicalPlan::Extension(extension.clone()), self.outer.schema())?;
+        let all = self.outside(&LogicalPlan::Extension(extension.clone()))?;
         let Some(left) = self.input(&node.left, &all)? else { return Ok(None) };
         let Some(right) = self.input(&node.right, &all)? else { return Ok(None) };
         let (left, right) = (in_order(left, &all)?, in_order(right, &all)?);
@@ -244,7 +246,7 @@ impl Dependence<'_> {
 }
 
 /// The rows with their keys in the order of these columns outside.
-fn in_order(rows: Keyed, columns: &[Column]) -> Result<Keyed> {
+pub(super) fn in_order(rows: Keyed, columns: &[Column]) -> Result<Keyed> {
     let own = rows.columns();
     let find = |column: &Column| rows.keys.iter().find(|key| key.outer == *column).cloned();
     let keys: Vec<Key> = columns.iter().filter_map(find).collect();

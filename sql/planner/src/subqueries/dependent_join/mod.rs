@@ -23,12 +23,13 @@
 //! - [`references`] finds and replaces references to columns outside.
 //! - [`domain`] makes domains.
 //! - [`keyed`] moves them through operators, [`filter`] through conditions, where equalities make domains needless, [`join`]
-//!   through joins, and [`groups`] through aggregates, which have a result for keys without rows.
+//!   through joins, [`recursion`] through recursions, and [`groups`] through aggregates, which have a result for keys without rows.
 mod domain;
 mod filter;
 mod groups;
 mod join;
 mod keyed;
+mod recursion;
 mod references;
 
 use datafusion_common::alias::AliasGenerator;
@@ -36,6 +37,7 @@ use datafusion_common::{Column, Result};
 use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, LogicalPlan, Operator, binary_expr, lit};
 
+use self::recursion::Recurring;
 use self::references::references;
 pub(crate) use self::references::refers_outside;
 
@@ -106,7 +108,7 @@ pub(crate) fn keyed(
     plan: &LogicalPlan,
     outer: &LogicalPlan,
 ) -> Result<Option<Keyed>> {
-    Dependence { names, outer }.keyed(plan)
+    Dependence { names, outer, recurring: None }.keyed(plan)
 }
 
 /// Whether the plan refers to a column of `outer`.
@@ -118,4 +120,6 @@ pub(crate) fn depends_on(plan: &LogicalPlan, outer: &LogicalPlan) -> Result<bool
 struct Dependence<'a> {
     names: &'a AliasGenerator,
     outer: &'a LogicalPlan,
+    /// The recursion in whose step the plan is, if its rows have keys.
+    recurring: Option<Recurring>,
 }

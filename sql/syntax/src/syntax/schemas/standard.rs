@@ -48,15 +48,24 @@ fn leave_out_of_type(data_type: &mut DataType) {
     match data_type {
         DataType::Custom(name, modifiers) if name.0.len() > 1 => {
             leave_out_of_name(name);
-            let [_] = &name.0[..] else { return };
+            let [part] = &name.0[..] else { return };
+            let Some(name) = part.as_ident() else { return };
+            // Drivers write quotes around the names of all types. Only the type "char" is another one without.
+            let name = match name.value.as_str() {
+                "char" => name.to_string(),
+                _ => fold(name),
+            };
             let text = match modifiers.is_empty() {
-                true => name.to_string(),
+                true => name.clone(),
                 false => format!("{name}({})", modifiers.join(", ")),
             };
-            let parsed = Parser::new(&Alluvium::new(text.len()))
-                .try_with_sql(&text)
-                .and_then(|mut parser| parser.parse_data_type());
-            if let Ok(parsed) = parsed {
+            // The type of arrays of int4 is _int4.
+            let element = name.strip_prefix('_').and_then(parsed);
+            let element = element.filter(|element| !matches!(element, DataType::Custom(..)));
+            if let Some(element) = element {
+                let element = ArrayElemTypeDef::SquareBracket(Box::new(element), None);
+                *data_type = DataType::Array(element);
+            } else if let Some(parsed) = parsed(&text) {
                 *data_type = parsed;
             }
         }
@@ -67,6 +76,13 @@ fn leave_out_of_type(data_type: &mut DataType) {
         ) => leave_out_of_type(element),
         _ => {}
     }
+}
+
+/// The type that a text is.
+fn parsed(text: &str) -> Option<DataType> {
+    let dialect = Alluvium::new(text.len());
+    let parser = Parser::new(&dialect).try_with_sql(text);
+    parser.and_then(|mut parser| parser.parse_data_type()).ok()
 }
 
 /// `OPERATOR(pg_catalog.~)` as `~`. One of another schema stays, and is refused.
