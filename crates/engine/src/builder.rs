@@ -39,6 +39,7 @@ pub struct Builder {
     aggregates: Vec<Arc<AggregateUDF>>,
     system_path: Vec<String>,
     system: Vec<String>,
+    system_settings: Vec<(String, String)>,
     batch_rows: usize,
     strict: bool,
     clock: Clock,
@@ -59,6 +60,7 @@ pub struct Builder {
     history_bytes: u64,
     compaction: Option<Arc<dyn Compaction>>,
     file_access: FileAccess,
+    password_verifier: Option<fn(&str) -> String>,
 }
 
 /// How long after a checkpoint the next one is taken, by default.
@@ -83,6 +85,7 @@ impl Builder {
             aggregates: Vec::new(),
             system_path: Vec::new(),
             system: Vec::new(),
+            system_settings: Vec::new(),
             batch_rows: BATCH_ROWS,
             strict: false,
             clock: Clock::default(),
@@ -103,6 +106,7 @@ impl Builder {
             history_bytes: u64::MAX,
             compaction: None,
             file_access: FileAccess::default(),
+            password_verifier: None,
         }
     }
 
@@ -162,6 +166,13 @@ impl Builder {
         self
     }
 
+    /// Adds a setting that statements show and cannot set, by `SHOW name` and `current_setting('name')`: what clients ask for, as
+    /// `server_version`. A setting of sessions with the same name comes first.
+    pub fn system_setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.system_settings.push((name.into(), value.into()));
+        self
+    }
+
     /// How many rows an input's transaction has at most; by default 40,000. Long rows make it shorter: it has a sixteenth of
     /// the memory budget, or 16 MiB. Results do not depend on it.
     pub fn batch_rows(mut self, rows: usize) -> Self {
@@ -180,6 +191,13 @@ impl Builder {
     /// [`Session::set_file_access`](crate::Session::set_file_access) says so for one.
     pub fn file_access(mut self, access: FileAccess) -> Self {
         self.file_access = access;
+        self
+    }
+
+    /// Makes the verifier of a password in `CREATE ROLE … PASSWORD`, in the text form of Postgres: `SCRAM-SHA-256$…`. Without it such
+    /// a statement has to have the verifier itself.
+    pub fn password_verifier(mut self, verifier: fn(&str) -> String) -> Self {
+        self.password_verifier = Some(verifier);
         self
     }
 
@@ -378,7 +396,8 @@ impl Builder {
 
     /// The views and functions of the program's own schemas.
     fn system(&self) -> Result<SystemSchemas> {
-        let mut system = SystemSchemas::with_path(self.system_path.clone());
+        let mut system = SystemSchemas::with_path(self.system_path.clone())
+            .with_settings(self.system_settings.clone());
         for sql in &self.system {
             system.add(sql)?;
         }
@@ -408,6 +427,7 @@ impl Builder {
             workers,
             batch_rows: self.batch_rows,
             batch_bytes: context.budget().policy().portion,
+            password_verifier: self.password_verifier,
             strict: self.strict,
             history: self.history,
             history_time: self.history_time,

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::query::Rows;
+use crate::roles::Roles;
 use crate::session::{Outcome, Session};
 use crate::sink::OutputMode;
 use crate::source::Progress;
@@ -312,6 +313,11 @@ impl Engine {
     /// The sequences that were created, by name. Those of columns that are SERIAL or IDENTITY are not among them.
     pub fn sequences(&self) -> Vec<String> {
         self.instance.definitions.catalog.entries().sequences.keys().cloned().collect()
+    }
+
+    /// The roles of this moment, which CREATE ROLE makes.
+    pub fn roles(&self) -> Roles {
+        self.instance.reader.sequencer.roles().get()
     }
 
     /// The functions that SQL defines, each after those that it calls.

@@ -65,7 +65,7 @@
 //! [`Builder::function`]: crate::Builder::function
 //! [`Builder::aggregate`]: crate::Builder::aggregate
 
-pub use alluvium_sql::planner::NAME_OF_NONE;
+pub use alluvium_sql::planner::{NAME_OF_NONE, REFERENCE};
 pub use datafusion::error::{DataFusionError, Result};
 pub use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 pub use datafusion::logical_expr::{

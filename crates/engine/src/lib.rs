@@ -64,6 +64,7 @@ mod interrupt;
 pub mod name;
 mod poison;
 mod query;
+mod roles;
 mod sequencer;
 mod sequences;
 mod session;
@@ -94,6 +95,7 @@ pub use crate::error::{Conflict, Error, Result, SqlState};
 pub use crate::file_access::FileAccess;
 pub use crate::interrupt::Interrupt;
 pub use crate::query::Rows;
+pub use crate::roles::{Role, Roles};
 pub use crate::session::{Description, Outcome, Prepared, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{

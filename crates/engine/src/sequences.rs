@@ -8,6 +8,7 @@ use alluvium_sql::error::Error as SqlError;
 use alluvium_sql::functions::sequence::Sequences;
 use alluvium_sql::functions::session::SessionFacts;
 use alluvium_sql::name;
+use alluvium_sql::planner::SystemSchemas;
 use alluvium_sql::statement::SequenceOptions;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use parking_lot::Mutex;
@@ -49,8 +50,8 @@ pub(crate) struct Taker<'a> {
     /// Whether nothing may be changed.
     pub(crate) is_read_only: bool,
     pub(crate) settings: &'a dyn ShownSettings,
-    /// The schemas of the program's own in which names without one are found.
-    pub(crate) system_path: &'a [String],
+    /// The schemas and settings of the program's own.
+    pub(crate) system: &'a SystemSchemas,
 }
 
 /// The sequences that a statement finds.
@@ -86,11 +87,11 @@ impl BoundSequences {
     pub(crate) fn of_reading(reading: Reading<'_>, sequencer: Arc<Sequencer>) -> Self {
         let all = Self::of_tables(reading.entries.clone(), sequencer);
         let Some(taker) = reading.taker else { return all };
-        let Taker { taken, search_path, is_read_only, settings, system_path } = taker;
+        let Taker { taken, search_path, is_read_only, settings, system } = taker;
         let (taken, search_path) = (taken.clone(), search_path.map(<[String]>::to_vec));
         let rights = reading.rights.cloned();
         let role = rights.as_ref().map(Rights::role);
-        let session = Some(settings.facts(role, system_path));
+        let session = Some(settings.facts(role, system));
         Self { session, taken, search_path, rights, is_read_only, durable: reading.durable, ..all }
     }
 

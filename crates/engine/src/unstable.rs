@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+pub use alluvium_sql::functions::{FunctionKind, function_kind, function_names};
 pub use alluvium_sql::planner::type_name;
 pub use alluvium_sql::statement::{
     MOST_COLUMNS, MOST_NAME_BYTES, Setting, Statement as StatementTree, StatementKind,
@@ -16,6 +17,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use crate::error::Result;
+use crate::session::Prepared;
 use crate::statement::Statement;
 
 /// Seeded faults of this crate, which judges have to find.
@@ -40,8 +42,21 @@ pub trait EngineParts {
     fn wait_for_ends_of_sources(&self) -> Result<()>;
 }
 
-/// Calls of a session that only this project's server needs: `COPY … FROM STDIN`, whose rows come from a client.
+/// The syntax tree of a statement that was prepared.
+pub fn prepared_tree(prepared: &Prepared) -> &StatementTree {
+    prepared.statement()
+}
+
+/// Calls of a session that only this project's server needs: `COPY … FROM STDIN`, whose rows come from a client, and what a client
+/// is told.
 pub trait SessionParts {
+    /// Whether the statement is a query that names a view, or calls a function, of the
+    /// [program's own](crate::Builder::system_sql).
+    fn uses_system(&self, statement: &StatementTree) -> bool;
+
+    /// Gives the session its number among the clients of a server, which `current_setting('alluvium.session')` shows.
+    fn set_number(&mut self, number: i32);
+
     /// The columns of the rows that the statement takes, in their order.
     fn columns_from_client(&mut self, statement: &Statement) -> Result<SchemaRef>;
 

@@ -18,9 +18,14 @@ pub(crate) const DEPENDENCIES: &str = "alluvium.dependencies";
 /// The settings of the session that asks.
 pub(crate) const SETTINGS: &str = "alluvium.settings";
 
+/// The roles.
+pub(crate) const ROLES: &str = "alluvium.roles";
+/// The owners of objects, and the privileges of roles on them.
+pub(crate) const GRANTS: &str = "alluvium.grants";
+
 /// The names of all of them.
-pub(super) const OBJECTS: [&str; 6] =
-    [COLUMNS, CONSTRAINTS, INDEXES, SEQUENCES, DEPENDENCIES, SETTINGS];
+pub(super) const OBJECTS: [&str; 8] =
+    [COLUMNS, CONSTRAINTS, INDEXES, SEQUENCES, DEPENDENCIES, SETTINGS, ROLES, GRANTS];
 
 fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, false)
@@ -117,6 +122,23 @@ static SETTINGS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![text("name"), text("setting"), text("description")]))
 });
 
+static ROLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        text("name"),
+        flag("superuser"),
+        flag("create_role"),
+        flag("login"),
+        Field::new("connection_limit", DataType::Int64, true),
+        some_text("valid_until"),
+        flag("has_password"),
+        names("member_of"),
+    ]))
+});
+
+static GRANTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![text("kind"), text("name"), text("role"), text("privilege")]))
+});
+
 /// The columns of one of them.
 pub(crate) fn schema(name: &str) -> Option<&'static SchemaRef> {
     match name {
@@ -126,6 +148,8 @@ pub(crate) fn schema(name: &str) -> Option<&'static SchemaRef> {
         SEQUENCES => Some(&SEQUENCES_SCHEMA),
         DEPENDENCIES => Some(&DEPENDENCIES_SCHEMA),
         SETTINGS => Some(&SETTINGS_SCHEMA),
+        ROLES => Some(&ROLES_SCHEMA),
+        GRANTS => Some(&GRANTS_SCHEMA),
         _ => None,
     }
 }

@@ -30,12 +30,13 @@ impl Definitions {
         self.sequencer.durable().sync_all()
     }
 
-    /// Has comments follow a relation that is altered.
+    /// Has comments and rights follow a relation that is altered.
     pub(super) fn move_comments(&self, before: &Entry, name: &str, schema: &Schema) {
         self.sequencer.change_comments(|comments| {
             let said = comments.take(&before.name);
             comments.put(name, altered(said, &before.schema, schema));
         });
+        self.sequencer.change_roles(|roles| roles.rename(&before.name, name));
     }
 
     /// Has a transaction note a comment.

@@ -21,6 +21,7 @@ use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::error::Result;
 use crate::interrupt;
+use crate::roles;
 use crate::sequencer::{Changed, Committed, Defined, Role};
 use crate::worker::DataflowId;
 use crate::writer::{WriteGuard, Writer};
@@ -300,11 +301,13 @@ impl Candidates<'_> {
         });
         let created_indexes: Vec<(String, NamedIndex)> = created_indexes.collect();
         let comments = self.staged.comments(definitions.sequencer.comments());
+        let roles = self.staged.roles(definitions.sequencer.roles().get());
         let defined = Defined {
             statements,
             forgotten,
             recorded,
             comments,
+            roles,
             candidates: self.ids(),
             catalog: &definitions.catalog,
             change: Box::new(move |entries, epoch| {
@@ -373,6 +376,9 @@ impl Candidates<'_> {
             }
         }
         statements.extend(self.staged.comments.statements());
+        if !self.staged.role_edits().is_empty() {
+            statements.push(Record::role(roles::statements(self.staged.role_edits())));
+        }
         Ok((statements, recorded))
     }
 }

@@ -13,6 +13,9 @@ use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
 use crate::writer::Writer;
 
+/// The schema in which servers have what Postgres's clients ask for.
+const POSTGRES: &str = "pg_catalog";
+
 impl Definitions {
     /// Creates a schema, durably; does nothing if it may be there and is.
     pub(crate) fn create_schema(&self, schema: &SchemaDefinition) -> Result<()> {
@@ -53,8 +56,10 @@ impl Definitions {
             };
         }
         let gone = self.gone_with(name);
-        if !schema.cascade && !gone.is_empty() {
-            let inside = gone.iter().map(|entry| format!("\"{}\"", entry.name));
+        let sequences = self.sequences_of(name, &gone)?;
+        if !schema.cascade && (!gone.is_empty() || !sequences.is_empty()) {
+            let inside = gone.iter().map(|entry| &entry.name).chain(&sequences);
+            let inside = inside.map(|name| format!("\"{name}\""));
             return Err(Error::sql(format!(
                 "there are {} in \"{name}\" or reading what is; drop them first, or DROP SCHEMA … CASCADE",
                 inside.collect::<Vec<_>>().join(", ")
@@ -62,14 +67,37 @@ impl Definitions {
         }
         let dropped = interrupt::deferred(|| {
             let of_schema = Record::name_of_schema(name);
-            let names = gone.iter().map(|entry| &*entry.name).chain([&*of_schema]);
+            let names = gone.iter().map(|entry| &entry.name).chain(&sequences);
+            let names = names.map(String::as_str).chain([&*of_schema]);
             self.sequencer.record_drop(&Record::dropped_schema(name), names)?;
             self.catalog.remove_schema(name);
+            for sequence in &sequences {
+                self.catalog.remove_sequence(sequence);
+                self.sequencer.hold_sequences().forget(sequence);
+            }
             let removed = gone.iter().map(|entry| self.remove(entry, connectors));
             removed.fold(Ok(()), Result::and)
         });
         drop((writing, lock));
         dropped.and_then(|()| self.sequencer.durable().sync_all())
+    }
+
+    /// The sequences of a schema that statements have created. Fails if a relation that stays takes values of one.
+    fn sequences_of(&self, schema: &str, gone: &[Arc<Entry>]) -> Result<Vec<String>> {
+        let entries = self.catalog.entries();
+        let inside = entries.sequences.keys().filter(|name| name::split(name).0 == schema);
+        let inside: Vec<String> = inside.cloned().collect();
+        for sequence in &inside {
+            let stays = |table: &&Arc<Entry>| gone.iter().all(|entry| entry.name != table.name);
+            if let Some(table) = entries.user_of_sequence(sequence).filter(stays) {
+                let message = format!(
+                    "a DEFAULT of \"{}\" takes values of \"{sequence}\": DROP the column or the table first",
+                    table.name
+                );
+                return Err(Error::sql(message).with_sqlstate(SqlState::DEPENDED_ON));
+            }
+        }
+        Ok(inside)
     }
 
     /// The relations of a schema and those that depend on them, each before those it depends on.
@@ -106,11 +134,12 @@ pub(super) fn check_free(schema: &str) -> Result<()> {
             "the schema \"{TEMPORARY}\" has the temporary tables of a session, and nothing else: create what lasts in another one"
         )));
     }
-    match OWN_SCHEMAS.contains(&schema) {
+    match OWN_SCHEMAS.contains(&schema) || schema == POSTGRES {
         false => Ok(()),
         true => Err(Error::sql(format!(
             "the schema \"{schema}\" is the engine's own: create what is yours in another one"
-        ))),
+        ))
+        .with_sqlstate(SqlState::RESERVED_NAME)),
     }
 }
 

@@ -23,6 +23,7 @@ use super::{Definitions, failed, indexes, lateness, schemas};
 use crate::catalog::{Definition, Entries, Entry, NamedIndex, Scope, Uses, View, named_index};
 use crate::durable::record::Record;
 use crate::error::{Conflict, Error, Result, SqlState};
+use crate::roles::{RoleEdit, Roles};
 use crate::sequencer::Comments;
 use crate::worker::DataflowId;
 
@@ -50,6 +51,8 @@ pub(crate) struct StagedDefinitions {
     forgotten: BTreeSet<DataflowId>,
     /// Its comments on relations and indexes.
     pub(super) comments: StagedComments,
+    /// Its edits of roles.
+    roles: Vec<RoleEdit>,
     /// The statements about relations of `base`, in their order.
     pub(super) statements: Vec<Record>,
     /// The relations it creates, in an order in which that can be done.
@@ -128,6 +131,7 @@ impl StagedDefinitions {
             schemas: Vec::new(),
             forgotten: BTreeSet::new(),
             comments: StagedComments::default(),
+            roles: Vec::new(),
             statements: Vec::new(),
             created: Vec::new(),
         }
@@ -166,6 +170,31 @@ impl StagedDefinitions {
         moved.into_iter().for_each(|(name, said)| comments.put(name, said));
         self.comments.apply(&mut comments);
         comments
+    }
+
+    /// The roles as the transaction sees them, given those outside of it.
+    pub(crate) fn roles(&self, mut roles: Roles) -> Roles {
+        for entry in &self.dropped {
+            roles.forget(&entry.name);
+        }
+        // Two may have each other's names.
+        let between = |number: usize| format!("{number} of those that are renamed");
+        let renamed = self.moved.iter().map(|moved| (&moved.before.name, moved.after.name()));
+        let renamed: Vec<_> = renamed.enumerate().collect();
+        renamed.iter().for_each(|(number, (before, _))| roles.rename(before, &between(*number)));
+        renamed.iter().for_each(|(number, (_, after))| roles.rename(&between(*number), after));
+        self.roles.iter().for_each(|edit| roles.edit(edit));
+        roles
+    }
+
+    /// Its edits of roles.
+    pub(crate) fn role_edits(&self) -> &[RoleEdit] {
+        &self.roles
+    }
+
+    /// Adds edits of roles.
+    pub(crate) fn edit_roles(&mut self, edits: Vec<RoleEdit>) {
+        self.roles.extend(edits);
     }
 
     /// Adds a created relation.

@@ -238,6 +238,11 @@ impl Record {
         Self::without_base(text)
     }
 
+    /// Statements about roles.
+    pub(crate) fn role(text: String) -> Self {
+        Self::without_base(text)
+    }
+
     /// A statement that creates a function.
     pub(crate) fn function(text: &str) -> Self {
         Self::without_base(text.to_owned())

@@ -168,7 +168,14 @@ impl Reader {
         }
         information_schema::add(names, &shown, comments, &mut providers)?;
         let settings = reading.taker.map(|taker| taker.settings);
-        providers.extend(objects::tables_named(names, &shown, comments, settings)?);
+        let roles = || {
+            let roles = self.sequencer.roles().get();
+            match reading.transaction.and_then(Transaction::definitions) {
+                Some(staged) => staged.roles(roles),
+                None => roles,
+            }
+        };
+        providers.extend(objects::tables_named(names, &shown, comments, settings, roles)?);
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

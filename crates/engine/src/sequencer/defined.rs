@@ -7,6 +7,7 @@ use super::{Comments, Committed, Sequencer};
 use crate::catalog::{Catalog, Entries};
 use crate::durable::record::{Record, Recorded};
 use crate::error::Result;
+use crate::roles::Roles;
 use crate::worker::DataflowId;
 
 /// A change of the existing relations, from an epoch on.
@@ -22,6 +23,8 @@ pub(crate) struct Defined<'a> {
     pub(crate) recorded: Vec<Recorded>,
     /// The comments from now on.
     pub(crate) comments: Comments,
+    /// The roles from now on.
+    pub(crate) roles: Roles,
     /// The dataflows of these that were candidates.
     pub(crate) candidates: Vec<DataflowId>,
     pub(crate) catalog: &'a Catalog,
@@ -42,10 +45,11 @@ impl Defined<'_> {
         epoch: Epoch,
         make: impl FnOnce(&mut State) -> R,
     ) -> R {
-        let Self { forgotten, recorded, comments, candidates, catalog, change, .. } = self;
+        let Self { forgotten, recorded, comments, roles, candidates, catalog, change, .. } = self;
         forgotten.iter().for_each(|name| state.forget(name));
         recorded.iter().for_each(|recorded| state.define(recorded));
         state.comments = comments;
+        state.roles.set(roles);
         candidates.into_iter().for_each(|id| state.promote(id));
         catalog.exchange(|| make(state), |entries| change(entries, epoch))
     }

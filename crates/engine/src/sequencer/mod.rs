@@ -12,6 +12,7 @@ mod install;
 mod moved;
 mod partition;
 mod parts;
+mod roles;
 mod sequences;
 mod state;
 mod temporary;
@@ -55,6 +56,7 @@ use crate::fault::{Fault, armed};
 use crate::history::History;
 use crate::interrupt;
 use crate::poison::Poison;
+use crate::roles::LiveRoles;
 use crate::worker::{Advance, Command, DataflowId, Failures, Pool, Progress, Shard};
 
 /// How many epochs may be in flight, as long as there is memory for them.
@@ -65,6 +67,8 @@ pub(crate) struct Sequencer {
     /// The last epoch that was committed; changes under the lock of the state.
     last: AtomicU64,
     state: Mutex<State>,
+    /// Those of the state.
+    roles: LiveRoles,
     progress: Arc<Progress>,
     poison: Arc<Poison>,
     pool: Pool,
@@ -164,11 +168,13 @@ impl Sequencer {
         history: Arc<History>,
     ) -> Self {
         let durable = Durable::new(progress.clone(), poison.clone());
-        let (last, state) = (AtomicU64::new(progress.complete()), Mutex::default());
+        let (last, state) = (AtomicU64::new(progress.complete()), State::default());
+        let (roles, state) = (state.roles.clone(), Mutex::new(state));
         let (parts, sequences, observers) = Default::default();
         Self {
             last,
             state,
+            roles,
             progress,
             poison,
             pool,

@@ -15,6 +15,7 @@ use crate::durable::checkpoint::{Checkpoint, DataflowKey};
 use crate::durable::record::Recorded;
 use crate::durable::restore::{Restored, RestoredDataflow};
 use crate::error::Result;
+use crate::roles::LiveRoles;
 use crate::worker::DataflowId;
 
 /// Guarded by the lock under which everything is broadcast.
@@ -28,6 +29,7 @@ pub(super) struct State {
     pub(super) waterlines: Waterlines,
     pub(super) definitions: DefinedRelations,
     pub(super) comments: Comments,
+    pub(super) roles: LiveRoles,
     pub(super) failed: FailedRelations,
     pub(super) recorded_sequences: RecordedSequences,
     pub(super) next_dataflow: u64,
@@ -53,8 +55,8 @@ pub(crate) struct Kept {
     pub(crate) built_for: Option<usize>,
 }
 
-/// All facts of a state that outlive the engine, as references of its kind. Comments come after the definitions that they are
-/// about.
+/// All facts of a state that outlive the engine, as references of its kind. Comments and roles come after the
+/// definitions that they are about.
 macro_rules! facts {
     ($state:expr) => {{
         let State {
@@ -66,6 +68,7 @@ macro_rules! facts {
             waterlines,
             definitions,
             comments,
+            roles,
             failed,
             recorded_sequences: sequences,
             ..
@@ -79,6 +82,7 @@ macro_rules! facts {
             waterlines,
             definitions,
             comments,
+            roles,
             failed,
             sequences,
         ]
@@ -86,11 +90,11 @@ macro_rules! facts {
 }
 
 impl State {
-    fn facts(&self) -> [&dyn Persisted; 10] {
+    fn facts(&self) -> [&dyn Persisted; 11] {
         facts!(self)
     }
 
-    fn facts_mut(&mut self) -> [&mut dyn Persisted; 10] {
+    fn facts_mut(&mut self) -> [&mut dyn Persisted; 11] {
         facts!(self)
     }
 
@@ -143,6 +147,7 @@ impl State {
     pub(super) fn forget(&mut self, name: &str) {
         self.definitions.forget(name);
         self.comments.forget(name);
+        self.roles.change(|roles| roles.forget(name));
         self.failed.forget(name);
     }
 

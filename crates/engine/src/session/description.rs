@@ -210,6 +210,12 @@ impl Session {
             | StatementKind::Refresh { .. }
             | StatementKind::Vacuum
             | StatementKind::Comment(_)
+            | StatementKind::CreateRole(_)
+            | StatementKind::AlterRole(_)
+            | StatementKind::DropRole { .. }
+            | StatementKind::Grant(_)
+            | StatementKind::SetOwner(_)
+            | StatementKind::SetRole(_)
             | StatementKind::CreateIndex(_)
             | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }

@@ -1,12 +1,13 @@
 //! Sessions: a client's SQL, statement by statement.
 //!
 //! [`Session::run`] has [statements] run: each kind has its place there. [`query`] answers queries. [`settings`] are SET and SHOW, and
-//! complete names by the search path; [`rights`] says who may do what, [`paths`] where files are. [`description`] says what a statement takes
+//! complete names by the search path; [`identity`] says who the session is, [`rights`] who may do what, [`paths`] where files are. [`description`] says what a statement takes
 //! and returns without running it, [`prepared`] are statements that run many times, and [`culprit`] finds the expression that an error
 //! is about.
 
 mod culprit;
 mod description;
+mod identity;
 mod outcome;
 mod paths;
 mod prepared;
@@ -29,6 +30,7 @@ pub use outcome::Outcome;
 pub use prepared::Prepared;
 
 use self::culprit::located;
+use self::identity::Identity;
 use self::paths::{Paths, Replacement};
 use self::rights::KnownUses;
 pub(crate) use self::settings::SessionSettings;
@@ -82,6 +84,8 @@ pub struct Session {
     /// Whether parameters have the types of their values.
     types_parameters: bool,
     subscribe_options: SubscribeOptions,
+    /// Its roles, if it has some of the catalog.
+    identity: Option<Box<Identity>>,
     rights: Option<Box<Rights>>,
     known_uses: KnownUses,
 }
@@ -109,6 +113,7 @@ impl Session {
             replacement: None,
             types_parameters: false,
             subscribe_options: SubscribeOptions::default(),
+            identity: None,
             rights: None,
             known_uses: KnownUses::default(),
         }
@@ -361,7 +366,7 @@ impl Session {
                 self.check_read_only(&statement.kind)?;
                 self.authorize(statement)?;
                 let outcome = self
-                    .run_or_dispatch(execution)
+                    .run_owned(execution, Self::run_or_dispatch)
                     .map_err(|error| self.located(error, statement, parameters))?;
                 if checks_views {
                     self.instance().reader.check_views()?;
@@ -436,8 +441,8 @@ impl Session {
     }
 
     fn paths(&self) -> Paths<'_> {
-        let (base, access) = (&self.base, &self.file_access);
-        Paths { base, access, replacement: self.replacement.as_ref() }
+        let (reads, writes) = (self.file_access(Purpose::Read), self.file_access(Purpose::Write));
+        Paths { base: &self.base, reads, writes, replacement: self.replacement.as_ref() }
     }
 
     /// Fails if the session may not use the file of a connector. Replayed statements may use any file.
@@ -474,7 +479,7 @@ impl Session {
             search_path: self.settings.search_path(),
             is_read_only: self.is_read_only(),
             settings: &self.settings,
-            system_path: self.instance().definitions.planner.system().path(),
+            system: self.instance().definitions.planner.system(),
         });
         Reading { entries, files, at_least, transaction, durable, counts, rights, taker }
     }

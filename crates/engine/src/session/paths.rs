@@ -20,7 +20,10 @@ pub(super) type Replacement = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>
 #[derive(Clone, Copy)]
 pub(super) struct Paths<'a> {
     pub(super) base: &'a Path,
-    pub(super) access: &'a FileAccess,
+    /// Those that may be read.
+    pub(super) reads: &'a FileAccess,
+    /// Those that may be written.
+    pub(super) writes: &'a FileAccess,
     pub(super) replacement: Option<&'a Replacement>,
 }
 
@@ -28,7 +31,11 @@ impl Paths<'_> {
     /// The path of a file that a statement names, if it may be used.
     pub(super) fn file(&self, written: &str, purpose: Purpose) -> Result<PathBuf> {
         let path = self.base.join(written);
-        self.access.check(written, &path, purpose)?;
+        let access = match purpose {
+            Purpose::Read => self.reads,
+            Purpose::Write => self.writes,
+        };
+        access.check(written, &path, purpose)?;
         Ok(path)
     }
 

@@ -8,7 +8,7 @@ use datafusion::scalar::ScalarValue;
 
 use super::{Description, Outcome, Session};
 use crate::catalog::Entries;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SqlState};
 use crate::query::{Execution, OwnPlan};
 use crate::value::Value;
 
@@ -32,6 +32,11 @@ impl Prepared {
     /// Its text, without a semicolon, and with the schemas of a search path.
     pub fn text(&self) -> &str {
         &self.statement.text
+    }
+
+    /// The statement, with its names complete.
+    pub(crate) fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     /// Its command, as [`Statement::command`](crate::Statement::command) has it.
@@ -126,8 +131,9 @@ impl Session {
             let described = self.describe_statement(statement, &entries)?;
             if !own.set_described(described.columns.as_ref(), &entries) {
                 return Err(Error::sql(
-                    "since the statement was prepared its columns have changed: prepare it again",
-                ));
+                    "cached plan must not change result type: since the statement was prepared its columns have changed, prepare it again",
+                )
+                .with_sqlstate(SqlState::NOT_SUPPORTED));
             }
         }
         Ok(entries)

@@ -111,7 +111,7 @@ impl Session {
             move |error| {
                 let Some(statement) = &statement else { return access.worded(error, &base) };
                 let replacement = replacement.as_ref();
-                let paths = Paths { base: &base, access: &access, replacement };
+                let paths = Paths { base: &base, reads: &access, writes: &access, replacement };
                 let ran = (statement, &parameters[..]);
                 let entries = own.clone();
                 let entries =

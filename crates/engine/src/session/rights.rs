@@ -10,7 +10,7 @@ use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Statement, Stateme
 use super::Session;
 use crate::authorizer::{Action, Authorizer, Object, Rights};
 use crate::catalog::{Entries, named_index};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::{FileScope, Files};
 
 /// How many statements are remembered with their uses.
@@ -26,17 +26,20 @@ pub(super) struct KnownUses {
 impl Session {
     /// Makes the session that of a role, and asks `authorizer` from now on what its statements may do.
     pub fn set_authorizer(&mut self, role: impl Into<String>, authorizer: Arc<dyn Authorizer>) {
+        (self.identity, self.settings.roles) = (None, None);
         self.rights = Some(Box::new(Rights::new(role.into(), authorizer)));
         self.known_uses = KnownUses::default();
     }
 
-    /// The role that the session was given with its [authorizer](Session::set_authorizer).
+    /// The role whose rights its statements have: the one that it [was made](Session::set_role), another one after SET ROLE, or the one
+    /// that it was given with its [authorizer](Session::set_authorizer).
     pub fn role(&self) -> Option<&str> {
-        self.rights.as_ref().map(|rights| rights.role())
+        self.current_role().or_else(|| self.rights.as_ref().map(|rights| rights.role()))
     }
 
     /// Fails if the session has no right to a statement. Only existing and created relations are asked for.
     pub(super) fn authorize(&mut self, statement: &Statement) -> Result<()> {
+        self.update_rights();
         if self.rights.is_none() || self.is_redoing {
             return Ok(());
         }
@@ -131,6 +134,9 @@ impl Session {
                 let fields = entries.get(name).into_iter().flat_map(|entry| entry.schema.fields());
                 let columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
                 there(Action::Subscribe, name, &columns)
+            }
+            StatementKind::Checkpoint if self.current_role().is_some() => {
+                Err(Error::denied("only a superuser may have a checkpoint taken"))
             }
             _ => Ok(()),
         }

@@ -17,6 +17,7 @@ mod beginning;
 mod consolidate;
 pub(crate) mod feed;
 mod options;
+mod permission;
 mod queue;
 
 use std::fmt;
@@ -35,6 +36,7 @@ use futures::Stream;
 pub(crate) use self::beginning::resume;
 use self::feed::{Feed, SubscriberId, Taken};
 pub use self::options::{Policy, SubscribeOptions};
+pub(crate) use self::permission::Permission;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::wait::{self, Look};
@@ -88,6 +90,8 @@ pub struct Subscription {
     policy: Policy,
     progress: Arc<Progress>,
     owner: Weak<dyn Owner>,
+    /// Whose rights count; `None` if nobody asks.
+    permission: Option<Permission>,
     /// Whether a snapshot comes next, which has not been pinned.
     is_resyncing: bool,
     is_over: bool,
@@ -137,6 +141,7 @@ impl Subscription {
             policy,
             progress,
             owner,
+            permission: None,
             is_resyncing: false,
             is_over: false,
         }
@@ -145,6 +150,11 @@ impl Subscription {
     /// Deliveries that this feed still has for a subscriber come first.
     pub(crate) fn begin_with(&mut self, beginning: (Arc<Feed>, SubscriberId)) {
         self.beginning = Some(beginning);
+    }
+
+    /// Before each change it is asked whether its subscriber may still have it.
+    pub(crate) fn set_permission(&mut self, permission: Permission) {
+        self.permission = Some(permission);
     }
 
     /// Its dataflow.
@@ -248,7 +258,12 @@ impl Subscription {
         if self.is_over {
             return Ok(Step::End);
         }
-        let step = self.look(waker);
+        let step = match (self.look(waker), &mut self.permission) {
+            (Ok(Step::Change(change)), Some(permission)) => {
+                permission.check(&self.name).map(|()| Step::Change(change))
+            }
+            (step, _) => step,
+        };
         self.is_over = match &step {
             Ok(step) => matches!(step, Step::End),
             // A caller that gives up may come back.

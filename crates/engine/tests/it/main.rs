@@ -46,6 +46,7 @@ mod recursion;
 mod relations;
 mod replacement_scans;
 mod resumed_subscriptions;
+mod roles;
 mod row_locking;
 mod rows;
 mod schemas;

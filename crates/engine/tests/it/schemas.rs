@@ -95,3 +95,19 @@ fn schemas_and_what_is_in_them_go_on_after_a_restart() {
         assert_eq!(engine.schemas(), [""; 0]);
     }
 }
+
+/// Sequences used to outlive their schema.
+#[test]
+fn a_schema_goes_with_its_sequences() {
+    let engine = engine_with(
+        1,
+        "CREATE SCHEMA s; CREATE SEQUENCE s.q; CREATE TABLE t (a BIGINT DEFAULT nextval('s.q'), b INT)",
+    );
+    let refused = engine.execute("DROP SCHEMA s").unwrap_err().to_string();
+    assert!(refused.contains("\"t\" takes values of \"s.q\""), "{refused}");
+    engine.execute("DROP TABLE t").unwrap();
+    assert!(engine.execute("DROP SCHEMA s").is_err());
+    engine.execute("DROP SCHEMA s CASCADE").unwrap();
+    assert!(engine.sequences().is_empty());
+    engine.execute("CREATE SCHEMA s; CREATE SEQUENCE s.q").unwrap();
+}

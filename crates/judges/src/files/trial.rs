@@ -274,6 +274,12 @@ impl Trial {
             | StatementKind::CreateFunction(_)
             | StatementKind::DropFunction(_)
             | StatementKind::Comment(_)
+            | StatementKind::CreateRole(_)
+            | StatementKind::AlterRole(_)
+            | StatementKind::DropRole { .. }
+            | StatementKind::Grant(_)
+            | StatementKind::SetOwner(_)
+            | StatementKind::SetRole(_)
             | StatementKind::CreateIndex(_)
             | StatementKind::DropIndex(_)
             | StatementKind::CreateTableFrom { .. }

@@ -81,6 +81,10 @@ impl SqlState {
     pub const DUPLICATE_CURSOR: Self = Self("42P03");
     /// A prepared statement that there is already.
     pub const DUPLICATE_STATEMENT: Self = Self("42P05");
+    /// A name that cannot be given.
+    pub const RESERVED_NAME: Self = Self("42939");
+    /// A privilege that an object does not have.
+    pub const INVALID_GRANT: Self = Self("0LP01");
     /// A schema that there is already.
     pub const DUPLICATE_SCHEMA: Self = Self("42P06");
     /// A function that there is already.
@@ -95,6 +99,8 @@ impl SqlState {
     pub const DISK_FULL: Self = Self("53100");
     /// Something that is not in the state for it, such as a cursor that goes forward only.
     pub const NOT_IN_STATE: Self = Self("55000");
+    /// Something that is in use.
+    pub const OBJECT_IN_USE: Self = Self("55006");
     /// A lock that was not to be had in time.
     pub const LOCKED: Self = Self("55P03");
     /// A statement that was interrupted, or took too long.

@@ -146,7 +146,7 @@ fn parameters(parser: &mut Parser<'_>) -> std::result::Result<Vec<Parameter>, Pa
 }
 
 /// The folded name of a function, and its position. Functions are in no schema.
-fn function_name(name: &ObjectName) -> Result<(String, Position)> {
+pub(super) fn function_name(name: &ObjectName) -> Result<(String, Position)> {
     let position = Position::of(name).unwrap_or(Position { line: 1, column: 1 });
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     match parts[..] {

@@ -11,6 +11,7 @@
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
 //! - `comment` reads COMMENT ON; `copy` reads COPY, `file` finds the files that queries name;
+//! - `rights` reads CREATE ROLE, SET ROLE, GRANT and REVOKE;
 //! - `transaction` reads BEGIN, COMMIT, ROLLBACK and savepoints, `setting` SET, SHOW and RESET;
 //! - `nested` reads PREPARE, EXECUTE and cursors, whose statements are read as others are;
 //! - `unqualified` finds the names that a search path completes;
@@ -35,6 +36,7 @@ mod locking;
 mod nested;
 mod refused;
 mod respelled;
+mod rights;
 mod room;
 mod schema;
 mod sequence;
@@ -66,6 +68,10 @@ pub use self::index::IndexDefinition;
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::locking::{IfLocked, LockingQuery};
 pub use self::nested::{CursorDefinition, Steps};
+pub use self::rights::{
+    Grant, GrantKind, GrantObject, Granted, OwnerChange, PUBLIC, Password, Privilege, RoleChange,
+    RoleDefinition, RoleOptions,
+};
 pub use self::schema::SchemaDefinition;
 pub use self::sequence::{Generated, SequenceDefinition, SequenceOptions, SequenceRestart};
 pub use self::setting::{Lasts, SetSetting, SetSettings, SettingValue};
@@ -175,6 +181,23 @@ pub enum StatementKind {
     },
     /// `COMMENT ON`
     Comment(Box<Comment>),
+    /// `CREATE ROLE`, `CREATE USER` or `CREATE GROUP`
+    CreateRole(Box<RoleDefinition>),
+    /// `ALTER ROLE` or `ALTER USER`
+    AlterRole(Box<RoleDefinition>),
+    /// `DROP ROLE`, `DROP USER` or `DROP GROUP`
+    DropRole {
+        /// The roles.
+        roles: Vec<Named>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
+    /// `GRANT` or `REVOKE`
+    Grant(Box<Grant>),
+    /// `ALTER … OWNER TO`
+    SetOwner(Box<OwnerChange>),
+    /// `SET ROLE` or `SET SESSION AUTHORIZATION`
+    SetRole(RoleChange),
     /// `CREATE INDEX`
     CreateIndex(IndexDefinition),
     /// `DROP INDEX`

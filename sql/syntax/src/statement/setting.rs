@@ -7,9 +7,9 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::refused::refusal;
+use super::rights::role;
 use super::syntax_error::syntax_error;
-use super::{StatementKind, TransactionModes};
+use super::{RoleChange, StatementKind, TransactionModes};
 use crate::error::{Error, Position, Result};
 
 /// The setting with the isolation level of the open transaction.
@@ -72,7 +72,7 @@ impl TransactionModes {
 }
 
 /// Reads SET from its first word on.
-pub(super) fn set(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
+pub(super) fn set(parser: &mut Parser<'_>) -> Result<StatementKind> {
     parser.advance_token();
     let lasts = match parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL]) {
         Some(Keyword::LOCAL) => Lasts::Transaction,
@@ -99,9 +99,9 @@ pub(super) fn set(parser: &mut Parser<'_>, start: Option<Position>) -> Result<St
         Some(Spelled::Names) => ("client_encoding".to_owned(), values(parser)?),
         Some(Spelled::Schema) => ("search_path".to_owned(), values(parser)?),
         Some(Spelled::Authorization) => {
-            return Err(refusal(&["SET", "SESSION", "AUTHORIZATION"], start));
+            return role::set(parser, true);
         }
-        Some(Spelled::Role) => return Err(refusal(&["SET", "ROLE"], start)),
+        Some(Spelled::Role) => return role::set(parser, false),
         None => {
             let name = name(parser)?;
             let equals = [Token::Eq, Token::Assignment];
@@ -129,6 +129,10 @@ pub(super) fn show(parser: &mut Parser<'_>, start: Option<Position>) -> Result<S
 /// Reads RESET from its first word on.
 pub(super) fn reset(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
     parser.advance_token();
+    let is_of_session = parser.parse_keywords(&[Keyword::SESSION, Keyword::AUTHORIZATION]);
+    if is_of_session || parser.parse_keyword(Keyword::ROLE) {
+        return Ok(StatementKind::SetRole(RoleChange { role: None, is_of_session }));
+    }
     let (name, position) = named(parser, start)?;
     Ok(StatementKind::Reset { name, position })
 }

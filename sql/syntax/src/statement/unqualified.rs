@@ -10,7 +10,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::dialect::Alluvium;
 use super::statements::parse;
-use super::{CommentedKind, Statement, StatementKind};
+use super::{CommentedKind, GrantKind, GrantObject, Granted, Statement, StatementKind};
 use crate::error::{Error, Position, Result};
 use crate::name;
 use crate::name::fold;
@@ -225,6 +225,12 @@ impl Names {
                 };
                 self.add(&comment.name, comment.position, kind);
             }
+            StatementKind::Grant(grant) => {
+                if let Granted::Privileges { objects, .. } = &grant.granted {
+                    objects.iter().for_each(|object| self.object(object));
+                }
+            }
+            StatementKind::SetOwner(owner) => self.object(&owner.object),
             StatementKind::Insert(insert) => self.within(&**insert),
             StatementKind::Update(update) => self.within(&**update),
             StatementKind::Delete(delete) => self.within(&**delete),
@@ -267,6 +273,10 @@ impl Names {
             | StatementKind::Start
             | StatementKind::Checkpoint
             | StatementKind::ShowTables
+            | StatementKind::CreateRole(_)
+            | StatementKind::AlterRole(_)
+            | StatementKind::DropRole { .. }
+            | StatementKind::SetRole(_)
             | StatementKind::Set(_)
             | StatementKind::Show { .. }
             | StatementKind::Reset { .. }
@@ -279,6 +289,15 @@ impl Names {
     fn add(&mut self, relation: &str, position: Position, kind: NamedKind) {
         let (_, name) = name::split(relation);
         self.found.push(Unqualified { name, position, kind });
+    }
+
+    /// Adds the name of an object that roles have rights on, if it is in a schema.
+    fn object(&mut self, object: &GrantObject) {
+        match object.kind {
+            GrantKind::Relation => self.add(&object.name, object.position, NamedKind::Relation),
+            GrantKind::Sequence => self.add(&object.name, object.position, NamedKind::Sequence),
+            _ => {}
+        }
     }
 
     /// Adds the name of a relation at a place where WITH may define it, unless it is that of a file.

@@ -1,6 +1,7 @@
 //! `alluvium.columns`, `constraints`, `indexes`, `sequences`, `dependencies` and `settings`; [`information_schema`] as other systems have it.
 
 pub(super) mod information_schema;
+mod roles;
 pub(super) mod shown_settings;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use datafusion::datasource::{MemTable, TableProvider};
 use self::shown_settings::ShownSettings;
 use crate::catalog::{Definition, Entries, Entry, Table, default_text, objects};
 use crate::error::Result;
+use crate::roles::Roles;
 use crate::sequencer::Comments;
 
 /// Those of them that are among the names.
@@ -25,6 +27,7 @@ pub(super) fn tables_named(
     entries: &Entries,
     comments: impl Fn() -> Comments,
     settings: Option<&dyn ShownSettings>,
+    roles: impl Fn() -> Roles,
 ) -> Result<Vec<(String, Arc<dyn TableProvider>)>> {
     let mut found: Vec<(String, Arc<dyn TableProvider>)> = Vec::new();
     for name in names {
@@ -35,6 +38,8 @@ pub(super) fn tables_named(
             objects::SEQUENCES => sequences(entries),
             objects::DEPENDENCIES => dependencies(entries),
             objects::SETTINGS => of_session(settings),
+            objects::ROLES => roles::of(&roles()),
+            objects::GRANTS => roles::grants(&roles(), entries),
             _ => continue,
         };
         let Some(schema) = objects::schema(name) else { continue };

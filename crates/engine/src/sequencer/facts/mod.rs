@@ -11,6 +11,7 @@
 //! | [`time`] | the time of the last epoch |
 //! | [`definitions`] | the statements that made the existing relations |
 //! | [`comments`] | the comments on relations, columns and indexes |
+//! | [`roles`] | the roles, and their rights |
 //! | [`failed`] | which relations have failed |
 //! | [`changed`] | which tables have been changed |
 //! | [`positions`] | how far inputs were read |
@@ -25,6 +26,7 @@ mod committed;
 mod definitions;
 mod failed;
 mod positions;
+mod roles;
 mod sequences;
 mod time;
 mod waterlines;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alluvium_sql::error::Error as SqlError;
 use alluvium_sql::functions::session::SessionFacts;
 use alluvium_sql::name::SCHEMA;
+use alluvium_sql::planner::SystemSchemas;
 use alluvium_sql::statement::Lasts;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use parking_lot::Mutex;
@@ -18,6 +19,9 @@ use crate::query::ShownSettings;
 
 /// The role of sessions that were given none.
 const SUPERUSER: &str = "alluvium";
+
+/// The setting that is the number of a session among the clients of a server.
+const NUMBER: &str = "alluvium.session";
 
 /// Settings that a statement asks for, which take effect after it.
 pub(super) type Requests = Arc<Mutex<Vec<Request>>>;
@@ -33,13 +37,21 @@ pub(super) struct Request {
 struct Facts {
     values: Values,
     role: String,
+    session_role: String,
     schemas: Vec<String>,
     system: Vec<String>,
+    /// Those of the program, which nobody sets.
+    constants: Arc<[(String, String)]>,
+    number: Option<i32>,
     requests: Requests,
 }
 
 impl ShownSettings for SessionSettings {
-    fn facts(&self, role: Option<&str>, system: &[String]) -> Arc<dyn SessionFacts> {
+    fn facts(&self, role: Option<&str>, system: &SystemSchemas) -> Arc<dyn SessionFacts> {
+        let role = |of: fn(&(String, String)) -> &String| match (&self.roles, role) {
+            (Some(roles), _) => of(roles).clone(),
+            (None, role) => role.unwrap_or(SUPERUSER).to_owned(),
+        };
         let values = SETTINGS.iter().map(|it| (it.name, self.value(it).to_owned())).collect();
         let schemas = match self.search_path() {
             None => vec![SCHEMA.to_owned()],
@@ -47,9 +59,12 @@ impl ShownSettings for SessionSettings {
         };
         Arc::new(Facts {
             values,
-            role: role.unwrap_or(SUPERUSER).to_owned(),
+            role: role(|(current, _)| current),
+            session_role: role(|(_, session)| session),
             schemas,
-            system: system.to_vec(),
+            system: system.path().to_vec(),
+            constants: system.settings().clone(),
+            number: self.number,
             requests: self.requests.clone(),
         })
     }
@@ -66,9 +81,27 @@ impl Debug for Facts {
     }
 }
 
+impl Facts {
+    /// The value of a setting that nobody sets.
+    fn constant(&self, name: &str) -> Option<String> {
+        if name == NUMBER {
+            return self.number.map(|number| number.to_string());
+        }
+        constant(&self.constants, name).map(|(_, value)| value.clone())
+    }
+}
+
+/// The setting of the program that has this name, in any case.
+pub(super) fn constant<'a>(
+    constants: &'a [(String, String)],
+    name: &str,
+) -> Option<&'a (String, String)> {
+    constants.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
+}
+
 impl SessionFacts for Facts {
     fn setting(&self, name: &str) -> Option<String> {
-        let setting = find(name).ok()?;
+        let Ok(setting) = find(name) else { return self.constant(name) };
         let requests = self.requests.lock();
         let requested = requests.iter().rfind(|request| request.setting.name == setting.name);
         let requested = requested.map(|request| request.value.clone());
@@ -88,6 +121,10 @@ impl SessionFacts for Facts {
         let lasts = if local { Lasts::Transaction } else { Lasts::Session };
         self.requests.lock().push(Request { setting, value: value.clone(), lasts });
         Ok(value)
+    }
+
+    fn session_role(&self) -> String {
+        self.session_role.clone()
     }
 
     fn role(&self) -> String {

@@ -34,6 +34,10 @@ pub(crate) struct SessionSettings {
     effects: Effects,
     /// How often values may have changed.
     revision: u64,
+    /// The roles of the session, if it has some: that of its statements, and its own.
+    pub(super) roles: Option<(String, String)>,
+    /// Its number among the clients of a server.
+    pub(super) number: Option<i32>,
     /// Those that the last statement has asked for by a function.
     requests: Requests,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::{Lasts, SetSettings, SettingValue, StatementKind, TransactionModes};
 
-use super::facts::Request;
+use super::facts::{Request, constant};
 use super::table::{self, SETTINGS, Setting};
 use super::value;
 use crate::error::{Error, Result, SqlState};
@@ -48,6 +48,7 @@ impl Session {
 
     /// Sets what functions of the last statement have asked for.
     pub(in crate::session) fn apply_requested(&mut self) {
+        self.update_rights();
         let requests = std::mem::take(&mut *self.settings.requests.lock());
         for Request { setting, value, lasts } in requests {
             if self.check_not_begun(setting, Some(&value)).is_ok() {
@@ -115,9 +116,17 @@ impl Session {
                 ("description", texts(&|setting| setting.description)),
             ]);
         };
-        let setting = find(name).map_err(|error| error.at(position))?;
-        let value = self.settings.value(setting).to_owned();
-        describe::rows(vec![(setting.name, vec![Some(value)])])
+        let constants = self.instance().definitions.planner.system().settings();
+        match (find(name), constant(constants, name)) {
+            (Ok(setting), _) => {
+                let value = self.settings.value(setting).to_owned();
+                describe::rows(vec![(setting.name, vec![Some(value)])])
+            }
+            (Err(_), Some((name, value))) => {
+                describe::rows(vec![(name, vec![Some(value.clone())])])
+            }
+            (Err(error), None) => Err(error.at(position)),
+        }
     }
 
     /// `RESET name` and `RESET ALL`.
@@ -143,6 +152,7 @@ impl Session {
     pub(in crate::session) fn discard_all(&mut self) -> Result<Outcome> {
         self.outside("DISCARD ALL")?;
         self.settings.reset(false);
+        self.reset_role();
         self.named_statements.clear();
         self.cursors.close_all();
         self.taken_values.forget();
@@ -213,6 +223,11 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::DropSeveral(_) => "DROP",
         StatementKind::Truncate(_) => "TRUNCATE",
         StatementKind::Comment(_) => "COMMENT",
+        StatementKind::CreateRole(_) => "CREATE ROLE",
+        StatementKind::AlterRole(_) => "ALTER ROLE",
+        StatementKind::DropRole { .. } => "DROP ROLE",
+        StatementKind::Grant(_) => "GRANT and REVOKE",
+        StatementKind::SetOwner(_) => "ALTER … OWNER TO",
         StatementKind::CreateIndex(_) => "CREATE INDEX",
         StatementKind::DropIndex(_) => "DROP INDEX",
         StatementKind::Insert(_) => "INSERT",

@@ -37,6 +37,15 @@ struct Origin {
 }
 
 impl SessionParts for Session {
+    fn uses_system(&self, statement: &Statement) -> bool {
+        let system = self.instance().definitions.planner.system();
+        matches!(&statement.kind, StatementKind::Query(query) if system.is_used_by(query))
+    }
+
+    fn set_number(&mut self, number: i32) {
+        self.settings.number = Some(number);
+    }
+
     fn columns_from_client(&mut self, statement: &crate::Statement) -> Result<SchemaRef> {
         self.with_client(statement.tree(), |session, statement| {
             let (entry, columns) = session.copied_into(statement)?;

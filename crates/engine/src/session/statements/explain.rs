@@ -12,6 +12,7 @@ use super::done;
 use crate::error::Result;
 use crate::query::FileScope;
 use crate::session::{Outcome, Session};
+use crate::subscription::Permission;
 
 impl Session {
     pub(super) fn explain_query(
@@ -71,7 +72,11 @@ impl Session {
 
     pub(super) fn subscribe(&self, name: &str, position: Position) -> Result<Outcome> {
         let subscribed = self.engine.subscribe_with(name, self.subscribe_options);
-        let subscription = subscribed.map_err(|error| error.at(position))?;
+        let mut subscription = subscribed.map_err(|error| error.at(position))?;
+        if let Some(role) = self.current_role() {
+            let live = self.instance().reader.sequencer.roles().clone();
+            subscription.set_permission(Permission::new(role.to_owned(), live));
+        }
         self.engine.start()?;
         Ok(Outcome::Subscribed(subscription))
     }

@@ -6,6 +6,7 @@
 //! - [`locking`] is SELECT … FOR UPDATE, [`cursor`] fetches the rows of a query one after the other, [`named_statements`] calls statements
 //!   that are prepared.
 //! - [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints.
+//! - [`roles`] has CREATE ROLE, GRANT and their like.
 //! - [`describe`] and [`explain`] tell about relations and plans.
 
 pub(in crate::session) mod block;
@@ -20,6 +21,7 @@ pub(in crate::session) mod describe;
 mod explain;
 mod locking;
 pub(in crate::session) mod named_statements;
+mod roles;
 mod several;
 mod staged;
 pub(in crate::session) mod temporary;
@@ -45,6 +47,9 @@ impl Session {
         if let Some(outcome) = self.run_temporary(statement)? {
             return Ok(outcome);
         }
+        if let Some(outcome) = self.change_roles(&statement.kind)? {
+            return Ok(outcome);
+        }
         if self.transaction.is_some()
             && let Some(outcome) = self.stage_definition(&statement.kind)?
         {
@@ -66,6 +71,12 @@ impl Session {
             StatementKind::CreateSchema(schema) => self.create_schema(schema),
             StatementKind::CreateSequence(sequence) => self.create_sequence(sequence),
             StatementKind::CreateFunction(function) => self.create_function(function),
+            StatementKind::SetRole(change) => self.change_role(change),
+            StatementKind::CreateRole(_)
+            | StatementKind::AlterRole(_)
+            | StatementKind::DropRole { .. }
+            | StatementKind::Grant(_)
+            | StatementKind::SetOwner(_) => Ok(Outcome::Done),
             StatementKind::CreateIndex(index) => self.create_index(index),
             StatementKind::Comment(comment) => self.comment(comment),
             StatementKind::Alter(alter) => self.alter(alter),

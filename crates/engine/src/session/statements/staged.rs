@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// Adds to the definitions of the open transaction; on an error nothing.
-    fn stage_in(
+    pub(super) fn stage_in(
         &mut self,
         stage: impl FnOnce(&Definitions, &mut StagedDefinitions, &Path) -> Result<()>,
     ) -> Result<()> {

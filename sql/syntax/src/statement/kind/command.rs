@@ -1,6 +1,6 @@
 //! The names of commands.
 
-use crate::statement::{AlteredKind, Statement, StatementKind, ViewKind};
+use crate::statement::{AlteredKind, GrantKind, Granted, Statement, StatementKind, ViewKind};
 
 impl Statement {
     /// The command of the statement, as Postgres names it: `SELECT`, `CREATE TABLE`, `ROLLBACK TO`.
@@ -39,6 +39,22 @@ impl Statement {
                 false => "ANALYZE",
             },
             StatementKind::Comment(_) => "COMMENT",
+            StatementKind::CreateRole(_) => "CREATE ROLE",
+            StatementKind::AlterRole(_) => "ALTER ROLE",
+            StatementKind::DropRole { .. } => "DROP ROLE",
+            StatementKind::Grant(grant) => match &grant.granted {
+                Granted::Membership(_) if grant.revokes => "REVOKE ROLE",
+                Granted::Membership(_) => "GRANT ROLE",
+                Granted::Privileges { .. } if grant.revokes => "REVOKE",
+                Granted::Privileges { .. } => "GRANT",
+            },
+            StatementKind::SetOwner(owner) => match owner.object.kind {
+                GrantKind::Schema => "ALTER SCHEMA",
+                GrantKind::Sequence => "ALTER SEQUENCE",
+                GrantKind::Function => "ALTER FUNCTION",
+                _ => "ALTER TABLE",
+            },
+            StatementKind::SetRole(_) => "SET",
             StatementKind::CreateIndex(_) => "CREATE INDEX",
             StatementKind::DropIndex(_) => "DROP INDEX",
             StatementKind::Insert(_) => "INSERT",

@@ -9,6 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::Alluvium;
 use super::refused::{first_meant, is_refused, refusal};
+use super::rights::{grant, role};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
@@ -60,6 +61,10 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             StatementKind::Checkpoint
         }
         "DROP" if matches!(word(1), "FUNCTION" | "MACRO") => function::drop(&mut parser)?,
+        "DROP" if is_role(word(1)) => role::drop(&mut parser)?,
+        "GRANT" | "REVOKE" if !word(1).is_empty() => grant::read(&mut parser, start)?,
+        "ALTER" if matches!(word(1), "ROLE" | "USER") => role::alter(&mut parser)?,
+        "ALTER" if grant::is_of_owner(&last_words(tokens)) => grant::owner(&mut parser, start)?,
         "EXPLAIN" => explain(&mut parser, start)?,
         "SHOW" if word(1) == "TABLES" && tokens.len() == 2 => {
             parser.advance_token();
@@ -68,7 +73,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         }
         "SHOW" if is_setting(&words, tokens.len()) => setting::show(&mut parser, start)?,
         "RESET" if !word(1).is_empty() => setting::reset(&mut parser, start)?,
-        "SET" if !word(1).is_empty() => setting::set(&mut parser, start)?,
+        "SET" if !word(1).is_empty() => setting::set(&mut parser)?,
         "DISCARD" if word(1) == "ALL" => {
             parser.advance_token();
             parser.advance_token();
@@ -131,6 +136,21 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         ));
     }
     Ok(kind)
+}
+
+/// Whether a word names the kind of a role.
+fn is_role(word: &str) -> bool {
+    matches!(word, "ROLE" | "USER" | "GROUP")
+}
+
+/// The last three words of a statement in upper case; those in quotes are no words.
+fn last_words(tokens: &[TokenWithSpan]) -> Vec<String> {
+    let last = &tokens[tokens.len().saturating_sub(3)..];
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_uppercase(),
+        _ => String::new(),
+    };
+    last.iter().map(word).collect()
 }
 
 /// Where a name ends that starts here, with all its parts.
@@ -215,6 +235,7 @@ fn create(
             return schema::create(parser.parse_statement().map_err(syntax_error)?, start);
         }
         ["FUNCTION" | "MACRO", _, ..] => return function::create(parser, text),
+        [what, _, ..] if is_role(what) => return role::create(parser),
         ["SEQUENCE", _, ..] => return sequence::create(parser, text),
         ["INDEX", ..] => {
             return match parser.parse_statement().map_err(syntax_error)? {

@@ -1,0 +1,71 @@
+//! A role.
+
+use std::fmt;
+
+use alluvium_sql::statement::{Password, RoleOptions};
+
+use crate::clock::Moment;
+
+/// A role: who may connect, and as what its statements are judged.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// Whether it may do everything.
+    pub is_superuser: bool,
+    /// Whether it may create, alter and drop roles that are no superusers.
+    pub can_create_roles: bool,
+    /// Whether clients may connect as this role.
+    pub can_login: bool,
+    /// How many clients may be connected as this role; `None` is any number.
+    pub connection_limit: Option<u32>,
+    /// What a password is checked with, in the text form of Postgres: `SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`. Without it
+    /// no password is right.
+    pub verifier: Option<String>,
+    /// From when on no password is right, in microseconds since 1970; `None` is never.
+    pub valid_until: Option<Moment>,
+}
+
+/// Without the verifier.
+impl fmt::Debug for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Role")
+            .field("name", &self.name)
+            .field("is_superuser", &self.is_superuser)
+            .field("can_create_roles", &self.can_create_roles)
+            .field("can_login", &self.can_login)
+            .field("connection_limit", &self.connection_limit)
+            .field("valid_until", &self.valid_until)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Role {
+    /// A role with no options.
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            is_superuser: false,
+            can_create_roles: false,
+            can_login: false,
+            connection_limit: None,
+            verifier: None,
+            valid_until: None,
+        }
+    }
+
+    /// Its options, all of them said.
+    pub(super) fn options(&self) -> RoleOptions {
+        let until = self.valid_until.and_then(chrono::DateTime::from_timestamp_micros);
+        RoleOptions {
+            superuser: Some(self.is_superuser),
+            create_role: Some(self.can_create_roles),
+            login: Some(self.can_login),
+            connection_limit: Some(self.connection_limit.map_or(-1, i64::from)),
+            password: Some(self.verifier.clone().map(Password)),
+            valid_until: Some(until.map_or("infinity".to_owned(), |until| until.to_rfc3339())),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! CREATE ROLE, GRANT and their like, and the owners of what is created.
+
+use alluvium_sql::name::is_temporary;
+use alluvium_sql::statement::{GrantKind, IfTaken, Statement, StatementKind};
+
+use crate::error::{Result, SqlState};
+use crate::query::Execution;
+use crate::roles::{Existing, ObjectName, RoleEdit, edits};
+use crate::session::{Outcome, Session};
+
+/// The codes of errors for names that are taken.
+const TAKEN: [SqlState; 4] = [
+    SqlState::DUPLICATE_RELATION,
+    SqlState::DUPLICATE_SCHEMA,
+    SqlState::DUPLICATE_FUNCTION,
+    SqlState::DUPLICATE_OBJECT,
+];
+
+impl Session {
+    /// Changes roles and their rights; `None` if the statement does not.
+    pub(in crate::session) fn change_roles(
+        &mut self,
+        statement: &StatementKind,
+    ) -> Result<Option<Outcome>> {
+        let is_about_roles = matches!(
+            statement,
+            StatementKind::CreateRole(_)
+                | StatementKind::AlterRole(_)
+                | StatementKind::DropRole { .. }
+                | StatementKind::Grant(_)
+                | StatementKind::SetOwner(_)
+        );
+        if !is_about_roles {
+            return Ok(None);
+        }
+        if self.transaction.is_some() {
+            let edits = self.resolved(statement)?;
+            self.stage_edits(edits)?;
+            return Ok(Some(Outcome::Done));
+        }
+        let lock = self.engine.instance.clone();
+        let lock = lock.definitions.lock();
+        let edits = self.resolved(statement)?;
+        let sequencer = &self.instance().reader.sequencer;
+        if !edits.is_empty() {
+            sequencer.edit_roles(&edits)?;
+        }
+        drop(lock);
+        self.instance().reader.sequencer.durable().sync_all()?;
+        Ok(Some(Outcome::Done))
+    }
+
+    /// The edits of roles that a statement asks for.
+    fn resolved(&self, statement: &StatementKind) -> Result<Vec<RoleEdit>> {
+        let existing = Existing {
+            roles: &self.roles(),
+            entries: &self.catalog_entries(),
+            by: self.current_role(),
+            verifier: self.instance().settings.password_verifier,
+            replays: self.is_redoing,
+        };
+        edits(statement, &existing).map(Option::unwrap_or_default)
+    }
+
+    /// Adds edits of roles to the open transaction.
+    fn stage_edits(&mut self, edits: Vec<RoleEdit>) -> Result<()> {
+        self.stage_in(|_, staged, _| {
+            staged.edit_roles(edits);
+            Ok(())
+        })
+    }
+
+    /// The edits of roles of the open transaction.
+    pub(in crate::session) fn role_edits(&self) -> &[RoleEdit] {
+        let staged = self.transaction.as_ref().and_then(|open| open.definitions());
+        staged.map_or(&[], |staged| staged.role_edits())
+    }
+
+    /// Runs a statement, and gives what it creates to the role of the session.
+    pub(in crate::session) fn run_owned(
+        &mut self,
+        execution: Execution<'_>,
+        run: impl FnOnce(&mut Self, Execution<'_>) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let created = match self.current_role() {
+            Some(_) if !self.is_redoing => self.created_by(&execution.statement.kind),
+            _ => None,
+        };
+        let Some(object) = created else { return run(self, execution) };
+        // With IF NOT EXISTS it would not be known whose it is.
+        let mut statement = execution.statement.clone();
+        let is_kept = fail_if_taken(&mut statement);
+        match run(self, Execution { statement: &statement, ..execution }) {
+            Err(error) if is_kept && TAKEN.contains(&error.sqlstate()) => Ok(Outcome::Done),
+            ran => {
+                let outcome = ran?;
+                self.own(object)?;
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Gives objects to the role of the session, and with a table its sequences.
+    fn own(&mut self, object: ObjectName) -> Result<()> {
+        let Some(owner) = self.current_role().map(str::to_owned) else { return Ok(()) };
+        let entries = self.catalog_entries();
+        let generated = entries.get(&object.1).and_then(|entry| entry.as_table().ok());
+        let generated = generated.into_iter().flat_map(|table| table.defined.sequences());
+        let sequences = generated.map(|(_, sequence, _)| (GrantKind::Sequence, sequence));
+        let objects: Vec<ObjectName> = sequences.chain([object]).collect();
+        let edits = objects.into_iter();
+        let edits = edits.map(|object| RoleEdit::Own { object, owner: owner.clone() });
+        let edits: Vec<RoleEdit> = edits.collect();
+        if self.transaction.is_some() {
+            return self.stage_edits(edits);
+        }
+        let sequencer = &self.instance().reader.sequencer;
+        sequencer.edit_roles(&edits)?;
+        sequencer.durable().sync_all()
+    }
+
+    /// What a statement creates that is not there yet, and outlives the session.
+    fn created_by(&self, statement: &StatementKind) -> Option<ObjectName> {
+        let entries = self.catalog_entries();
+        let object = match statement {
+            StatementKind::CreateTable(table) if table.temporary.is_none() => {
+                (GrantKind::Relation, &table.name)
+            }
+            StatementKind::CreateTableAs { name, temporary: None, .. }
+            | StatementKind::CreateTableFrom { name, .. } => (GrantKind::Relation, name),
+            StatementKind::CreateView(view) => (GrantKind::Relation, &view.name),
+            StatementKind::DeclareView(view) => (GrantKind::Relation, &view.name),
+            StatementKind::CreateSchema(schema) => (GrantKind::Schema, &schema.name),
+            StatementKind::CreateSequence(sequence) => (GrantKind::Sequence, &sequence.name),
+            StatementKind::CreateFunction(function) => (GrantKind::Function, &function.name),
+            _ => return None,
+        };
+        let (kind, name) = object;
+        let is_there = match kind {
+            GrantKind::Relation => entries.contains_key(name) || is_temporary(name),
+            GrantKind::Schema => entries.has_schema(name),
+            GrantKind::Sequence => entries.sequence(name).is_some(),
+            _ => entries.functions.contains_key(name),
+        };
+        (!is_there).then(|| (kind, name.clone()))
+    }
+}
+
+/// Makes a statement fail if what it creates is there. Returns whether it was to do nothing then.
+fn fail_if_taken(statement: &mut Statement) -> bool {
+    let if_taken = match &mut statement.kind {
+        StatementKind::CreateTable(table) => &mut table.if_taken,
+        StatementKind::CreateTableAs { if_taken, .. } => if_taken,
+        StatementKind::CreateView(view) => &mut view.if_taken,
+        StatementKind::CreateFunction(function) => &mut function.if_taken,
+        StatementKind::CreateSchema(schema) => {
+            return std::mem::take(&mut schema.if_not_exists);
+        }
+        StatementKind::CreateSequence(sequence) => {
+            return std::mem::take(&mut sequence.if_not_exists);
+        }
+        _ => return false,
+    };
+    let is_kept = *if_taken == IfTaken::Keep;
+    if is_kept {
+        *if_taken = IfTaken::Fail;
+    }
+    is_kept
+}

@@ -1,0 +1,36 @@
+//! The right to receive changes.
+
+use crate::authorizer::{Action, Object};
+use crate::error::{Error, Result};
+use crate::roles::{LiveRoles, Roles};
+
+/// The right of a role to the changes of a relation, which it may lose while it receives them.
+pub(crate) struct Permission {
+    role: String,
+    live: LiveRoles,
+    /// The roles that gave it the right when it was asked for last.
+    known: Option<Roles>,
+}
+
+impl Permission {
+    /// Of a role.
+    pub(crate) fn new(role: String, live: LiveRoles) -> Self {
+        Self { role, live, known: None }
+    }
+
+    /// Fails if the role may not have changes of the relation any more.
+    pub(super) fn check(&mut self, relation: &str) -> Result<()> {
+        let roles = self.live.get();
+        if self.known.as_ref().is_some_and(|known| known.is(&roles)) {
+            return Ok(());
+        }
+        if !roles.may(&self.role, Action::Subscribe, Object::Relation(relation)) {
+            let role = &self.role;
+            return Err(Error::denied(format!(
+                "the role \"{role}\" may not SUBSCRIBE to \"{relation}\" any more"
+            )));
+        }
+        self.known = Some(roles);
+        Ok(())
+    }
+}
