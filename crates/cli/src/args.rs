@@ -2,8 +2,6 @@
 
 use std::ffi::OsString;
 use std::iter;
-#[cfg(feature = "serve")]
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -16,6 +14,10 @@ use clap_mangen::Man;
 use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
 use crate::program::is_name;
+#[cfg(feature = "serve")]
+use crate::serve::config;
+#[cfg(feature = "serve")]
+use crate::serve::options::{ServeArgs, with_variables};
 use crate::size;
 
 /// Runs SQL programs and keeps their views up to date.
@@ -33,6 +35,10 @@ struct Line {
     shell: Shell,
 }
 
+/// The name of `alluvium serve`.
+#[cfg(feature = "serve")]
+const SERVE: &str = "serve";
+
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Runs a program until its sources are exhausted, and writes its views
@@ -41,7 +47,7 @@ enum Command {
     Shell(Shell),
     /// Serves an engine to many clients, who speak Postgres's protocol, until a signal ends it
     #[cfg(feature = "serve")]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Runs the tutorial: real flights, views over them, and corrections of the data
     Demo(DemoArgs),
     /// Makes a small project: a program, its data, and how to run it
@@ -136,41 +142,6 @@ impl RunArgs {
             open: OpenArgs::default(),
         }
     }
-}
-
-/// The arguments of `alluvium serve`.
-#[cfg(feature = "serve")]
-#[derive(Debug, PartialEq, clap::Args)]
-pub(crate) struct ServeArgs {
-    /// A program that runs before clients connect; paths in it are relative to its folder
-    #[arg(value_name = "PROGRAM")]
-    pub(crate) program: Option<PathBuf>,
-    /// Serves Postgres's protocol on a loopback address, such as 127.0.0.1:5432, to everybody on this machine; can be repeated
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) pg: Vec<SocketAddr>,
-    /// The folder of the socket for processes of the same user [default: one that is made for it]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) socket: Option<PathBuf>,
-    /// The number of worker threads
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub(crate) workers: NonZeroUsize,
-    /// Sets the value of ${NAME} in the program; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
-    pub(crate) set: Vec<(String, String)>,
-    /// The memory budget, such as 512M; state beyond it is kept in files [default: 80% of the available memory]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    pub(crate) memory: Option<usize>,
-    /// The number of threads that merge state in the background; 0: the workers merge their own
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub(crate) merge_threads: usize,
-    /// How many clients may be connected
-    #[arg(long, value_name = "N", default_value = "1000")]
-    pub(crate) connections: NonZeroUsize,
-    /// How many seconds statements have to end in when the server stops; those that are left are cancelled
-    #[arg(long, value_name = "SECONDS", default_value = "10")]
-    pub(crate) grace: u64,
-    #[command(flatten)]
-    pub(crate) open: OpenArgs,
 }
 
 /// The arguments of `alluvium demo`.
@@ -324,7 +295,7 @@ pub(crate) enum Args {
     Run(RunArgs),
     Shell(ShellArgs),
     #[cfg(feature = "serve")]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     Check(PathBuf),
     /// The directory, and whether to write JSON.
     Manifest(PathBuf, bool),
@@ -364,23 +335,58 @@ pub(crate) enum Origin {
 
 /// Parses the arguments after the name of the program. The error is usage if they are wrong, or help if they ask for it.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Args, Error> {
-    let line = iter::once(OsString::from("alluvium")).chain(arguments);
-    args(Line::command().try_get_matches_from(line)?)
+    let line: Vec<_> = iter::once(OsString::from("alluvium")).chain(arguments).collect();
+    #[cfg(feature = "serve")]
+    if line.get(1).is_some_and(|command| command == SERVE) {
+        return serve(line);
+    }
+    args(command().try_get_matches_from(line)?)
+}
+
+/// The command line, with all that can be said of it.
+fn command() -> clap::Command {
+    let command = Line::command();
+    #[cfg(feature = "serve")]
+    let command = command.mut_subcommand(SERVE, with_variables);
+    command
+}
+
+/// Parses the arguments of `alluvium serve`, with those of its configuration file.
+#[cfg(feature = "serve")]
+fn serve(line: Vec<OsString>) -> Result<Args, Error> {
+    let mut merged = line.clone();
+    let given = command().ignore_errors(true).try_get_matches_from(&line).ok();
+    let given = given.as_ref().and_then(|given| given.subcommand_matches(SERVE));
+    let file = given.and_then(|given| given.try_get_one::<PathBuf>("config").ok().flatten());
+    if let Some((given, file)) = given.zip(file) {
+        let command = command();
+        let Some(serve) = command.find_subcommand(SERVE) else {
+            return Err(Error::new(ErrorKind::InvalidSubcommand));
+        };
+        merged.splice(2..2, config::arguments(file, serve, given)?);
+    }
+    match args(command().try_get_matches_from(merged)?)? {
+        Args::Serve(args) => Ok(Args::Serve(Box::new(ServeArgs {
+            line: line.into_iter().skip(1).collect(),
+            ..*args
+        }))),
+        other => Ok(other),
+    }
 }
 
 /// Completions of the command line.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Vec<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Line::command(), "alluvium", &mut text);
+    clap_complete::generate(shell, &mut command(), "alluvium", &mut text);
     text
 }
 
 /// The man page of one command, or of the whole command line.
-fn man(command: Option<&str>) -> Result<Vec<u8>, Error> {
-    let mut line = Line::command().disable_help_subcommand(true);
+fn man(name: Option<&str>) -> Result<Vec<u8>, Error> {
+    let mut line = command().disable_help_subcommand(true);
     line.build();
     let version = line.render_version();
-    let about = match command {
+    let about = match name {
         None => line,
         Some(name) => line.find_subcommand(name).cloned().ok_or_else(|| {
             let message = format!("there is no command \"{name}\"");
@@ -393,7 +399,7 @@ fn man(command: Option<&str>) -> Result<Vec<u8>, Error> {
 }
 
 /// `NAME=VALUE`
-fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if is_name(name) => Ok((name.to_string(), value.to_string())),
         _ => Err("expected NAME=VALUE, with letters, digits and _ in the name".to_string()),

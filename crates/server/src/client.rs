@@ -36,6 +36,11 @@ impl Client {
         }
     }
 
+    /// As [`Client::new`], of a client whose statements end by this handle.
+    pub(crate) fn with_cancel(session: Session, pool: Arc<Pool>, cancel: Arc<Cancel>) -> Self {
+        Self { cancel, ..Self::new(session, pool) }
+    }
+
     /// The handle that ends its statements.
     pub(crate) fn cancel(&self) -> &Arc<Cancel> {
         &self.cancel
@@ -49,6 +54,11 @@ impl Client {
     /// Whether the open transaction has been aborted.
     pub(crate) fn is_aborted(&self) -> bool {
         self.is_aborted
+    }
+
+    /// How many statements wait for a thread, if this client's may not wait as well.
+    pub(crate) fn is_refused(&self) -> Option<usize> {
+        self.pool.is_full().filter(|_| !self.is_in_transaction)
     }
 
     /// Begins a call on a thread of the pool; [`Client::end`] has to follow it.

@@ -3,19 +3,29 @@
 //! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients. What
 //! a client of any protocol has is its [`client`], whose calls run on the threads of the [`pool`], and which others end by its [`cancel`].
 //! [`registry`] knows all that are connected, within their [`limits`], and [`shared`] is what they share.
+//! [`tls`] encrypts connections, [`password`] has verifiers, [`identity`] is who a client has turned out to be, [`guesses`] slows down who
+//! guesses, and [`log`] tells all of it.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
 
 mod cancel;
 mod catalog;
 mod client;
+mod guesses;
+mod http;
+mod identity;
 mod limits;
+mod log;
+mod password;
 mod pg;
 mod pool;
 mod registry;
 mod server;
 mod shared;
+mod tls;
 
 pub use catalog::with_catalog;
 pub use limits::Limits;
+pub use password::password_verifier;
 pub use server::{Error, Running, Server};
+pub use tls::{Tls, Unusable};

@@ -12,9 +12,12 @@ use alluvium::{Engine, FileAccess};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::http;
 use crate::limits::Limits;
+use crate::log;
 use crate::pg::listener::{listen_tcp, listen_unix};
 use crate::shared::Shared;
+use crate::tls::{Tls, Unusable};
 
 /// How often a server that stops looks for clients that are left.
 const LOOK: Duration = Duration::from_millis(10);
@@ -34,9 +37,29 @@ pub enum Error {
     },
     /// An address can be reached from other machines, and nothing would keep others out.
     #[error(
-        "{0} can be reached from other machines, where anybody could connect: listen on a loopback address, such as 127.0.0.1"
+        "{address} can be reached from other machines, where {risk}: {remedy}, listen on a loopback address, such as 127.0.0.1, or say that the server may be insecure"
     )]
-    Exposed(SocketAddr),
+    #[non_exhaustive]
+    Exposed {
+        /// The address.
+        address: SocketAddr,
+        /// What could happen.
+        risk: &'static str,
+        /// What would prevent it.
+        remedy: &'static str,
+    },
+    /// The system has no random numbers, on which logins depend.
+    #[error("the system has no random numbers: {0}")]
+    Random(String),
+    /// The token for clients of HTTP cannot be made or written.
+    #[error("cannot make the token for clients of HTTP{}: {error}", in_file(file.as_deref()))]
+    #[non_exhaustive]
+    Token {
+        /// The file that it would be in.
+        file: Option<PathBuf>,
+        /// Why.
+        error: io::Error,
+    },
     /// The threads of the server cannot be started.
     #[error("cannot start the threads of the server: {0}")]
     Threads(io::Error),
@@ -54,8 +77,11 @@ pub struct Server {
     engine: Engine,
     addresses: Vec<SocketAddr>,
     sockets: Vec<PathBuf>,
+    http: http::Settings,
     file_access: FileAccess,
     limits: Limits,
+    tls: Option<Tls>,
+    is_insecure: bool,
 }
 
 impl Server {
@@ -65,13 +91,17 @@ impl Server {
             engine,
             addresses: Vec::new(),
             sockets: Vec::new(),
+            http: http::Settings::default(),
             file_access: FileAccess::Nothing,
             limits: Limits::default(),
+            tls: None,
+            is_insecure: false,
         }
     }
 
-    /// Serves Postgres's protocol on this address, which has to be one of loopback: everybody on this machine can connect. Port 0 is
-    /// one that is free.
+    /// Serves Postgres's protocol on this address. As long as there are no roles, everybody on this machine can connect, and may do
+    /// everything; then clients log in as a role, with its password. An address that other machines reach needs roles and [`Server::tls`].
+    /// Port 0 is one that is free.
     #[must_use]
     pub fn pg(mut self, address: SocketAddr) -> Self {
         self.addresses.push(address);
@@ -86,10 +116,47 @@ impl Server {
         self
     }
 
+    /// Serves HTTP on this address, to clients that know the token of [`Running::http_token`]. Port 0 is one that is free.
+    ///
+    /// Bodies with rows are read by the formats of the engine's [sources](alluvium::Source), which `alluvium_connect::formats` registers.
+    #[must_use]
+    pub fn http(mut self, address: SocketAddr) -> Self {
+        self.http.addresses.push(address);
+        self
+    }
+
+    /// Writes the token for clients of HTTP to this file, which its owner alone can read, in place of what is there.
+    #[must_use]
+    pub fn http_token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.http.token_file = Some(path.into());
+        self
+    }
+
+    /// Answers requests of HTTP for a host of this name too, and not for `localhost`, `127.0.0.1` and `[::1]` alone.
+    #[must_use]
+    pub fn http_name(mut self, name: impl Into<String>) -> Self {
+        self.http.names.push(name.into());
+        self
+    }
+
     /// Says which files statements of clients may read and write.
     #[must_use]
     pub fn file_access(mut self, access: FileAccess) -> Self {
         self.file_access = access;
+        self
+    }
+
+    /// Encrypts connections over TCP, for clients that wish it; those from other machines have to.
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Lets other machines connect in the clear and, as long as there are no roles, do everything. Each start logs it.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.is_insecure = true;
         self
     }
 
@@ -102,9 +169,11 @@ impl Server {
 
     /// Opens its doors and serves clients on threads of its own.
     pub fn start(self) -> Result<Running, Error> {
-        let exposed = self.addresses.iter().find(|address| !address.ip().is_loopback());
-        if let Some(exposed) = exposed {
-            return Err(Error::Exposed(*exposed));
+        let addresses = self.addresses.iter().chain(&self.http.addresses);
+        let exposed: Vec<SocketAddr> =
+            addresses.filter(|address| is_exposed(address)).copied().collect();
+        if !self.is_insecure {
+            exposed.iter().try_for_each(|address| self.check_safe(*address))?;
         }
         let listen = |address: &SocketAddr| {
             let listener = TcpListener::bind(address)?;
@@ -118,6 +187,7 @@ impl Server {
                 .map_err(|error| Error::Listen { address: address.to_string(), error });
             tcp.push(listening?);
         }
+        let http = self.http.open()?;
         let mut unix = Vec::new();
         for path in self.sockets {
             let listening = listen_at(&path)
@@ -131,24 +201,52 @@ impl Server {
             .enable_all()
             .build()
             .map_err(Error::Threads)?;
-        let shared = Arc::new(Shared::new(self.engine, self.file_access, self.limits));
+        let tls = self.tls.map(Arc::new);
+        let shared = Shared::new(self.engine, self.file_access, self.limits, tls, self.is_insecure)
+            .map_err(|error| Error::Random(error.to_string()))?;
+        let shared = Arc::new(shared);
+        exposed.iter().filter(|_| shared.is_insecure).for_each(log::insecure);
         let (stops, stopping) = watch::channel(false);
         let entered = runtime.enter();
         let mut pg_addresses = Vec::new();
         for (listener, address) in tcp {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Threads)?;
             runtime.spawn(listen_tcp(listener, shared.clone(), stopping.clone()));
+            log::listening("pg", address);
             pg_addresses.push(address);
         }
         let mut sockets = Vec::new();
         for (listener, path) in unix {
             let listener = tokio::net::UnixListener::from_std(listener).map_err(Error::Threads)?;
             runtime.spawn(listen_unix(listener, shared.clone(), stopping.clone()));
+            log::listening("pg", path.display());
             sockets.push(path);
         }
+        let http = http.map(|http| http.serve(&shared, &stopping)).transpose()?;
         drop(entered);
-        Ok(Running { runtime: Some(runtime), shared, stops, pg_addresses, sockets })
+        Ok(Running { runtime: Some(runtime), shared, stops, pg_addresses, http, sockets })
     }
+
+    /// Fails unless clients of an address that other machines reach are known, and nobody reads what passes.
+    fn check_safe(&self, address: SocketAddr) -> Result<(), Error> {
+        let (risk, remedy) = match (self.engine.roles().is_empty(), &self.tls) {
+            (true, Some(_)) => ("anybody could connect", "create roles first"),
+            (true, None) => ("anybody could connect", "create roles and name a certificate"),
+            (false, None) => ("others could read what passes", "name a certificate"),
+            (false, Some(_)) => return Ok(()),
+        };
+        Err(Error::Exposed { address, risk, remedy })
+    }
+}
+
+/// Where a token would be.
+fn in_file(file: Option<&Path>) -> String {
+    file.map_or_else(String::new, |file| format!(" in {}", file.display()))
+}
+
+/// Whether other machines reach an address.
+fn is_exposed(address: &SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
 }
 
 /// Listens at a path, in place of a server that has left its socket there.
@@ -174,6 +272,7 @@ pub struct Running {
     shared: Arc<Shared>,
     stops: watch::Sender<bool>,
     pg_addresses: Vec<SocketAddr>,
+    http: Option<http::Served>,
     sockets: Vec<PathBuf>,
 }
 
@@ -183,14 +282,40 @@ impl Running {
         &self.pg_addresses
     }
 
+    /// The addresses where HTTP is served.
+    pub fn http_addresses(&self) -> &[SocketAddr] {
+        self.http.as_ref().map_or(&[], |http| &http.addresses)
+    }
+
+    /// The token that clients of HTTP have to know: they send it as `Authorization: Bearer`, and a browser opens `/login?token=` with it.
+    /// `None` if HTTP is not served.
+    pub fn http_token(&self) -> Option<&str> {
+        self.http.as_ref().map(|http| http.token.as_str())
+    }
+
     /// How many clients are connected.
     pub fn clients(&self) -> usize {
         self.shared.registry.count()
     }
 
+    /// Reads the certificate again, if there is one, for connections that come then; the others keep theirs.
+    ///
+    /// # Errors
+    /// If it cannot be used. Then the old one stays.
+    pub fn reload(&self) -> Result<(), Unusable> {
+        let Some(tls) = &self.shared.tls else { return Ok(()) };
+        let read = tls.reload();
+        match &read {
+            Ok(()) => log::certificate_read(tls.certificate()),
+            Err(error) => log::certificate_refused(error),
+        }
+        read
+    }
+
     /// Takes no more connections, ends those that are idle, lets statements end for as long as `grace`, cancels those that are left, and
     /// returns when all clients are gone.
     pub fn stop(self, grace: Duration) {
+        log::stopping(self.clients());
         self.stops.send_replace(true);
         let end = Instant::now() + grace;
         while self.clients() > 0 && Instant::now() < end {

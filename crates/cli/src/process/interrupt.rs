@@ -1,6 +1,6 @@
 //! Ctrl-C and other signals that end a program.
 //!
-//! A thread waits for SIGINT, SIGTERM and SIGHUP. The first one ends the statement that runs, as soon as nothing of it is
+//! A thread waits for SIGINT, SIGTERM and SIGHUP, unless a server [has another use](Interrupt::hangups) for that. The first one ends the statement that runs, as soon as nothing of it is
 //! half done, and then the program, or at a prompt only the statement. A program that has not ended [soon](GRACE), one that
 //! only waits for input, or that receives a second signal, ends at once. In any case temporary files
 //! are removed.
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use alluvium::Engine;
 use libc::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
+use signal_hook::{SigId, flag, low_level};
 
 use super::status::Status;
 use super::temporary;
@@ -42,6 +42,8 @@ struct State {
     grace: Mutex<Duration>,
     /// The thread that a signal unparks.
     waiting: Mutex<Option<Thread>>,
+    /// The handlers of SIGHUP, as long as it ends the program.
+    hangup: Mutex<Vec<SigId>>,
     terminal: Terminal,
 }
 
@@ -60,6 +62,7 @@ impl Interrupt {
             engine: Mutex::default(),
             grace: Mutex::new(GRACE),
             waiting: Mutex::default(),
+            hangup: Mutex::default(),
             terminal: Terminal::now(),
         }));
         let (received, woken) = UnixStream::pair()?;
@@ -67,8 +70,13 @@ impl Interrupt {
             // A program started by `nohup` does not end with its terminal.
             if signal != SIGHUP || !is_ignored(signal) {
                 // Handlers run in this order: the thread finds the number of the signal that has woken it.
-                flag::register_usize(signal, this.0.signal.clone(), signal as usize)?;
-                low_level::pipe::register(signal, woken.try_clone()?)?;
+                let handlers = [
+                    flag::register_usize(signal, this.0.signal.clone(), signal as usize)?,
+                    low_level::pipe::register(signal, woken.try_clone()?)?,
+                ];
+                if signal == SIGHUP {
+                    this.0.hangup.lock().unwrap_or_else(PoisonError::into_inner).extend(handlers);
+                }
             }
         }
         let state = this.0.clone();
@@ -90,6 +98,18 @@ impl Interrupt {
     /// From now on a signal unparks this thread, which parks for other reasons as well.
     pub(crate) fn unparks(&self, thread: &Thread) {
         *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread.clone());
+    }
+
+    /// From now on SIGHUP does not end the program: each one is a byte in the stream, or one byte stands for several.
+    pub(crate) fn hangups(&self) -> io::Result<UnixStream> {
+        let (received, woken) = UnixStream::pair()?;
+        low_level::pipe::register(SIGHUP, woken)?;
+        let ending =
+            std::mem::take(&mut *self.0.hangup.lock().unwrap_or_else(PoisonError::into_inner));
+        ending.into_iter().for_each(|handler| {
+            low_level::unregister(handler);
+        });
+        Ok(received)
     }
 
     /// From now on SIGINT ends statements, not the program.

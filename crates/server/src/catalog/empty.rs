@@ -84,10 +84,6 @@ const EMPTY: &[(&str, &str)] = &[
         "pg_aggregate",
         "aggfnoid oid, aggkind text, aggnumdirectargs int2, aggtransfn text, aggfinalfn text, aggtranstype oid, agginitval text",
     ),
-    (
-        "pg_proc",
-        "oid oid, proname text, pronamespace oid, proowner oid, prolang oid, procost float4, prorows float4, provariadic oid, prosupport text, prokind text, prosecdef bool, proleakproof bool, proisstrict bool, proretset bool, provolatile text, proparallel text, pronargs int2, pronargdefaults int2, prorettype oid, proargtypes oid[], proallargtypes oid[], proargmodes text[], proargnames text[], proargdefaults text, protrftypes oid[], prosrc text, probin text, prosqlbody text, proconfig text[], proacl text[]",
-    ),
     ("pg_rules", "schemaname text, tablename text, rulename text, definition text"),
     (
         "pg_policies",

@@ -15,6 +15,7 @@ use super::lookup::lookup;
 use super::object_id::object_id;
 use super::reference::{Kind, Reference};
 use super::types;
+use super::vector::AsVector;
 
 /// Makes a function of fixed types.
 macro_rules! function {
@@ -44,12 +45,13 @@ pub(super) fn all() -> Vec<ScalarUDF> {
         listed("schema_reference", "schema", true),
         listed("role_reference", "role", true),
         ScalarUDF::from(Reference::new(Kind::Function)),
+        ScalarUDF::from(AsVector::new()),
         ScalarUDF::from(Numbered { signature: Signature::any(1, Volatility::Immutable) }),
     ]
 }
 
 /// A name as SQL spells it.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let is_word = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_');
     if is_word { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }

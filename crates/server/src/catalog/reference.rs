@@ -6,10 +6,11 @@ use alluvium::arrow::array::{Array, AsArray, ListArray, StringArray, UInt32Array
 use alluvium::arrow::compute::cast;
 use alluvium::arrow::datatypes::{DataType, Field, FieldRef};
 use alluvium::functions::{
-    ColumnarValue, DataFusionError, NAME_OF_NONE, Result, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, DataFusionError, NAME_OF_NONE, REFERENCE, Result, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
+use super::functions::quoted;
 use super::lookup::Entries;
 
 /// The objects that are referred to.
@@ -77,7 +78,9 @@ impl ScalarUDFImpl for Reference {
             arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let field = Field::new(self.name(), self.return_type(&types)?, true);
         Ok(Arc::new(match self.kind {
-            Kind::Listed { .. } => field,
+            Kind::Listed { .. } => {
+                field.with_metadata([(REFERENCE.to_owned(), String::new())].into())
+            }
             // `typreceive <> 0`
             Kind::Function => {
                 field.with_metadata([(NAME_OF_NONE.to_owned(), "-".to_owned())].into())
@@ -90,7 +93,7 @@ impl ScalarUDFImpl for Reference {
         let objects = &columns[0];
         let Kind::Listed { noun, strict, .. } = self.kind else {
             let names = cast(objects, &DataType::Utf8)?;
-            let names = names.as_string::<i32>().iter().map(|name| name.map(short));
+            let names = names.as_string::<i32>().iter().map(|name| name.map(known_as));
             return Ok(ColumnarValue::Array(Arc::new(names.collect::<StringArray>())));
         };
         let mut entries = Entries::new(&columns[1]);
@@ -120,7 +123,7 @@ impl ScalarUDFImpl for Reference {
             if let Ok(oid) = name.parse::<u32>() {
                 return Ok(Some(oid));
             }
-            let known = entries.key(row, short(name)).and_then(|oid| oid.parse().ok());
+            let known = entries.key(row, &known_as(name)).and_then(|oid| oid.parse().ok());
             match known {
                 None if strict => {
                     let message = format!("there is no {noun} \"{name}\"");
@@ -139,10 +142,78 @@ fn number(oid: &str) -> String {
     if oid == "0" { "-".to_owned() } else { oid.to_owned() }
 }
 
-/// A name without the schema that is searched anyway.
-fn short(name: &str) -> &str {
-    let name = name.trim();
-    let without = ["pg_catalog.", "public."].iter().find_map(|schema| name.strip_prefix(schema));
-    let name = without.unwrap_or(name);
-    name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name)
+/// A name as the entries have it: without the schema that is searched anyway, without blanks around its dot, in lower case where it is
+/// not in quotes, and in quotes where it has to be.
+fn known_as(name: &str) -> String {
+    match parts(name).as_deref() {
+        Some([name]) => quoted(name),
+        Some([schema, name]) if matches!(schema.as_str(), "pg_catalog" | "public") => quoted(name),
+        Some([schema, name]) => format!("{}.{}", quoted(schema), quoted(name)),
+        // The spelling of a type, as `character varying`.
+        _ => name.trim().to_owned(),
+    }
+}
+
+/// The parts of a name, folded; `None` if it is no name.
+fn parts(name: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = name.trim();
+    loop {
+        let (part, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let mut part = String::new();
+                let mut rest = quoted;
+                loop {
+                    let (text, after) = rest.split_once('"')?;
+                    part.push_str(text);
+                    match after.strip_prefix('"') {
+                        Some(next) => {
+                            part.push('"');
+                            rest = next;
+                        }
+                        None => break (part, after),
+                    }
+                }
+            }
+            None => {
+                let is_of_name = |letter: char| letter.is_alphanumeric() || "_$".contains(letter);
+                let end = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
+                let (part, after) = rest.split_at(end);
+                (part.to_lowercase(), after)
+            }
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part);
+        let after = after.trim_start();
+        match after.strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None => return after.is_empty().then_some(parts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_folded_and_quoted() {
+        for (written, known) in [
+            ("t", "t"),
+            (" T ", "t"),
+            ("\"T\"", "\"T\""),
+            ("\"t\"", "t"),
+            ("public . t", "t"),
+            ("public.\"a.b\"", "\"a.b\""),
+            ("S.\"a\"\"b\"", "s.\"a\"\"b\""),
+            ("character varying", "character varying"),
+            ("int4[]", "int4[]"),
+            ("-", "-"),
+            ("a.", "a."),
+        ] {
+            assert_eq!(known_as(written), known, "{written}");
+        }
+    }
 }

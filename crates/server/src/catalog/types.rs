@@ -32,7 +32,7 @@ const fn base(
 }
 
 /// Those that exist without a definition.
-const TYPES: [Type; 31] = [
+const TYPES: [Type; 34] = [
     base((16, 1000), ("bool", "boolean"), 1, 'B', "bool"),
     base((17, 1001), ("bytea", "bytea"), -1, 'U', "bytea"),
     base((18, 1002), ("char", "\"char\""), 1, 'Z', "char"),
@@ -61,6 +61,9 @@ const TYPES: [Type; 31] = [
     base((2205, 2210), ("regclass", "regclass"), 4, 'N', "regclass"),
     base((2206, 2211), ("regtype", "regtype"), 4, 'N', "regtype"),
     base((2249, 2287), ("record", "record"), -1, 'P', "record_"),
+    base((2276, 0), ("any", "\"any\""), 4, 'P', "any_"),
+    base((2283, 0), ("anyelement", "anyelement"), 4, 'P', "anyelement_"),
+    base((2279, 0), ("trigger", "trigger"), 4, 'P', "trigger_"),
     base((2278, 0), ("void", "void"), 4, 'P', "void_"),
     base((2950, 2951), ("uuid", "uuid"), 16, 'U', "uuid_"),
     base((3802, 3807), ("jsonb", "jsonb"), -1, 'U', "jsonb_"),

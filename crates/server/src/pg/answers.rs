@@ -1,6 +1,7 @@
 //! Outcomes of statements, as messages.
 
-use alluvium::{Outcome, Subscription};
+use alluvium::{Outcome, Rows, Subscription};
+use arrow::datatypes::SchemaRef;
 use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::extendedquery::PortalSuspended;
@@ -10,17 +11,32 @@ use super::completion::complete;
 use super::connection::Connection;
 use super::failure::{Ended, Failure, code, warning};
 use super::results::{Pulled, Results, description};
-use super::types::Format;
+use super::types::{Format, with_catalog_types};
 
 /// How rows are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     /// The formats of their columns.
     pub(super) formats: Vec<Format>,
+    /// Their columns as they were described; `None` if they were not.
+    pub(super) columns: Option<SchemaRef>,
+    /// Whether they are of a query of the catalog.
+    pub(super) is_of_catalog: bool,
     /// Whether their columns are described before them.
     pub(super) is_described: bool,
     /// How many are sent before the client asks for more.
     pub(super) most: u64,
+}
+
+impl Shape {
+    /// The columns of rows, as the client knows them.
+    fn columns_of(&self, rows: &Rows) -> SchemaRef {
+        match &self.columns {
+            Some(columns) => columns.clone(),
+            None if self.is_of_catalog => with_catalog_types(rows.schema()),
+            None => rows.schema().clone(),
+        }
+    }
 }
 
 /// The beginning of an answer.
@@ -42,10 +58,11 @@ pub(super) fn begin(
 ) -> Result<Begun, Failure> {
     let completed = match outcome {
         Outcome::Rows(rows) => {
+            let columns = shape.columns_of(&rows);
             if shape.is_described {
-                put(description(rows.schema(), &shape.formats), out)?;
+                put(description(&columns, &shape.formats), out)?;
             }
-            return rows_begun(Results::of_rows(rows, &shape.formats)?, shape, out);
+            return rows_begun(Results::of_rows(rows, &columns, &shape.formats)?, shape, out);
         }
         Outcome::Text(text) => {
             let results = Results::of_text(&text, &shape.formats)?;

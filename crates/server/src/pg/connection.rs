@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alluvium::Session;
 use bytes::BytesMut;
@@ -20,6 +20,7 @@ use super::startup::LoggedIn;
 use super::statement::{Portal, Statement};
 use super::wire::{Broken, Wire};
 use crate::client::Client;
+use crate::log;
 use crate::registry::Registered;
 
 /// A connection whose client has logged in.
@@ -36,12 +37,16 @@ pub(super) struct Connection<S> {
     is_skipping: bool,
     /// Whether the open transaction is one of several statements that were sent together, and not of a BEGIN.
     pub(super) is_implicit: bool,
+    /// The command that has run last.
+    pub(super) command: &'static str,
     /// Known to others until it is dropped.
-    _registered: Registered,
+    registered: Registered,
+    /// Statements that take longer are logged; zero logs none.
+    slow: Duration,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(super) fn new(wire: Wire<S>, logged_in: LoggedIn) -> Self {
+    pub(super) fn new(wire: Wire<S>, logged_in: LoggedIn, slow: Duration) -> Self {
         let LoggedIn { client, registered, parameters } = logged_in;
         Self {
             wire,
@@ -51,7 +56,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             portals: HashMap::new(),
             is_skipping: false,
             is_implicit: false,
-            _registered: registered,
+            command: "",
+            registered,
+            slow,
         }
     }
 
@@ -83,8 +90,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             let is_query = matches!(message, Message::Query(_));
             self.client.cancel().begin();
+            self.command = "";
+            let begun = Instant::now();
             let answered = self.answer(message).await;
             self.client.cancel().end();
+            self.log(begun, &answered);
             match answered {
                 Ok(()) => (),
                 Err(Ended::Broken(broken)) => return Err(broken),
@@ -100,6 +110,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     }
                 }
             }
+        }
+    }
+
+    /// Logs what was slow, and faults of the server. Of a subscription the time is the client's own.
+    fn log(&self, begun: Instant, answered: &Result<(), Ended>) {
+        let (number, identity) = (self.registered.number, &self.registered.identity);
+        let time = begun.elapsed();
+        if self.slow != Duration::ZERO
+            && time >= self.slow
+            && !matches!(self.command, "" | "SUBSCRIBE")
+        {
+            log::slow(number, identity, self.command, time);
+        }
+        if matches!(answered, Err(Ended::Failed(failure)) if failure.is_fault()) {
+            log::fault(number, identity, self.command);
         }
     }
 
@@ -184,8 +209,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.wire.put(Answer::ReadyForQuery(ReadyForQuery::new(status)))
     }
 
+    /// Fails if too many statements wait already.
+    fn check_room(&self) -> Result<(), Failure> {
+        let Some(waiting) = self.client.is_refused() else { return Ok(()) };
+        let message = format!(
+            "{waiting} statements wait already, as many as may by the limit \"waiting\": try again"
+        );
+        Err(Failure::new(code::WAITING, message))
+    }
+
     /// Runs a call of the engine on a thread. If the client goes meanwhile, it is ended.
     pub(super) async fn call<R: Send + 'static>(
+        &mut self,
+        act: impl FnOnce(&mut Session) -> R + Send + 'static,
+    ) -> Result<R, Ended> {
+        self.check_room()?;
+        self.run_call(act).await
+    }
+
+    async fn run_call<R: Send + 'static>(
         &mut self,
         act: impl FnOnce(&mut Session) -> R + Send + 'static,
     ) -> Result<R, Ended> {
@@ -205,9 +247,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         &mut self,
         act: impl FnOnce(&mut Session, &mut BytesMut) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Ended> {
+        // Before the messages that are not sent yet are taken.
+        self.check_room()?;
         let mut output = mem::take(self.wire.output());
         let (done, output) = self
-            .call(move |session| {
+            .run_call(move |session| {
                 let done = act(session, &mut output);
                 (done, output)
             })

@@ -34,6 +34,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         command: &'static str,
         others_follow: bool,
     ) -> Result<Control, Ended> {
+        self.command = command;
         let is_open = self.client.is_in_transaction();
         let warned = match command {
             "BEGIN" | "START TRANSACTION" if is_open && !self.client.is_aborted() => {

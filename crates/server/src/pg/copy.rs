@@ -16,8 +16,8 @@ use super::connection::Connection;
 use super::copy_options::options;
 use super::failure::{Ended, Failure, code};
 use super::results::{CHUNK, Pieces};
-use super::types::Format;
 use super::types::copy::{CopyDecoder, CopyEncoder, CopyFormat, CopyOptions};
+use super::types::{Format, with_catalog_types};
 use super::wire::Broken;
 
 /// How many messages with rows wait for the thread that reads them.
@@ -231,8 +231,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     Ok(_) => return Err(Failure::new("0A000", "COPY TO STDOUT copies rows")),
                     Err(error) => return Err(Failure::of(&error, &sql)),
                 };
-                let (columns, encoder) =
-                    (rows.schema().fields().len(), CopyEncoder::new(rows.schema(), options)?);
+                let schema = match session.uses_system(tree(&statement)) {
+                    true => with_catalog_types(rows.schema()),
+                    false => rows.schema().clone(),
+                };
+                let columns = schema.fields().len();
+                let encoder = CopyEncoder::new(&schema, options)?;
                 Ok((Box::new(Given { rows: Pieces::of_rows(rows), encoder, count: 0 }), columns))
             })
             .await??;

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use alluvium::SqlState;
+use alluvium::unstable::{SessionParts, prepared_tree};
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::extendedquery::{
     Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
@@ -16,8 +17,9 @@ use super::completion::complete;
 use super::connection::Connection;
 use super::control::Control;
 use super::copy::Copy;
+use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
-use super::statement::{Portal, State, Statement};
+use super::statement::{Portal, Preparation, State, Statement};
 
 /// The kind of a message that says that those before it belong together.
 const SYNC: u8 = b'S';
@@ -34,22 +36,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let sql: Arc<str> = parse.query.into();
         let text = sql.clone();
-        let (prepared, copy) = self
+        // The one without a name is replaced, even by one that fails.
+        self.statements.remove(&name);
+        let prepared = self
             .call(move |session| {
                 let failed = |error: alluvium::Error| Failure::of(&error, &text);
                 if is_empty(&text) {
-                    return Ok((None, None));
+                    return Ok(Preparation::default());
                 }
                 let prepared = session.prepare(&text).map_err(failed)?;
-                let copy = match prepared.command() {
-                    "COPY" => parsed(&text).map_err(failed)?,
+                // The others are parsed once.
+                let statement = match prepared.command() {
+                    "COPY" | "DEALLOCATE" | "DEALLOCATE ALL" | "DISCARD ALL" => {
+                        parsed(&text).map_err(failed)?
+                    }
                     _ => None,
                 };
-                let copy = copy.map(|statement| Copy::of(&statement, &text)).transpose()?;
-                Ok::<_, Failure>((Some(prepared), copy.flatten()))
+                let is_of_catalog = session.uses_system(prepared_tree(&prepared));
+                let prepared = Some(prepared);
+                let Some(statement) = statement else {
+                    return Ok(Preparation { prepared, is_of_catalog, ..Preparation::default() });
+                };
+                let copy = Copy::of(&statement, &text)?;
+                let deallocation = Deallocation::of(&statement);
+                Ok::<_, Failure>(Preparation { prepared, copy, deallocation, is_of_catalog })
             })
             .await??;
-        let statement = Statement::new(sql, prepared, copy, parse.type_oids);
+        let statement = Statement::new(sql, prepared, parse.type_oids);
         self.statements.insert(name, Arc::new(statement));
         self.wire.put(Answer::ParseComplete(ParseComplete::new()))?;
         Ok(())
@@ -119,8 +132,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 })
                 .await?
             }
-            State::Bound if statement.prepared.is_none() => {
+            State::Bound if statement.prepared().is_none() => {
                 self.wire.put(Answer::EmptyQueryResponse(EmptyQueryResponse::new()))?;
+                return Ok(());
+            }
+            State::Bound
+                if statement.deallocation().is_some_and(|removed| self.deallocate(removed)) =>
+            {
+                self.wire.put(complete(command, None))?;
                 return Ok(());
             }
             State::Bound => {
@@ -128,13 +147,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let Control::Run { begins } = self.control(command, others_follow)? else {
                     return Ok(());
                 };
-                if let Some(copy) = statement.copy.clone() {
+                if let Some(copy) = statement.copy().cloned() {
                     return self.copy(copy, statement.sql.clone(), begins).await;
                 }
-                let shape = Shape { formats: formats.clone(), is_described: false, most };
+                let shape = Shape {
+                    formats: formats.clone(),
+                    columns: statement.columns().cloned(),
+                    is_of_catalog: statement.is_of_catalog(),
+                    is_described: false,
+                    most,
+                };
                 let begun = self
                     .call_adding(move |session, out| {
-                        let Some(prepared) = &statement.prepared else {
+                        let Some(prepared) = statement.prepared() else {
                             return Ok(Begun::Complete);
                         };
                         if begins {
@@ -172,7 +197,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let text = sql.clone();
         let prepared =
             self.call(move |session| session.prepare(&text)).await?.map_err(|_| missing)?;
-        Ok(Statement::new(sql, Some(prepared), None, Vec::new()))
+        let prepared = Preparation { prepared: Some(prepared), ..Preparation::default() };
+        Ok(Statement::new(sql, prepared, Vec::new()))
     }
 
     fn statement(&self, name: &str) -> Result<Arc<Statement>, Failure> {

@@ -15,8 +15,14 @@ pub(super) mod code {
     pub(in crate::pg) const PROTOCOL: &str = "08P01";
     /// A login without the right.
     pub(in crate::pg) const NO_LOGIN: &str = "28000";
+    /// A right that a role does not have.
+    pub(in crate::pg) const NO_RIGHT: &str = "42501";
+    /// A password that is none of the role's.
+    pub(in crate::pg) const WRONG_PASSWORD: &str = "28P01";
     /// A limit that a client has reached.
     pub(in crate::pg) const TOO_MUCH: &str = "54000";
+    /// More statements wait than may.
+    pub(in crate::pg) const WAITING: &str = "53400";
     /// More connections than there may be.
     pub(in crate::pg) const CONNECTIONS: &str = "53300";
     /// The server ends.
@@ -51,6 +57,11 @@ impl Failure {
     pub(super) fn of(error: &Error, sql: &str) -> Self {
         let position = error.position().and_then(|(line, column)| character(sql, line, column));
         Self { position, ..Self::new(error.sqlstate().as_str(), error.to_string()) }
+    }
+
+    /// Whether it is a fault of the server.
+    pub(super) fn is_fault(&self) -> bool {
+        self.code == SqlState::INTERNAL.as_str()
     }
 
     /// Its message.

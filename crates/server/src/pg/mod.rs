@@ -1,17 +1,19 @@
 //! The door for Postgres's clients: its wire protocol, version 3.
 //!
-//! [`listener`] accepts connections. Each is a [`wire`] of messages, whose [`frame`]s are checked before they are decoded. [`startup`] gives
-//! the client a session, and a [`connection`] answers its messages: texts of statements in [`simple`], statements that are prepared in
-//! [`extended`], which keeps them and their portals as [`statement`] has them. [`control`] begins and ends transactions. [`answers`] makes
-//! messages of outcomes, [`results`] of rows, by the encoders of [`types`], [`completion`] the last message of a statement, [`failure`]
+//! [`listener`] accepts connections. Each is a [`wire`] of messages, whose [`frame`]s are checked before they are decoded. [`startup`] encrypts
+//! the connection if the client wishes it, finds out by [`authentication`] who the client is, and gives it a session, and a [`connection`] answers its messages: texts of statements in [`simple`], statements that are prepared in
+//! [`extended`], which keeps them and their portals as [`statement`] has them. [`control`] begins and ends transactions,
+//! [`deallocation`] removes prepared statements. [`answers`] makes messages of outcomes, [`results`] of rows, by the encoders of [`types`], [`completion`] the last message of a statement, [`failure`]
 //! those of errors, [`subscription`] sends changes, and [`copy`] takes and sends rows as data, by its [options](copy_options). [`parameters`] are what a client is told of its session.
 
 mod answers;
+mod authentication;
 mod completion;
 mod connection;
 mod control;
 mod copy;
 mod copy_options;
+mod deallocation;
 mod extended;
 mod failure;
 mod frame;
@@ -24,3 +26,5 @@ mod statement;
 mod subscription;
 mod types;
 mod wire;
+
+pub(crate) use self::parameters::SERVER_VERSION;

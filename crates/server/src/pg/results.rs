@@ -85,16 +85,20 @@ pub(super) enum Pulled {
 }
 
 impl Results {
-    /// The answer to a query, in these formats.
-    pub(super) fn of_rows(rows: Rows, formats: &[Format]) -> Result<Self, Failure> {
-        let encoder = RowEncoder::new(rows.schema(), formats)?;
+    /// The answer to a query, whose columns are described so, in these formats.
+    pub(super) fn of_rows(
+        rows: Rows,
+        columns: &Schema,
+        formats: &[Format],
+    ) -> Result<Self, Failure> {
+        let encoder = RowEncoder::new(columns, formats)?;
         Ok(Self { rows: Pieces::of_rows(rows), encoder, sent: 0 })
     }
 
     /// A text, line by line, as Postgres has plans.
     pub(super) fn of_text(text: &str, formats: &[Format]) -> Result<Self, Failure> {
         let schema = plan_schema();
-        let lines: ArrayRef = Arc::new(StringArray::from_iter_values(text.lines()));
+        let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
         let encoder = RowEncoder::new(&schema, formats)?;
         let batch = RecordBatch::try_new(schema, vec![lines]).map_err(alluvium::Error::from)?;
         Ok(Self { rows: Pieces::of_batch(batch), encoder, sent: 0 })
@@ -130,7 +134,7 @@ pub(super) fn plan_schema() -> SchemaRef {
 /// The message that describes columns in these formats.
 pub(super) fn description(schema: &Schema, formats: &[Format]) -> Answer {
     let fields = schema.fields().iter().enumerate().map(|(column, field)| {
-        let of = PgType::of(field.data_type());
+        let of = PgType::of_field(field);
         let format = format_of(formats, column);
         FieldDescription::new(
             field.name().clone(),

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use alluvium::unstable::{SessionParts, tree};
 use alluvium::{Session, Statement};
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answers::{Begun, Shape, begin};
+use super::completion::complete;
 use super::connection::Connection;
 use super::control::Control;
 use super::copy::Copy;
+use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
 
 /// Longer texts are parsed on a thread of the pool.
@@ -57,12 +60,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         others_follow: bool,
     ) -> Result<(), Ended> {
         let command = statement.command();
+        if let Some(removed) = Deallocation::of(&statement)
+            && self.deallocate(&removed)
+        {
+            self.wire.put(complete(command, None))?;
+            return Ok(());
+        }
         let Control::Run { begins } = self.control(command, others_follow)? else { return Ok(()) };
         let sql = sql.clone();
         if let Some(copy) = Copy::of(&statement, &sql)? {
             return self.copy(copy, sql, begins).await;
         }
-        let shape = Shape { formats: Vec::new(), is_described: true, most: u64::MAX };
+        let is_of_catalog = self.client.session()?.uses_system(tree(&statement));
+        let (formats, columns, is_described, most) = (Vec::new(), None, true, u64::MAX);
+        let shape = Shape { formats, columns, is_of_catalog, is_described, most };
         let begun = self
             .call_adding(move |session, out| {
                 if begins {

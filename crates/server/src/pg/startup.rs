@@ -1,10 +1,11 @@
 //! The beginning of a connection, until the client has a session.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use alluvium::Session;
+use alluvium::unstable::SessionParts;
 use bytes::Bytes;
+use pgwire::api::auth::sasl::scram::ScramServerAuth;
 use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
@@ -15,12 +16,14 @@ use pgwire::messages::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::authentication::{Origin, authenticate};
 use super::failure::{Ended, Failure, code};
 use super::parameters::Parameters;
 use super::wire::Wire;
 use crate::client::Client;
 use crate::registry::{Registered, Registry, Stranger};
 use crate::shared::Shared;
+use crate::tls::{Stream, Tls};
 
 /// The bytes of the secret by which a client cancels its statements, in version 3.2 and later of the protocol, and before.
 const SECRET: usize = 32;
@@ -35,18 +38,39 @@ pub(super) struct LoggedIn {
     pub(super) parameters: Parameters,
 }
 
+/// The first byte of a connection that is encrypted from its beginning.
+const HANDSHAKE: u8 = 0x16;
+
 /// Answers what a client says until it has a session; `None` if it did not come for one.
 pub(super) async fn start<S: AsyncRead + AsyncWrite + Unpin>(
-    wire: &mut Wire<S>,
-    shared: &Arc<Shared>,
+    wire: &mut Wire<Stream<S>>,
+    shared: &Shared,
     stranger: Stranger,
 ) -> Result<Option<LoggedIn>, Ended> {
+    let mut origin = Origin { address: stranger.address(), encrypted: None };
+    let tls = shared.tls.as_ref().filter(|_| origin.address.is_some());
+    if wire.first().await? == Some(HANDSHAKE)
+        && let Some(tls) = tls
+    {
+        origin.encrypted = Some(wire.encrypt(tls).await?);
+        if wire.stream().protocol().is_none() {
+            let message = "a connection that is encrypted from its beginning has to name its protocol, by ALPN";
+            return Err(Failure::fatal(code::PROTOCOL, message).into());
+        }
+    }
     loop {
         let Some(message) = wire.next().await? else { return Ok(None) };
         match message {
-            Message::SslNegotiation(Encryption::PostgresSsl(_)) => {
-                wire.put(Answer::SslResponse(SslResponse::Refuse))?;
+            Message::SslNegotiation(Encryption::PostgresSsl(_) | Encryption::PostgresGss(_))
+                if wire.stream().is_encrypted() =>
+            {
+                let message = "the connection is encrypted already";
+                return Err(Failure::fatal(code::PROTOCOL, message).into());
             }
+            Message::SslNegotiation(Encryption::PostgresSsl(_)) => match tls {
+                Some(tls) => origin.encrypted = Some(encrypt(wire, tls).await?),
+                None => wire.put(Answer::SslResponse(SslResponse::Refuse))?,
+            },
             Message::SslNegotiation(Encryption::PostgresGss(_)) => {
                 wire.put(Answer::GssEncResponse(GssEncResponse::Refuse))?;
             }
@@ -57,7 +81,9 @@ pub(super) async fn start<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Message::Startup(startup) => {
                 let version = negotiated(wire, startup.protocol_number_minor, &startup.parameters)?;
-                return log_in(wire, shared, stranger, version, &startup.parameters).map(Some);
+                let logged_in =
+                    log_in(wire, shared, stranger, &origin, version, &startup.parameters).await?;
+                return Ok(Some(logged_in));
             }
             _ => {
                 return Err(Failure::fatal(
@@ -68,6 +94,21 @@ pub(super) async fn start<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
     }
+}
+
+/// Encrypts a connection whose client has asked for it. What it has sent after that in the clear may be another's, who would speak as the
+/// client once it has logged in.
+async fn encrypt<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<Stream<S>>,
+    tls: &Tls,
+) -> Result<ScramServerAuth, Ended> {
+    if wire.is_ahead() {
+        let message = "bytes in the clear have come after the request to encrypt the connection";
+        return Err(Failure::fatal(code::PROTOCOL, message).into());
+    }
+    wire.put(Answer::SslResponse(SslResponse::Accept))?;
+    wire.flush().await?;
+    Ok(wire.encrypt(tls).await?)
 }
 
 fn cancel(registry: &Registry, number: i32, secret: &SecretKey) {
@@ -95,28 +136,36 @@ fn negotiated<S: AsyncRead + AsyncWrite + Unpin>(
     Ok(version)
 }
 
-fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
-    wire: &mut Wire<S>,
-    shared: &Arc<Shared>,
+async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
+    wire: &mut Wire<Stream<S>>,
+    shared: &Shared,
     stranger: Stranger,
+    origin: &Origin,
     version: ProtocolVersion,
     parameters: &BTreeMap<String, String>,
 ) -> Result<LoggedIn, Ended> {
-    if parameters.get("user").is_none_or(String::is_empty) {
+    let Some(user) = parameters.get("user").filter(|user| !user.is_empty()) else {
         return Err(Failure::fatal(code::NO_LOGIN, "the startup message names no user").into());
-    }
+    };
     if parameters.get("replication").is_some_and(|value| value != "false") {
         let message = "replication is not supported: SUBSCRIBE has the changes of a relation";
         return Err(Failure::fatal(code::NO_LOGIN, message).into());
     }
-    let mut session = shared.session();
+    let identity = authenticate(wire, shared, origin, user).await?;
+    let fatal =
+        |error: alluvium::Error| Failure::fatal(error.sqlstate().as_str(), error.to_string());
+    let mut session = shared.session(&identity).map_err(fatal)?;
     set_up(&mut session, parameters)?;
     let reported = Parameters::of(&session);
-    let client = Client::new(session, shared.pool.clone());
+    let mut client = Client::new(session, shared.pool.clone());
     let is_long = version == ProtocolVersion::PROTOCOL3_2;
+    let secret_bytes = if is_long { SECRET } else { SHORT_SECRET };
     let registered = stranger
-        .admit(client.cancel().clone(), if is_long { SECRET } else { SHORT_SECRET })
+        .admit(client.cancel().clone(), secret_bytes, identity)
         .map_err(|full| Failure::fatal(code::CONNECTIONS, full.to_string()))?;
+    if let Ok(session) = client.session() {
+        session.set_number(registered.number);
+    }
     wire.put(Answer::Authentication(Authentication::Ok))?;
     for (name, value) in reported.all() {
         wire.put(Answer::ParameterStatus(ParameterStatus::new(name.to_owned(), value.to_owned())))?;

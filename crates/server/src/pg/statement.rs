@@ -10,61 +10,88 @@ use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::Bind;
 
 use super::copy::Copy;
+use super::deallocation::Deallocation;
 use super::failure::Failure;
 use super::results::{Results, description, format_of};
 use super::subscription::schema_of_changes;
-use super::types::{self, Format, PgType};
+use super::types::{self, Format, PgType, with_catalog_types};
+
+/// A text as the engine has prepared it. The default is that of an empty one.
+#[derive(Default)]
+pub(super) struct Preparation {
+    /// `None` of an empty text.
+    pub(super) prepared: Option<Prepared>,
+    /// The COPY that it is, if the client sends or takes its rows.
+    pub(super) copy: Option<Copy>,
+    /// The prepared statements that it removes, if it does.
+    pub(super) deallocation: Option<Deallocation>,
+    /// Whether it is a query that reads the catalog, or calls its functions.
+    pub(super) is_of_catalog: bool,
+}
 
 /// A statement that a client has prepared.
 pub(super) struct Statement {
     /// Its text, as the client has sent it: errors have their positions in it.
     pub(super) sql: Arc<str>,
-    /// `None` of an empty text.
-    pub(super) prepared: Option<Prepared>,
-    /// The COPY that it is, if the client sends or takes its rows.
-    pub(super) copy: Option<Copy>,
+    preparation: Preparation,
     /// The types of its parameters that the client has given; zero is none.
     oids: Vec<u32>,
     columns: Option<SchemaRef>,
 }
 
 impl Statement {
-    pub(super) fn new(
-        sql: Arc<str>,
-        prepared: Option<Prepared>,
-        copy: Option<Copy>,
-        oids: Vec<u32>,
-    ) -> Self {
-        let columns = prepared.as_ref().and_then(|prepared| {
+    pub(super) fn new(sql: Arc<str>, preparation: Preparation, oids: Vec<u32>) -> Self {
+        let columns = preparation.prepared.as_ref().and_then(|prepared| {
             let columns = prepared.description().columns.as_ref()?;
             Some(match prepared.command() {
                 "SUBSCRIBE" => schema_of_changes(columns),
+                _ if preparation.is_of_catalog => with_catalog_types(columns),
                 _ => columns.clone(),
             })
         });
-        Self { sql, prepared, copy, oids, columns }
+        Self { sql, preparation, oids, columns }
+    }
+
+    /// What runs; `None` of an empty text.
+    pub(super) fn prepared(&self) -> Option<&Prepared> {
+        self.preparation.prepared.as_ref()
+    }
+
+    /// The COPY that it is, if the client sends or takes its rows.
+    pub(super) fn copy(&self) -> Option<&Copy> {
+        self.preparation.copy.as_ref()
+    }
+
+    /// The prepared statements that it removes, if it does.
+    pub(super) fn deallocation(&self) -> Option<&Deallocation> {
+        self.preparation.deallocation.as_ref()
+    }
+
+    /// Whether it is a query that reads the catalog, or calls its functions.
+    pub(super) fn is_of_catalog(&self) -> bool {
+        self.preparation.is_of_catalog
     }
 
     /// Its command; empty of an empty text.
     pub(super) fn command(&self) -> &'static str {
-        self.prepared.as_ref().map_or("", Prepared::command)
+        self.prepared().map_or("", Prepared::command)
     }
 
     /// The columns of its rows, if it has any.
-    fn columns(&self) -> Option<&SchemaRef> {
+    pub(super) fn columns(&self) -> Option<&SchemaRef> {
         self.columns.as_ref()
     }
 
     /// The types of its parameters as the engine has found them.
     fn parameters(&self) -> &[Option<DataType>] {
-        self.prepared.as_ref().map_or(&[], |prepared| &prepared.description().parameters)
+        self.prepared().map_or(&[], |prepared| &prepared.description().parameters)
     }
 
     /// The type of a parameter, by which its value is read: the client's, if it has given one.
     fn oid(&self, parameter: usize) -> u32 {
         let given = self.oids.get(parameter).copied().filter(|oid| *oid != 0);
-        let found =
-            || self.parameters().get(parameter)?.as_ref().map(|found| PgType::of(found).oid());
+        let of = if self.is_of_catalog() { PgType::of_catalog } else { PgType::of };
+        let found = || self.parameters().get(parameter)?.as_ref().map(|found| of(found).oid());
         given.or_else(found).unwrap_or(types::TEXT)
     }
 

@@ -1,8 +1,10 @@
 //! The wire: messages in, messages out.
 
 use std::io;
+use std::mem;
 
 use bytes::BytesMut;
+use pgwire::api::auth::sasl::scram::ScramServerAuth;
 use pgwire::messages::{
     DecodeContext, PgWireBackendMessage as Answer, PgWireFrontendMessage as Message,
     ProtocolVersion,
@@ -10,6 +12,7 @@ use pgwire::messages::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::frame::{self, MOST_BEFORE_LOGIN, Malformed};
+use crate::tls::{Ahead, Inside, Stream, Tls};
 
 /// How many bytes are read ahead of the message that is being answered.
 const AHEAD: usize = 64 << 10;
@@ -44,6 +47,30 @@ pub(super) struct Wire<S> {
     most: usize,
 }
 
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire<Stream<S>> {
+    /// Encrypts the connection, which the client begins with what has been read already, and returns who checks its password. If that
+    /// fails, nothing can be said any more.
+    pub(super) async fn encrypt(&mut self, tls: &Tls) -> Result<ScramServerAuth, Broken> {
+        let Stream::Clear(stream) = mem::replace(&mut self.stream, Stream::Between) else {
+            return Err(io::Error::from(io::ErrorKind::NotConnected).into());
+        };
+        let ahead = Ahead::new(mem::take(&mut self.input), stream);
+        let accepted = tls.accept(ahead, Inside::Postgres).await?;
+        self.stream = Stream::Encrypted(Box::new(accepted.stream));
+        Ok(accepted.scram)
+    }
+
+    /// Whether bytes have been read that belong to no message yet.
+    pub(super) fn is_ahead(&self) -> bool {
+        !self.input.is_empty()
+    }
+
+    /// The connection.
+    pub(super) fn stream(&self) -> &Stream<S> {
+        &self.stream
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// A connection whose client has not said anything.
     pub(super) fn new(stream: S) -> Self {
@@ -70,6 +97,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// The client has logged in: messages may be longer now.
     pub(super) fn admit(&mut self, most: usize) {
         self.most = most;
+    }
+
+    /// The first byte of the connection, which stays the next to be read; `None` when the client has closed it.
+    pub(super) async fn first(&mut self) -> Result<Option<u8>, Broken> {
+        while self.input.is_empty() {
+            if self.stream.read_buf(&mut self.input).await? == 0 {
+                return Ok(None);
+            }
+        }
+        Ok(self.input.first().copied())
     }
 
     /// The next message; `None` when the client has closed the connection.
@@ -110,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         let message = decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         if negotiates && !frame.is_empty() {
             // It negotiates nothing, and is read again as what it is.
-            frame.unsplit(std::mem::take(&mut self.input));
+            frame.unsplit(mem::take(&mut self.input));
             self.input = frame;
         }
         Ok(message)

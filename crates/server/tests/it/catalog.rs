@@ -243,7 +243,7 @@ fn the_catalog_cannot_be_changed_or_be_read_by_views() {
 fn names_of_functions_are_compared_with_zero() {
     let engine = engine();
     let all = "SELECT count(*) FROM pg_type WHERE typreceive <> 0 AND 0 = typmodin AND typreceive::TEXT <> 'array_recv' AND typtype <> 'c'";
-    assert_eq!(rows(&engine, all), ["31"]);
+    assert_eq!(rows(&engine, all), ["34"]);
 }
 
 #[test]
@@ -257,4 +257,83 @@ fn information_schema_has_constraints() {
     let expected =
         ["orders_amount_check|CHECK", "orders_pkey|PRIMARY KEY", "orders_t_id_at_key|UNIQUE"];
     assert_eq!(rows(&engine, all), expected);
+}
+
+#[test]
+fn names_of_relations_are_read_as_identifiers() {
+    let engine = engine();
+    engine.execute("CREATE SCHEMA s; CREATE TABLE s.\"A b\" (k INT)").unwrap();
+    let id = oid(&engine, "orders");
+    for name in [" public . orders ", "ORDERS", "\"orders\"", "public.\"orders\""] {
+        assert_eq!(oid(&engine, name), id, "{name}");
+    }
+    let other = oid(&engine, "S . \"A b\"");
+    let name = rows(&engine, &format!("SELECT CAST({other} AS UINTEGER)::regclass"));
+    assert_eq!(name, ["s.\"A b\""]);
+    assert_eq!(rows(&engine, "SELECT to_regclass('\"ORDERS\"')"), [""]);
+}
+
+#[test]
+fn settings_of_the_server_are_shown() {
+    let engine = engine();
+    let version = rows(&engine, "SHOW server_version").swap_remove(0);
+    assert!(version.starts_with("15.0 (Alluvium "), "{version}");
+    assert_eq!(rows(&engine, "SELECT current_setting('server_version')"), [&*version]);
+    let of_view = "SELECT setting FROM pg_settings WHERE name = 'server_version'";
+    assert_eq!(rows(&engine, of_view), [version]);
+    assert_eq!(rows(&engine, "SHOW Server_Version_Num"), ["150000"]);
+    assert!(engine.session().execute("SET server_version_num = '1'").is_err());
+    assert!(engine.session().execute("SHOW nothing").is_err());
+}
+
+#[test]
+fn functions_of_clients_are_there() {
+    let engine = engine();
+    for (sql, expected) in [
+        ("SELECT * FROM regexp_split_to_table('a1b22c', '[0-9]+')", vec!["a", "b", "c"]),
+        ("SELECT relname FROM pg_class WHERE oid::regclass = 't'::regclass", vec!["t"]),
+        ("SELECT typname FROM pg_type WHERE 'int4'::regtype = oid::regtype", vec!["int4"]),
+        ("SELECT count(*) FROM pg_proc WHERE prorettype::regtype = 'trigger'::regtype", vec!["0"]),
+        ("SELECT quote_literal('it''s')", vec!["'it''s'"]),
+        ("SELECT getdatabaseencoding()", vec!["UTF8"]),
+        ("SELECT pg_tablespace_location(1663)", vec![""]),
+        ("SELECT pg_table_size('t'::regclass) IS NULL", vec!["true"]),
+        ("SELECT array(SELECT x FROM pg_catalog.unnest(tags) x) FROM orders", vec![]),
+        (
+            "SELECT array(SELECT x FROM pg_catalog.unnest([2, 1]) AS t(x) ORDER BY x)",
+            vec!["[1, 2]"],
+        ),
+        ("SELECT (SELECT SUM(s) FROM generate_series(1, id) s) FROM t ORDER BY id", vec!["1", "3"]),
+        (
+            "SELECT proname, prokind FROM pg_proc WHERE proname IN ('sum', 'lower', 'quote_ident') ORDER BY 1",
+            vec!["lower|f", "quote_ident|f", "sum|a"],
+        ),
+    ] {
+        assert_eq!(rows(&engine, sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn schemas_of_the_catalog_are_reserved() {
+    for schema in ["pg_catalog", "information_schema", "alluvium"] {
+        let error = engine().execute(&format!("CREATE SCHEMA {schema}")).unwrap_err();
+        assert_eq!(error.sqlstate().as_str(), "42939", "{schema}");
+    }
+}
+
+/// The catalog's `generate_series` is a list of its own, which a view can take over columns.
+#[test]
+fn a_view_has_series_over_its_columns() {
+    let engine = engine();
+    engine
+        .execute(
+            "CREATE TABLE n (n BIGINT);
+             CREATE MATERIALIZED VIEW v AS SELECT n, (SELECT COUNT(*) FROM generate_series(1, n.n)) AS m FROM n",
+        )
+        .unwrap();
+    engine.execute("INSERT INTO n VALUES (0), (3), (3), (-1), (NULL)").unwrap();
+    let of_view = "SELECT n, m FROM v ORDER BY n";
+    assert_eq!(rows(&engine, of_view), ["-1|0", "0|0", "3|3", "3|3", "|0"]);
+    engine.execute("DELETE FROM n WHERE n = 0; UPDATE n SET n = 5 WHERE n = -1").unwrap();
+    assert_eq!(rows(&engine, of_view), ["3|3", "3|3", "5|5", "|0"]);
 }

@@ -1,10 +1,12 @@
 //! Statements that are prepared.
 
+use std::io::Write;
+
 use futures::{StreamExt, TryStreamExt};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use super::served::served;
+use super::served::{message, read_until_ready, served};
 
 #[test]
 fn parameters_and_rows_are_binary() {
@@ -93,5 +95,47 @@ fn statements_can_be_pipelined() {
         assert_eq!(counts.iter().sum::<u64>(), 1_000);
         let count = client.query_one("SELECT COUNT(*) FROM t", &[]).await.expect("a count");
         assert_eq!(count.get::<_, i64>(0), 1_000);
+    });
+}
+
+#[test]
+fn deallocate_removes_what_messages_have_prepared() {
+    let served = served();
+    let mut stream = served.raw_logged_in();
+    let mut messages = message(b'P', b"one\0SELECT 1\0\0\0");
+    messages.extend(message(b'P', b"two\0SELECT 2\0\0\0"));
+    messages.extend(message(b'S', b""));
+    stream.write_all(&messages).expect("statements");
+    read_until_ready(&mut stream);
+    let bind = |name: &str| [b"\0", name.as_bytes(), b"\0\0\0\0\0\0\0"].concat();
+    for (sql, one, two) in
+        [("SELECT 0", b'2', b'2'), ("DEALLOCATE one", b'E', b'2'), ("DEALLOCATE ALL", b'E', b'E')]
+    {
+        stream.write_all(&message(b'Q', format!("{sql}\0").as_bytes())).expect("a query");
+        let answers = read_until_ready(&mut stream);
+        assert!(answers.iter().all(|(kind, _)| *kind != b'E'), "{sql}");
+        for (name, kind) in [("one", one), ("two", two)] {
+            let messages = [message(b'B', &bind(name)), message(b'S', b"")].concat();
+            stream.write_all(&messages).expect("a portal");
+            assert_eq!(read_until_ready(&mut stream)[0].0, kind, "{name} after {sql}");
+        }
+    }
+    stream.write_all(&message(b'Q', b"DEALLOCATE one\0")).expect("a query");
+    assert_eq!(read_until_ready(&mut stream)[0].0, b'E');
+}
+
+#[test]
+fn a_statement_whose_columns_have_changed_is_prepared_again() {
+    served().with_client(async |client| {
+        client.batch_execute("CREATE TABLE t (k INTEGER)").await.expect("a table");
+        let query = client.prepare("SELECT * FROM t").await.expect("a statement");
+        client.query(&query, &[]).await.expect("no rows");
+        client.batch_execute("ALTER TABLE t ADD COLUMN v VARCHAR").await.expect("a column");
+        let error = client.query(&query, &[]).await.expect_err("other columns");
+        let error = error.as_db_error().expect("an error of the server");
+        assert_eq!(*error.code(), SqlState::FEATURE_NOT_SUPPORTED);
+        // Drivers look for these words, and prepare the statement again.
+        assert!(error.message().contains("cached plan must not change result type"), "{error}");
+        client.query("SELECT * FROM t", &[]).await.expect("no rows");
     });
 }

@@ -101,3 +101,19 @@ fn a_result_of_many_rows_comes_whole() {
         assert_eq!((rows.len(), counts), (300_000, vec![300_000]));
     });
 }
+
+/// The text of an explanation used to end the connection.
+#[test]
+fn an_explanation_has_a_row_for_each_line() {
+    served().with_client(async |client| {
+        client
+            .batch_execute("CREATE TABLE t (k BIGINT); CREATE MATERIALIZED VIEW v AS SELECT max(k) AS m FROM t")
+            .await
+            .expect("definitions");
+        for sql in ["EXPLAIN VIEW v", "EXPLAIN STATE v", "EXPLAIN SELECT * FROM v"] {
+            let (rows, _) = shown(client.simple_query(sql).await.expect("an explanation"));
+            assert!(!rows.is_empty(), "{sql}");
+            assert_eq!(client.query(sql, &[]).await.expect("the same").len(), rows.len());
+        }
+    });
+}

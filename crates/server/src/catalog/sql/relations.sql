@@ -167,10 +167,10 @@ SELECT
     true AS indisready,
     true AS indislive,
     false AS indisreplident,
-    positions AS indkey,
-    CAST(array_repeat(0, CAST(array_length(positions) AS BIGINT)) AS UINTEGER[]) AS indcollation,
-    CAST(array_repeat(0, CAST(array_length(positions) AS BIGINT)) AS UINTEGER[]) AS indclass,
-    CAST(array_repeat(0, CAST(array_length(positions) AS BIGINT)) AS SMALLINT[]) AS indoption,
+    as_vector(positions) AS indkey,
+    oidvector(array_repeat(0, CAST(array_length(positions) AS BIGINT))) AS indcollation,
+    oidvector(array_repeat(0, CAST(array_length(positions) AS BIGINT))) AS indclass,
+    int2vector(array_repeat(0, CAST(array_length(positions) AS BIGINT))) AS indoption,
     CAST(NULL AS VARCHAR) AS indexprs,
     CAST(NULL AS VARCHAR) AS indpred
 FROM pg_internal.indexes;

@@ -49,8 +49,8 @@ CREATE VIEW pg_catalog.pg_am (oid, amname, amhandler, amtype) AS
 SELECT CAST(oid AS UINTEGER), name, handler, kind
 FROM (VALUES (2, 'heap', 'heap_tableam_handler', 't'), (403, 'btree', 'bthandler', 'i')) AS known (oid, name, handler, kind);
 
-CREATE VIEW pg_catalog.pg_language (oid, lanname, lanowner, lanispl, lanpltrusted) AS
-SELECT CAST(oid AS UINTEGER), name, CAST(10 AS UINTEGER), false, true
+CREATE VIEW pg_catalog.pg_language (oid, tableoid, lanname, lanowner, lanispl, lanpltrusted) AS
+SELECT CAST(oid AS UINTEGER), CAST(2612 AS UINTEGER), name, CAST(10 AS UINTEGER), false, true
 FROM (VALUES (12, 'internal'), (14, 'sql')) AS known (oid, name);
 
 CREATE VIEW pg_catalog.pg_tablespace (oid, spcname, spcowner, spcacl, spcoptions) AS
@@ -63,28 +63,6 @@ SELECT CAST(oid AS UINTEGER) AS oid, name AS collname, CAST(11 AS UINTEGER) AS c
     CAST(-1 AS INTEGER) AS collencoding, locale AS collcollate, locale AS collctype,
     CAST(NULL AS VARCHAR) AS colliculocale, CAST(NULL AS VARCHAR) AS collversion
 FROM (VALUES (100, 'default', 'd', ''), (950, 'C', 'c', 'C'), (951, 'POSIX', 'c', 'POSIX')) AS known (oid, name, provider, locale);
-
--- Settings that clients ask for and that no session can change, besides those of the session.
-CREATE VIEW pg_internal.constants (name, setting, description) AS
-SELECT * FROM (VALUES
-    ('server_version', '15.0', 'The version of Postgres whose protocol is spoken.'),
-    ('server_version_num', '150000', 'The same, as a number.'),
-    ('block_size', '8192', 'The size of a page of Postgres.'),
-    ('max_identifier_length', '63', 'How long names of Postgres are.'),
-    ('max_index_keys', '32', 'How many columns an index of Postgres has at most.'),
-    ('max_function_args', '100', 'How many arguments a function of Postgres has at most.'),
-    ('is_superuser', 'on', 'Whether the role may do everything.'),
-    ('session_authorization', 'alluvium', 'The role of the session.'),
-    ('in_hot_standby', 'off', 'Whether the server only follows another one.'),
-    ('lc_collate', 'C', 'The order of text.'),
-    ('lc_ctype', 'C', 'The kinds of letters.'),
-    ('wal_segment_size', '16777216', 'The size of a file of the journal of Postgres.'),
-    ('password_encryption', 'scram-sha-256', 'How passwords are kept.'),
-    ('lc_messages', 'C', 'The language of messages.'),
-    ('lc_monetary', 'C', 'The form of amounts of money.'),
-    ('lc_numeric', 'C', 'The form of numbers.'),
-    ('lc_time', 'C', 'The form of times.')
-) AS known;
 
 CREATE VIEW pg_catalog.pg_settings AS
 SELECT
@@ -114,7 +92,7 @@ FROM (VALUES ('all'), ('and'), ('as'), ('asof'), ('case'), ('cast'), ('check'), 
 CREATE FUNCTION version() AS 'PostgreSQL 15.0 (Alluvium)';
 CREATE FUNCTION current_catalog() AS current_database();
 CREATE FUNCTION "user"() AS current_user;
-CREATE FUNCTION pg_backend_pid() AS CAST(1 AS INTEGER);
+CREATE FUNCTION pg_backend_pid() AS CAST(coalesce(current_setting('alluvium.session', true), '0') AS INTEGER);
 CREATE FUNCTION pg_is_in_recovery() AS false;
 CREATE FUNCTION pg_my_temp_schema() AS CAST(0 AS UINTEGER);
 CREATE FUNCTION pg_is_other_temp_schema(arg) AS false;

@@ -8,7 +8,7 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type,
     Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType, UInt64Type, i256,
+    TimestampMicrosecondType, UInt32Type, UInt64Type, i256,
 };
 use bytes::{BufMut, BytesMut};
 
@@ -34,6 +34,7 @@ pub(super) enum Values<'a> {
     Int2(&'a [i16]),
     Int4(&'a [i32]),
     Int8(&'a [i64]),
+    Oid(&'a [u32]),
     Unsigned(&'a [u64]),
     Float4(&'a [f32]),
     Float8(&'a [f64]),
@@ -51,6 +52,7 @@ pub(super) enum Values<'a> {
     Instant(&'a [i64], Zone),
     Interval(&'a [IntervalMonthDayNano]),
     List(Box<Lists<'a>>),
+    Vector(Box<Lists<'a>>),
 }
 
 impl<'a> Column<'a> {
@@ -67,6 +69,7 @@ impl<'a> Column<'a> {
             DataType::Int32 => Values::Int4(array.as_primitive::<Int32Type>().values()),
             DataType::Int64 => Values::Int8(array.as_primitive::<Int64Type>().values()),
             DataType::UInt64 => Values::Unsigned(array.as_primitive::<UInt64Type>().values()),
+            DataType::UInt32 => Values::Oid(array.as_primitive::<UInt32Type>().values()),
             DataType::Float32 => Values::Float4(array.as_primitive::<Float32Type>().values()),
             DataType::Float64 => Values::Float8(array.as_primitive::<Float64Type>().values()),
             DataType::Decimal128(_, scale) => {
@@ -102,6 +105,20 @@ impl<'a> Column<'a> {
         Ok(Self { nulls: array.nulls(), values })
     }
 
+    /// The column of an array of lists that are vectors.
+    ///
+    /// # Errors
+    ///
+    /// As [`Column::of`].
+    pub(super) fn vector(array: &'a ArrayRef, zone: Zone) -> Result<Self> {
+        let Self { nulls, values } = Self::of(array, zone)?;
+        let values = match values {
+            Values::List(lists) => Values::Vector(lists),
+            other => other,
+        };
+        Ok(Self { nulls, values })
+    }
+
     /// Whether a row is NULL.
     pub(super) fn is_null(&self, row: usize) -> bool {
         matches!(self.values, Values::Null) || self.nulls.is_some_and(|nulls| nulls.is_null(row))
@@ -109,13 +126,16 @@ impl<'a> Column<'a> {
 
     /// Whether its texts can have bytes that mean something to those who read several in a line.
     pub(super) fn is_plain_text(&self) -> bool {
-        use Values::{Boolean, Decimal, Float4, Float8, Int2, Int4, Int8, LongDecimal, Unsigned};
+        use Values::{
+            Boolean, Decimal, Float4, Float8, Int2, Int4, Int8, LongDecimal, Oid, Unsigned,
+        };
         matches!(
             self.values,
             Boolean(_)
                 | Int2(_)
                 | Int4(_)
                 | Int8(_)
+                | Oid(_)
                 | Unsigned(_)
                 | Float4(_)
                 | Float8(_)
@@ -136,6 +156,7 @@ impl<'a> Column<'a> {
                 Values::Int2(values) => return put_fixed(values[row].to_be_bytes(), out),
                 Values::Int4(values) => return put_fixed(values[row].to_be_bytes(), out),
                 Values::Int8(values) => return put_fixed(values[row].to_be_bytes(), out),
+                Values::Oid(values) => return put_fixed(values[row].to_be_bytes(), out),
                 Values::Float4(values) => return put_fixed(values[row].to_be_bytes(), out),
                 Values::Float8(values) => return put_fixed(values[row].to_be_bytes(), out),
                 Values::Date(values) => {
@@ -167,6 +188,7 @@ impl<'a> Column<'a> {
             Values::Int2(values) => number::put_integer(i64::from(values[row]), out),
             Values::Int4(values) => number::put_integer(i64::from(values[row]), out),
             Values::Int8(values) => number::put_integer(values[row], out),
+            Values::Oid(values) => number::put_integer(i64::from(values[row]), out),
             Values::Unsigned(values) => number::put_unsigned(values[row], out),
             Values::Float4(values) => number::put_float4(values[row], out),
             Values::Float8(values) => number::put_float8(values[row], out),
@@ -188,6 +210,7 @@ impl<'a> Column<'a> {
             Values::Instant(values, zone) => moment::put_instant(values[row], *zone, out),
             Values::Interval(values) => interval::put_text(values[row], out),
             Values::List(lists) => lists.put_text(row, out)?,
+            Values::Vector(lists) => lists.put_vector_text(row, out)?,
         }
         Ok(())
     }
@@ -201,6 +224,7 @@ impl<'a> Column<'a> {
             | Values::Int2(_)
             | Values::Int4(_)
             | Values::Int8(_)
+            | Values::Oid(_)
             | Values::Float4(_)
             | Values::Float8(_)
             | Values::Date(_)
@@ -224,6 +248,7 @@ impl<'a> Column<'a> {
             Values::BytesView(values) => put_large(values.value(row), out)?,
             Values::Interval(values) => interval::put_binary(values[row], out),
             Values::List(lists) => lists.put_binary(row, out)?,
+            Values::Vector(lists) => lists.put_vector_binary(row, out)?,
         }
         Ok(())
     }

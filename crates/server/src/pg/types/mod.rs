@@ -19,6 +19,7 @@
 //! | `VARCHAR` | `text`, as lengths are not enforced |
 //! | a struct or a map | `text`, as CAST writes it: drivers cannot read records without their types, and it can be cast back |
 //! | a list of lists | an array of as many dimensions. One whose inner lists differ in length is no array in Postgres: it is sent as text, in braces, and refused in binary |
+//! | `UINTEGER` in a query of the catalog | `oid`, see [`with_catalog_types`] |
 //! | NULL without a type | `text` |
 //! | the first and the last microsecond of 64 bits, the first and the last day of 32 bits | `-infinity` and `infinity`, both ways |
 //! | nanoseconds | are cut off |
@@ -26,6 +27,7 @@
 mod arrays;
 mod builder;
 mod bytea;
+mod catalog_type;
 mod column;
 pub(crate) mod copy;
 mod escape;
@@ -42,6 +44,7 @@ mod row_encoder;
 mod tests;
 mod time;
 
+pub(crate) use self::catalog_type::with_catalog_types;
 pub(crate) use self::format::Format;
 pub(crate) use self::parameter::decode;
 pub(crate) use self::pg_type::{PgType, TEXT};

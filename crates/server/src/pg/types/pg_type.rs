@@ -2,16 +2,21 @@
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
+use super::catalog_type::{Kind, is_of_oids};
 use super::rejected::{Rejected, Result, code};
 
 /// The OID of `text`.
 pub(crate) const TEXT: u32 = 25;
+/// The OIDs of vectors.
+const INT2VECTOR: u32 = 22;
+const OIDVECTOR: u32 = 30;
 
 /// The type of a column or a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PgType {
     scalar: Scalar,
     is_array: bool,
+    is_vector: bool,
     modifier: i32,
 }
 
@@ -161,7 +166,26 @@ impl PgType {
             leaf = item.data_type();
         }
         let (scalar, modifier) = Scalar::of(leaf);
-        Self { scalar, is_array: item(data_type).is_some(), modifier }
+        Self { scalar, is_array: item(data_type).is_some(), is_vector: false, modifier }
+    }
+
+    /// The type of a column, which may be one that only the catalog has.
+    pub(crate) fn of_field(field: &Field) -> Self {
+        let of = Self::of(field.data_type());
+        match Kind::of(field) {
+            Kind::Plain => of,
+            Kind::Oid => Self { scalar: Scalar::Oid, ..of },
+            Kind::Vector if is_of_oids(field.data_type()) => {
+                Self { scalar: Scalar::Oid, is_array: false, is_vector: true, ..of }
+            }
+            Kind::Vector => Self { scalar: Scalar::Int2, is_array: false, is_vector: true, ..of },
+        }
+    }
+
+    /// The type of a parameter of a query of the catalog.
+    pub(crate) fn of_catalog(data_type: &DataType) -> Self {
+        let of = Self::of(data_type);
+        if is_of_oids(data_type) { Self { scalar: Scalar::Oid, ..of } } else { of }
     }
 
     /// The type of a parameter for which a client has given an OID.
@@ -171,10 +195,10 @@ impl PgType {
     /// If values of the type cannot be read.
     pub(super) fn of_oid(oid: u32) -> Result<Self> {
         if let Some(scalar) = Scalar::of_oid(oid) {
-            return Ok(Self { scalar, is_array: false, modifier: -1 });
+            return Ok(Self { scalar, is_array: false, is_vector: false, modifier: -1 });
         }
         match ROWS.iter().find(|row| row.2 == oid && oid != 0) {
-            Some(row) => Ok(Self { scalar: row.0, is_array: true, modifier: -1 }),
+            Some(row) => Ok(Self { scalar: row.0, is_array: true, is_vector: false, modifier: -1 }),
             None => {
                 let message = format!(
                     "values of the type with OID {oid} cannot be read: send them as text, and write CAST where they are used"
@@ -186,12 +210,17 @@ impl PgType {
 
     /// Its OID.
     pub(crate) fn oid(self) -> u32 {
-        if self.is_array { self.scalar.row().2 } else { self.scalar.oid() }
+        match (self.is_vector, self.scalar) {
+            (true, Scalar::Oid) => OIDVECTOR,
+            (true, _) => INT2VECTOR,
+            (false, scalar) if self.is_array => scalar.row().2,
+            (false, scalar) => scalar.oid(),
+        }
     }
 
     /// The bytes of a value, −1 where they vary.
     pub(crate) fn length(self) -> i16 {
-        if self.is_array { -1 } else { self.scalar.row().3 }
+        if self.is_array || self.is_vector { -1 } else { self.scalar.row().3 }
     }
 
     /// The digits of a number, as Postgres writes them; −1 of other types.

@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
+use super::catalog_type::Kind;
 use super::pg_type::item;
 use super::rejected::Result;
 
@@ -15,8 +16,12 @@ use super::rejected::Result;
 /// # Errors
 ///
 /// If that type does not have all values, as microseconds do not have all seconds.
-pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
-    let target = plain_type(array.data_type());
+pub(super) fn plain(array: &ArrayRef, kind: Kind) -> Result<ArrayRef> {
+    let target = match kind {
+        // OIDs have no sign.
+        Kind::Oid | Kind::Vector => array.data_type().clone(),
+        Kind::Plain => plain_type(array.data_type()),
+    };
     if target == *array.data_type() {
         return Ok(Arc::clone(array));
     }

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::Schema;
 use bytes::BytesMut;
 
+use super::catalog_type::Kind;
 use super::column::Column;
 use super::format::Format;
 use super::plain::plain;
@@ -18,6 +19,7 @@ const DATA_ROW: u8 = b'D';
 /// Writes rows of a result as messages `DataRow`.
 pub(crate) struct RowEncoder {
     formats: Vec<Format>,
+    kinds: Vec<Kind>,
     zone: Zone,
     /// The most bytes of a message, without its kind.
     most: usize,
@@ -40,7 +42,7 @@ impl RowEncoder {
                 return Err(Rejected::new(code::PROTOCOL, message));
             }
         };
-        Ok(Self { formats, zone: Zone::UTC, most: i32::MAX as usize })
+        Ok(Self { formats, kinds: Kind::all(schema), zone: Zone::UTC, most: i32::MAX as usize })
     }
 
     /// The same, which shows instants by the clocks of a zone instead of in UTC.
@@ -61,8 +63,8 @@ impl RowEncoder {
         out: &mut BytesMut,
     ) -> Result<()> {
         let count = rows.len();
-        let arrays = plain_arrays(batch, rows, self.formats.len())?;
-        let columns = columns(&arrays, self.zone)?;
+        let arrays = plain_arrays(batch, rows, &self.kinds)?;
+        let columns = columns(&arrays, &self.kinds, self.zone)?;
         for row in 0..count {
             let start = out.len();
             if let Err(rejected) = self.put_row(&columns, row, out) {
@@ -109,21 +111,29 @@ pub(super) fn column_count(schema: &Schema) -> Result<usize> {
 pub(super) fn plain_arrays(
     batch: &RecordBatch,
     rows: Range<usize>,
-    columns: usize,
+    kinds: &[Kind],
 ) -> Result<Vec<ArrayRef>> {
-    if batch.num_columns() != columns || rows.start > rows.end || rows.end > batch.num_rows() {
+    if batch.num_columns() != kinds.len() || rows.start > rows.end || rows.end > batch.num_rows() {
         return Err(Rejected::new(
             code::INTERNAL,
             "a batch does not have the columns or rows of its result",
         ));
     }
     let batch = batch.slice(rows.start, rows.len());
-    batch.columns().iter().map(plain).collect()
+    batch.columns().iter().zip(kinds).map(|(array, kind)| plain(array, *kind)).collect()
 }
 
 /// The columns of arrays.
-pub(super) fn columns(arrays: &[ArrayRef], zone: Zone) -> Result<Vec<Column<'_>>> {
-    arrays.iter().map(|array| Column::of(array, zone)).collect()
+pub(super) fn columns<'a>(
+    arrays: &'a [ArrayRef],
+    kinds: &[Kind],
+    zone: Zone,
+) -> Result<Vec<Column<'a>>> {
+    let column = |(array, kind): (&'a ArrayRef, &Kind)| match kind {
+        Kind::Vector => Column::vector(array, zone),
+        Kind::Plain | Kind::Oid => Column::of(array, zone),
+    };
+    arrays.iter().zip(kinds).map(column).collect()
 }
 
 #[cfg(test)]

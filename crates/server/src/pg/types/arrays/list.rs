@@ -40,7 +40,8 @@ struct Shape<'b, 'a> {
 impl<'a> Lists<'a> {
     /// The lists of an array.
     pub(in super::super) fn of(array: &'a ListArray, zone: Zone) -> Result<Self> {
-        let element = PgType::of(array.data_type()).scalar().oid();
+        // Other numbers without a sign were cast to larger ones.
+        let element = PgType::of_catalog(array.data_type()).scalar().oid();
         let items = Column::of(array.values(), zone)?;
         Ok(Self { offsets: array.value_offsets(), items, element })
     }
@@ -89,6 +90,32 @@ impl<'a> Lists<'a> {
         }
         for row in shape.rows {
             shape.elements.put_field(row, Format::Binary, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the text of a vector, whose elements are numbers.
+    pub(in super::super) fn put_vector_text(&self, row: usize, out: &mut BytesMut) -> Result<()> {
+        let rows = self.rows(row..row + 1);
+        for item in rows.clone() {
+            if item > rows.start {
+                out.put_u8(b' ');
+            }
+            self.items.put_text(item, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the bytes of a vector: an array of one dimension, even of no elements, whose first index is zero.
+    pub(in super::super) fn put_vector_binary(&self, row: usize, out: &mut BytesMut) -> Result<()> {
+        let rows = self.rows(row..row + 1);
+        out.put_i32(1);
+        out.put_i32(0);
+        out.put_u32(self.element);
+        out.put_i32(rows.len() as i32);
+        out.put_i32(0);
+        for item in rows {
+            self.items.put_field(item, Format::Binary, out)?;
         }
         Ok(())
     }

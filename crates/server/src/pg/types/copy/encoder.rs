@@ -7,6 +7,7 @@ use arrow::datatypes::Schema;
 use bytes::{BufMut, BytesMut};
 
 use super::super::Format;
+use super::super::catalog_type::Kind;
 use super::super::column::Column;
 use super::super::escape::expand;
 use super::super::rejected::{Rejected, Result};
@@ -22,6 +23,7 @@ const COPY_DATA: u8 = b'd';
 pub(crate) struct CopyEncoder {
     options: CopyOptions,
     names: Vec<String>,
+    kinds: Vec<Kind>,
     has_begun: bool,
 }
 
@@ -34,7 +36,7 @@ impl CopyEncoder {
     pub(crate) fn new(schema: &Schema, options: CopyOptions) -> Result<Self> {
         column_count(schema)?;
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
-        Ok(Self { options, names, has_begun: false })
+        Ok(Self { options, names, kinds: Kind::all(schema), has_begun: false })
     }
 
     /// Writes rows of a batch. If it fails, `out` has the rows before the one that failed.
@@ -49,8 +51,8 @@ impl CopyEncoder {
         out: &mut BytesMut,
     ) -> Result<()> {
         let count = rows.len();
-        let arrays = plain_arrays(batch, rows, self.names.len())?;
-        let columns = columns(&arrays, Zone::UTC)?;
+        let arrays = plain_arrays(batch, rows, &self.kinds)?;
+        let columns = columns(&arrays, &self.kinds, Zone::UTC)?;
         for row in 0..count {
             self.message(out, |encoder, out| encoder.put_row(&columns, row, out))?;
         }

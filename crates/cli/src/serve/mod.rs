@@ -1,14 +1,26 @@
 //! `alluvium serve`: an engine for many clients.
+//!
+//! [`options`] are its command line, with times in [`duration`], and [`config`] makes one of a configuration file. [`check`] says what is
+//! wrong with it. [`log`] is what the server logs, and [`reload`] reads anew what may change while it runs.
 
-use std::io::{self, BufWriter};
+pub(crate) mod check;
+pub(crate) mod config;
+mod duration;
+mod log;
+pub(crate) mod options;
+mod reload;
+
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use alluvium::Engine;
-use alluvium_server::{Limits, Server, with_catalog};
+use alluvium_server::{Running, Server, with_catalog};
 
-use crate::args::ServeArgs;
+use self::check::{Checked, check};
+use self::log::Log;
+use self::options::ServeArgs;
 use crate::console;
 use crate::output::{Format, Output};
 use crate::process::interrupt::Interrupt;
@@ -21,8 +33,8 @@ use crate::shell::{self, Shell, Stop, failed};
 /// The name of the socket, by which Postgres's clients find it in its folder: 5432 is the port they expect.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// How long changes are kept for subscribers that resume.
-const HISTORY: Duration = Duration::from_secs(5 * 60);
+/// The name of the file with the token of clients of HTTP, in the socket's folder.
+const TOKEN: &str = "http.token";
 
 /// What remains to be done once all clients are gone takes no longer.
 const LAST_STEPS: Duration = Duration::from_secs(60);
@@ -33,9 +45,15 @@ pub(crate) fn run(args: &ServeArgs) -> Status {
 }
 
 fn serve(args: &ServeArgs) -> Result<(), Stop> {
+    let checked = check(args).map_err(|wrong| failed(None, wrong))?;
+    if args.check {
+        console::report("the configuration is right");
+        return Ok(());
+    }
+    let log = Log::begin(args.log_level);
     let builder = with_catalog(shell::engine(args.workers.get(), args.memory))
         .merge_threads(args.merge_threads)
-        .history_time(HISTORY);
+        .history_time(args.history);
     let engine = shell::opened(args.open.apply(builder))?;
     if let Some(program) = &args.program {
         shell::interruptible(&engine, || begin(&engine, args, program))?;
@@ -52,28 +70,57 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
         (None, Some(made)) => made.path().to_owned(),
         (None, None) => PathBuf::new(),
     };
-    let mut limits = Limits::default();
-    limits.connections = args.connections.get();
-    let mut server = Server::new(engine.clone()).limits(limits).pg_socket(folder.join(SOCKET));
-    for address in &args.pg {
-        server = server.pg(*address);
-    }
+    let server = configured(&engine, args, checked).pg_socket(folder.join(SOCKET));
+    let token = folder.join(TOKEN);
+    let server = if args.http.is_empty() { server } else { server.http_token_file(&token) };
     let interrupt = Interrupt::listen().map_err(|error| failed(Some(&"signals"), error))?;
-    let grace = Duration::from_secs(args.grace);
     interrupt.attach(engine.interrupt());
-    interrupt.allow(grace + LAST_STEPS);
+    interrupt.allow(args.grace + LAST_STEPS);
     interrupt.unparks(&thread::current());
     let running = server.start().map_err(|error| failed(None, error))?;
     console::report(format_args!("psql -h {} -U alluvium", folder.display()));
     for address in running.pg_addresses() {
         console::report(format_args!("psql -h {} -p {} -U alluvium", address.ip(), address.port()));
     }
-    while !interrupt.is_asked() {
-        thread::park();
-    }
-    running.stop(grace);
+    greet_browsers(&running, &token);
+    reload::whenever_asked(&interrupt, &running, &log, args, || {
+        while !interrupt.is_asked() {
+            thread::park();
+        }
+    })
+    .map_err(|error| failed(Some(&"signals"), error))?;
+    running.stop(args.grace);
     engine.write_outputs().map_err(|error| failed(None, error))?;
     engine.checkpoint().map_err(|error| failed(None, error))
+}
+
+/// The server of an engine, as the options say, without the socket.
+fn configured(engine: &Engine, args: &ServeArgs, checked: Checked) -> Server {
+    let mut server =
+        Server::new(engine.clone()).limits(args.limits.limits()).file_access(checked.files);
+    if let Some(tls) = checked.tls {
+        server = server.tls(tls);
+    }
+    if args.insecure {
+        server = server.insecure();
+    }
+    let server = args.pg.iter().fold(server, |server, address| server.pg(*address));
+    let server = args.http.iter().fold(server, |server, address| server.http(*address));
+    args.http_name.iter().fold(server, Server::http_name)
+}
+
+/// Says how to open the door of HTTP. The token is shown on a terminal alone: elsewhere standard error is kept.
+fn greet_browsers(running: &Running, file: &Path) {
+    let Some(token) = running.http_token() else { return };
+    for address in running.http_addresses() {
+        match io::stderr().is_terminal() {
+            true => console::report(format_args!("http://{address}/login?token={token}")),
+            false => console::report(format_args!(
+                "http://{address}, with the token of {}",
+                file.display()
+            )),
+        }
+    }
 }
 
 /// Runs the program that comes before the clients.

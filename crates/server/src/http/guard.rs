@@ -1,0 +1,52 @@
+//! What each request passes before it is answered, and each answer before it is sent.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::authenticate::authenticate;
+use super::connection::Connection;
+use super::origin;
+use super::problem::Problem;
+use super::service::Http;
+
+/// What anybody may ask for who can reach the server.
+const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/login"];
+
+/// Answers a request if it is for this host, from no other page, and from somebody who is known.
+pub(super) async fn guard(State(http): State<Arc<Http>>, request: Request, next: Next) -> Response {
+    let mut response = match admit(&http, request).await {
+        Ok(request) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn admit(http: &Http, mut request: Request) -> Result<Request, Problem> {
+    origin::check(request.uri(), request.headers(), &http.names)?;
+    if PUBLIC.contains(&request.uri().path()) {
+        return Ok(request);
+    }
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    let connection = connection.ok_or_else(|| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the request has no connection")
+    })?;
+    let identity = authenticate(http, &connection, request.headers()).await?;
+    connection.admit(&identity)?;
+    request.extensions_mut().insert(identity);
+    Ok(request)
+}

@@ -1,0 +1,40 @@
+//! What all connections of HTTP share.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::caller::Caller;
+use super::connection::Connection;
+use super::keys::Keys;
+use super::problem::Problem;
+use super::token::Tokens;
+use crate::client::Client;
+use crate::identity::Identity;
+use crate::shared::Shared;
+
+/// What all connections of HTTP share.
+pub(super) struct Http {
+    pub(super) shared: Arc<Shared>,
+    pub(super) tokens: Tokens,
+    /// The name of the cookie of browsers.
+    pub(super) cookie: String,
+    /// Names of this host, beside those that each has.
+    pub(super) names: Vec<String>,
+    pub(super) keys: Arc<Keys>,
+    /// Whether the server stops.
+    pub(super) stops: watch::Receiver<bool>,
+}
+
+impl Http {
+    /// A session for a request of somebody.
+    pub(super) fn caller(
+        &self,
+        identity: &Identity,
+        connection: &Connection,
+    ) -> Result<Caller, Problem> {
+        let session = self.shared.session(identity).map_err(|error| Problem::of(&error))?;
+        let (pool, cancel) = (self.shared.pool.clone(), connection.cancel.clone());
+        Ok(Caller::new(Client::with_cancel(session, pool, cancel)))
+    }
+}

@@ -1,0 +1,47 @@
+//! Who a client is.
+
+use std::sync::Arc;
+
+use alluvium::{Role, Session};
+
+/// Who a client is that has logged in: a role, or, as long as there are none, everybody, who has all rights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// `None` is everybody.
+    pub(crate) role: Option<Arc<str>>,
+    pub(crate) is_superuser: bool,
+    /// How many connections the role may have.
+    pub(crate) connection_limit: Option<u32>,
+    /// The number of the token or cookie that it has shown, if it has shown one that can be revoked.
+    pub(crate) token: Option<u64>,
+}
+
+impl Identity {
+    /// Everybody.
+    pub(crate) fn everybody() -> Self {
+        Self { role: None, is_superuser: true, connection_limit: None, token: None }
+    }
+
+    /// A role.
+    pub(crate) fn of(role: &Role) -> Self {
+        Self {
+            role: Some(role.name.as_str().into()),
+            is_superuser: role.is_superuser,
+            connection_limit: role.connection_limit,
+            token: None,
+        }
+    }
+
+    /// The name of the role; `None` is everybody.
+    pub(crate) fn role(&self) -> Option<&Arc<str>> {
+        self.role.as_ref()
+    }
+
+    /// Gives the statements of a session the rights of the role.
+    pub(crate) fn enter(&self, session: &mut Session) -> alluvium::Result<()> {
+        match &self.role {
+            Some(role) => session.set_role(&**role),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The server as clients of HTTP see it.
+
+mod access;
+mod changes;
+mod documented;
+mod door;
+mod events;
+mod faults;
+mod inserts;
+mod openapi;
+mod relations;
+mod roles;
+mod statements;
+mod websocket;
