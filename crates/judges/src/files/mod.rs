@@ -13,7 +13,8 @@
 //!
 //! In reading order: [`suite`] finds files and runs them, [`database`] implements the interface of `sqllogictest`,
 //! and [`trial`] runs one file on one engine. The tests in `tampering` show that each check detects errors.
-//! [`shipped`] runs the files through the released binary, and checks only the expectations in the files.
+//! [`shipped`] runs the files through the released binary, and checks only the expectations in the files;
+//! [`served`] through a server, by the wire protocol of Postgres.
 //!
 //! Directives in a file besides the records of `sqllogictest`:
 //! - `skipif sqlite` precedes a statement that SQLite does not support or interprets differently; SQLite does not
@@ -25,6 +26,7 @@
 //! `ALLUVIUM_SLT=joins/` runs only files whose path contains that text.
 
 pub(crate) mod database;
+mod served;
 mod shipped;
 mod suite;
 pub(crate) mod trial;
@@ -32,6 +34,7 @@ pub(crate) mod trial;
 #[cfg(test)]
 mod tampering;
 
+pub use served::run as run_served;
 pub use shipped::run as run_shipped;
 pub use suite::run;
 pub(crate) use suite::{find, texts};

@@ -70,7 +70,7 @@ fn connection(record: &Record<DefaultColumnType>) -> Option<&Connection> {
 }
 
 /// Whether two results are the same, each value as the files write it.
-fn same(normalizer: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
+pub(super) fn same(normalizer: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
     if expected.iter().any(|row| row.contains("<slt:ignore>")) {
         return default_validator(normalizer, actual, expected);
     }
@@ -251,7 +251,7 @@ fn value(text: &str) -> String {
 }
 
 /// JSON as the files write lists, structs and maps.
-fn nested(json: &str) -> String {
+pub(super) fn nested(json: &str) -> String {
     let mut text = String::new();
     let mut rest = json;
     while let Some(first) = rest.chars().next() {

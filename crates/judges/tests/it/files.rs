@@ -18,6 +18,11 @@ fn every_file_passes_on_three_workers() {
 }
 
 #[test]
+fn every_file_holds_through_a_server() {
+    files::run_served();
+}
+
+#[test]
 fn every_file_holds_in_the_shipped_binary() {
     match std::env::var_os("ALLUVIUM_BINARY") {
         Some(path) => files::run_shipped(path.as_ref()),
