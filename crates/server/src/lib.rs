@@ -1,6 +1,6 @@
-//! A server: one [engine](alluvium::Engine) for many clients, who speak the wire protocol of Postgres.
+//! A server: one [engine](alluvium::Engine) for many clients, who speak the wire protocol of Postgres, or HTTP.
 //!
-//! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients. What
+//! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients, [`http`] that for HTTP's. What
 //! a client of any protocol has is its [`client`], whose calls run on the threads of the [`pool`], and which others end by its [`cancel`].
 //! [`registry`] knows all that are connected, within their [`limits`], and [`shared`] is what they share.
 //! [`tls`] encrypts connections, [`password`] has verifiers, [`identity`] is who a client has turned out to be, [`guesses`] slows down who
