@@ -93,11 +93,40 @@ impl Action {
 pub(crate) struct Rights {
     role: String,
     authorizer: Arc<dyn Authorizer>,
+    /// Whether sequences of columns are asked for by their tables.
+    generated_by_table: bool,
 }
 
 impl Rights {
     pub(crate) fn new(role: String, authorizer: Arc<dyn Authorizer>) -> Self {
-        Self { role, authorizer }
+        Self { role, authorizer, generated_by_table: false }
+    }
+
+    /// From now on sequences of columns are asked for by their tables.
+    pub(crate) fn with_generated_sequences(self) -> Self {
+        Self { generated_by_table: true, ..self }
+    }
+
+    /// Fails unless a sequence may be used so, which is that of a column of `table` if there is one.
+    pub(crate) fn check_sequence(
+        &self,
+        action: Action,
+        sequence: &str,
+        table: Option<&str>,
+    ) -> Result<()> {
+        let of_table = match action {
+            Action::Update => Action::Insert,
+            action => action,
+        };
+        match table.filter(|_| self.generated_by_table) {
+            Some(table) if action == Action::Select => {
+                // Who inserts asks for the value that a row has got.
+                let inserts = self.check(Action::Insert, Object::Relation(table), &[]);
+                inserts.or_else(|_| self.check(action, Object::Relation(table), &[]))
+            }
+            Some(table) => self.check(of_table, Object::Relation(table), &[]),
+            None => self.check(action, Object::Sequence(sequence), &[]),
+        }
     }
 
     pub(crate) fn role(&self) -> &str {

@@ -13,8 +13,8 @@ use alluvium_sql::statement::SequenceOptions;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use parking_lot::Mutex;
 
+use crate::authorizer::Action;
 use crate::authorizer::Rights;
-use crate::authorizer::{Action, Object};
 use crate::catalog::Entries;
 use crate::durable::record::SequenceValue;
 use crate::error::{Error, Result, SqlState};
@@ -125,7 +125,8 @@ impl BoundSequences {
 
     fn check(&self, action: Action, sequence: &str) -> Result<()> {
         let rights = self.rights.as_ref();
-        rights.map_or(Ok(()), |rights| rights.check(action, Object::Sequence(sequence), &[]))
+        let table = self.entries.generated(sequence).map(|(table, _)| &*table.name);
+        rights.map_or(Ok(()), |rights| rights.check_sequence(action, sequence, table))
     }
 
     fn settle(&self, record: Option<alluvium_storage::Position>) -> Result<()> {

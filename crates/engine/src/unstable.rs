@@ -17,6 +17,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use crate::error::Result;
+use crate::file_access::FileAccess;
 use crate::session::Prepared;
 use crate::statement::Statement;
 
@@ -56,6 +57,9 @@ pub trait SessionParts {
 
     /// Gives the session its number among the clients of a server, which `current_setting('alluvium.session')` shows.
     fn set_number(&mut self, number: i32);
+
+    /// Lets the session read these files, which its program has put there for it, whatever its role.
+    fn set_private_files(&mut self, access: FileAccess);
 
     /// The columns of the rows that the statement takes, in their order.
     fn columns_from_client(&mut self, statement: &Statement) -> Result<SchemaRef>;

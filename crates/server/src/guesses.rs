@@ -55,7 +55,7 @@ impl Guesses {
 }
 
 /// The addresses that one client may have: in version 6 a network of 64 bits.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,

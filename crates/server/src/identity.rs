@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium::{Role, Session};
+use alluvium::{Role, Roles, Session};
 
 /// Who a client is that has logged in: a role, or, as long as there are none, everybody, who has all rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(crate) struct Identity {
     pub(crate) is_superuser: bool,
     /// How many connections the role may have.
     pub(crate) connection_limit: Option<u32>,
+    /// The numbers of the role and of its password.
+    pub(crate) ids: (u64, u64),
     /// The number of the token or cookie that it has shown, if it has shown one that can be revoked.
     pub(crate) token: Option<u64>,
 }
@@ -19,7 +21,7 @@ pub(crate) struct Identity {
 impl Identity {
     /// Everybody.
     pub(crate) fn everybody() -> Self {
-        Self { role: None, is_superuser: true, connection_limit: None, token: None }
+        Self { role: None, is_superuser: true, connection_limit: None, ids: (0, 0), token: None }
     }
 
     /// A role.
@@ -28,8 +30,21 @@ impl Identity {
             role: Some(role.name.as_str().into()),
             is_superuser: role.is_superuser,
             connection_limit: role.connection_limit,
+            ids: (role.id(), role.password_id()),
             token: None,
         }
+    }
+
+    /// Whether the role is still the same, with the same password.
+    pub(crate) fn is_still(&self, roles: &Roles) -> bool {
+        let role = self.role.as_ref().and_then(|role| roles.get(role));
+        role.is_some_and(|role| (role.id(), role.password_id()) == self.ids)
+    }
+
+    /// A role of this name, for tests.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str, is_superuser: bool, connection_limit: Option<u32>) -> Self {
+        Self { role: Some(name.into()), is_superuser, connection_limit, ids: (0, 0), token: None }
     }
 
     /// The name of the role; `None` is everybody.

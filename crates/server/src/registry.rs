@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 
 use crate::cancel::Cancel;
+use crate::guesses::network;
 use crate::identity::Identity;
 use crate::limits::Limits;
 
@@ -95,18 +96,21 @@ impl Registry {
     /// A connection has come.
     pub(crate) fn connect(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Stranger, Full> {
         let state = &mut *self.state.lock();
-        let of_address = state.strangers_by_address.entry(address).or_default();
-        if state.strangers >= self.limits.strangers
-            || *of_address >= self.limits.strangers_of_address
-        {
-            let count = state.strangers;
+        let of = address.map(network);
+        let of_address = state.strangers_by_address.entry(of).or_default();
+        // Others cannot keep out who comes over a socket of this machine.
+        let (count, most) = match of {
+            Some(_) => (state.strangers, self.limits.strangers_of_address),
+            None => (*of_address, self.limits.strangers),
+        };
+        if count >= self.limits.strangers || *of_address >= most {
             if *of_address == 0 {
-                state.strangers_by_address.remove(&address);
+                state.strangers_by_address.remove(&of);
             }
             return Err(Full::Strangers(count));
         }
         *of_address += 1;
-        state.strangers += 1;
+        state.strangers += usize::from(of.is_some());
         Ok(Stranger { registry: self.clone(), address })
     }
 
@@ -195,11 +199,12 @@ impl Stranger {
 impl Drop for Stranger {
     fn drop(&mut self) {
         let state = &mut *self.registry.state.lock();
-        state.strangers -= 1;
-        if let Some(count) = state.strangers_by_address.get_mut(&self.address) {
+        let of = self.address.map(network);
+        state.strangers -= usize::from(of.is_some());
+        if let Some(count) = state.strangers_by_address.get_mut(&of) {
             *count -= 1;
             if *count == 0 {
-                state.strangers_by_address.remove(&self.address);
+                state.strangers_by_address.remove(&of);
             }
         }
     }
@@ -247,7 +252,7 @@ mod tests {
     }
 
     fn identity(name: &str, is_superuser: bool, connection_limit: Option<u32>) -> Identity {
-        Identity { role: Some(name.into()), is_superuser, connection_limit, token: None }
+        Identity::named(name, is_superuser, connection_limit)
     }
 
     #[test]

@@ -263,6 +263,7 @@ impl Candidates<'_> {
 
     fn exchange(&self, parts: Parts<'_>) -> Result<Exchange<'_>> {
         let definitions = self.definitions;
+        self.staged.check_roles(&definitions.sequencer.roles().get())?;
         let moved = self.moved.iter().map(|(before, _)| before);
         let before: Vec<&Arc<Entry>> = self.staged.dropped.iter().chain(moved).collect();
         before.iter().for_each(|entry| definitions.cut_all(&entry.name));

@@ -12,7 +12,7 @@ use alluvium_sql::name;
 use alluvium_sql::physical::{compile, compile_index};
 use alluvium_sql::plan::{Index, PlannedView};
 use alluvium_sql::statement::{
-    Alter, Change, Drop, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition,
+    Alter, Change, Drop, GrantKind, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition,
     ViewDefinition, ViewKind,
 };
 
@@ -53,6 +53,12 @@ pub(crate) struct StagedDefinitions {
     pub(super) comments: StagedComments,
     /// Its edits of roles.
     roles: Vec<RoleEdit>,
+    /// The version of the roles when it first edited them, but for the owners of what it creates.
+    roles_version: Option<u64>,
+    /// How often its edits of roles may have changed.
+    roles_revision: usize,
+    /// The relations of `base` that others replace, which have their rights.
+    replaced: BTreeSet<String>,
     /// The statements about relations of `base`, in their order.
     pub(super) statements: Vec<Record>,
     /// The relations it creates, in an order in which that can be done.
@@ -132,6 +138,9 @@ impl StagedDefinitions {
             forgotten: BTreeSet::new(),
             comments: StagedComments::default(),
             roles: Vec::new(),
+            roles_version: None,
+            roles_revision: 0,
+            replaced: BTreeSet::new(),
             statements: Vec::new(),
             created: Vec::new(),
         }
@@ -175,7 +184,10 @@ impl StagedDefinitions {
     /// The roles as the transaction sees them, given those outside of it.
     pub(crate) fn roles(&self, mut roles: Roles) -> Roles {
         for entry in &self.dropped {
-            roles.forget(&entry.name);
+            let is_replaced = self.replaced.contains(&entry.name);
+            if !is_replaced || !self.entries.contains_key(&entry.name) {
+                roles.forget(&entry.name);
+            }
         }
         // Two may have each other's names.
         let between = |number: usize| format!("{number} of those that are renamed");
@@ -192,9 +204,35 @@ impl StagedDefinitions {
         &self.roles
     }
 
-    /// Adds edits of roles.
-    pub(crate) fn edit_roles(&mut self, edits: Vec<RoleEdit>) {
+    /// How often its edits of roles may have changed.
+    pub(crate) fn roles_revision(&self) -> usize {
+        self.roles_revision
+    }
+
+    /// Adds edits of roles, which were judged by those of a version.
+    pub(crate) fn edit_roles(&mut self, edits: Vec<RoleEdit>, version: u64) {
+        self.roles_revision += 1;
+        let is_claim = |edit: &RoleEdit| matches!(edit, RoleEdit::Claim { .. });
+        if !edits.iter().all(is_claim) {
+            self.roles_version.get_or_insert(version);
+        }
+        for (kind, name) in edits.iter().filter_map(RoleEdit::object) {
+            if *kind == GrantKind::Relation {
+                self.named.insert(name.clone());
+            }
+        }
         self.roles.extend(edits);
+    }
+
+    /// Fails if roles have changed since the transaction has edited them: it might undo that.
+    pub(super) fn check_roles(&self, roles: &Roles) -> Result<()> {
+        match self.roles_version.is_none_or(|version| version == roles.version()) {
+            true => Ok(()),
+            false => Err(Error::conflict(
+                Conflict::Serialization,
+                "roles or their rights have changed since the transaction has changed some; run the transaction again",
+            )),
+        }
     }
 
     /// Adds a created relation.
@@ -220,6 +258,10 @@ impl StagedDefinitions {
             self.created.retain(|created| created.relation() != gone.name);
             self.dropped_indexes.retain(|(relation, _)| *relation != gone.name);
             self.comments.forget(&gone.name);
+            self.replaced.remove(&gone.name);
+            self.roles_revision += 1;
+            let of_gone = (GrantKind::Relation, gone.name.clone());
+            self.roles.retain(|edit| edit.object() != Some(&of_gone));
             gone.indexes.iter().for_each(|index| self.comments.forget(&index.name));
             if !gone.is_staged {
                 let moved = self.moved.iter().position(|moved| moved.after.name() == gone.name);
@@ -231,6 +273,18 @@ impl StagedDefinitions {
                 continue;
             }
             self.forgotten.extend(gone.as_table().map(|table| table.id));
+        }
+        Ok(())
+    }
+
+    /// Drops a relation for another one of its name, which gets its rights.
+    fn replace(&mut self, entry: &Arc<Entry>) -> Result<()> {
+        let edits = self.roles.clone();
+        let was_replaced = self.replaced.contains(&entry.name);
+        self.drop(entry, false)?;
+        self.roles = edits;
+        if !entry.is_staged || was_replaced {
+            self.replaced.insert(entry.name.clone());
         }
         Ok(())
     }
@@ -352,7 +406,7 @@ impl Definitions {
         match taken.map_err(|error| error.at(definition.position))? {
             Taken::Free => {}
             Taken::Keep => return Ok(()),
-            Taken::Replace(before) => staged.drop(&before, false)?,
+            Taken::Replace(before) => staged.replace(&before)?,
         }
         self.check_nothing_said(name)?;
         if !definition.connectors.is_empty() {
@@ -398,7 +452,7 @@ impl Definitions {
             // It cannot read the one that it replaces.
             Taken::Replace(before) => {
                 comments = staged.comments(self.sequencer.comments());
-                staged.drop(&before, false)?;
+                staged.replace(&before)?;
             }
         }
         if !definition.connectors.is_empty() {
@@ -553,6 +607,8 @@ impl Definitions {
         }
         staged.named.extend([entry.name.clone(), name.clone()]);
         staged.comments.alter(&entry, &altered);
+        staged.roles_revision += 1;
+        staged.roles.iter_mut().for_each(|edit| edit.rename(&entry.name, &name));
         let entries = Arc::make_mut(&mut staged.entries);
         entries.remove(&entry.name);
         entries.insert(name, Arc::new(altered));

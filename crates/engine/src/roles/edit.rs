@@ -25,6 +25,8 @@ pub(crate) enum RoleEdit {
     Grant { revokes: bool, privileges: BTreeSet<Privilege>, object: ObjectName, role: String },
     /// An object has this owner.
     Own { object: ObjectName, owner: String },
+    /// An object that is new has this owner, and nobody has a privilege on it.
+    Claim { object: ObjectName, owner: String },
 }
 
 impl RoleEdit {
@@ -38,9 +40,33 @@ impl RoleEdit {
             Self::Grant { revokes, privileges, object: (kind, name), role } => {
                 Grant::statement(*revokes, privileges.iter().copied(), (*kind, name), role)
             }
-            Self::Own { object: (kind, name), owner } => {
+            Self::Own { object: (kind, name), owner }
+            | Self::Claim { object: (kind, name), owner } => {
                 OwnerChange::statement((*kind, name), owner)
             }
+        }
+    }
+}
+
+impl RoleEdit {
+    /// The object that it is about, if it is about one.
+    pub(crate) fn object(&self) -> Option<&ObjectName> {
+        match self {
+            Self::Grant { object, .. } | Self::Own { object, .. } | Self::Claim { object, .. } => {
+                Some(object)
+            }
+            _ => None,
+        }
+    }
+
+    /// Has it follow the name of a relation.
+    pub(crate) fn rename(&mut self, before: &str, after: &str) {
+        if let Self::Grant { object, .. } | Self::Own { object, .. } | Self::Claim { object, .. } =
+            self
+            && object.0 == GrantKind::Relation
+            && object.1 == before
+        {
+            after.clone_into(&mut object.1);
         }
     }
 }
@@ -54,9 +80,19 @@ impl Roles {
     /// Makes an edit. What it names and is gone by now is left out.
     pub(crate) fn edit(&mut self, edit: &RoleEdit) {
         let inner = Arc::make_mut(&mut self.0);
+        inner.version += u64::from(!matches!(edit, RoleEdit::Claim { .. }));
         match edit {
-            RoleEdit::Create(role) | RoleEdit::Alter(role) => {
-                inner.roles.insert(role.name.clone(), role.clone());
+            RoleEdit::Create(role) => {
+                let (id, password_id) = (inner.next(), inner.next());
+                inner.roles.insert(role.name.clone(), Role { id, password_id, ..role.clone() });
+            }
+            RoleEdit::Alter(role) => {
+                let next = inner.next();
+                if let Some(known) = inner.roles.get_mut(&role.name) {
+                    let is_same = known.verifier == role.verifier;
+                    let password_id = if is_same { known.password_id } else { next };
+                    *known = Role { id: known.id, password_id, ..role.clone() };
+                }
             }
             RoleEdit::Drop(role) => inner.drop(role),
             RoleEdit::Member { revokes: true, of, member } => {
@@ -82,6 +118,12 @@ impl Roles {
                     inner.rights_mut(object).owner = Some(owner.clone());
                 }
             }
+            RoleEdit::Claim { object, owner } => {
+                inner.objects.remove(object);
+                if inner.roles.contains_key(owner) {
+                    inner.rights_mut(object).owner = Some(owner.clone());
+                }
+            }
         }
     }
 
@@ -89,9 +131,10 @@ impl Roles {
     pub(crate) fn rename(&mut self, before: &str, after: &str) {
         let of = |name: &str| (GrantKind::Relation, name.to_owned());
         if before != after && self.0.objects.contains_key(&of(before)) {
-            let objects = &mut Arc::make_mut(&mut self.0).objects;
-            if let Some(rights) = objects.remove(&of(before)) {
-                objects.insert(of(after), rights);
+            let inner = Arc::make_mut(&mut self.0);
+            inner.version += 1;
+            if let Some(rights) = inner.objects.remove(&of(before)) {
+                inner.objects.insert(of(after), rights);
             }
         }
     }
@@ -105,7 +148,9 @@ impl Roles {
             GrantKind::AllRelations | GrantKind::Database => false,
         };
         if self.0.objects.keys().any(is_it) {
-            Arc::make_mut(&mut self.0).objects.retain(|object, _| !is_it(object));
+            let inner = Arc::make_mut(&mut self.0);
+            inner.version += 1;
+            inner.objects.retain(|object, _| !is_it(object));
         }
     }
 
@@ -142,6 +187,12 @@ impl Roles {
 }
 
 impl Inner {
+    /// A number that was none before.
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
     fn drop(&mut self, role: &str) {
         self.roles.remove(role);
         self.member_of.remove(role);

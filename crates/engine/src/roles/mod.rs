@@ -56,12 +56,29 @@ struct Inner {
     member_of: BTreeMap<String, BTreeSet<String>>,
     /// Objects that have owners, or other rights than at first.
     objects: BTreeMap<ObjectName, ObjectRights>,
+    /// The last number of a role, or of a password.
+    last: u64,
+    /// How often anything but the owner of something new has changed.
+    version: u64,
 }
 
 impl Roles {
     /// Whether they are the same value as others, or a copy of it.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A number that is another one once anything has changed but the owners of what is new.
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version
+    }
+
+    /// Whether a role, or one that it is a member of, may do everything or is predefined.
+    fn is_protected(&self, name: &str) -> bool {
+        let mut all = self.effective(name).into_iter();
+        all.any(|role| {
+            PREDEFINED.contains(&role) || self.get(role).is_some_and(|it| it.is_superuser)
+        })
     }
 
     /// Whether there are none. Each session may do everything then.

@@ -25,6 +25,9 @@ pub struct Role {
     pub verifier: Option<String>,
     /// From when on no password is right, in microseconds since 1970; `None` is never.
     pub valid_until: Option<Moment>,
+    /// Those that [`Role::id`] and [`Role::password_id`] tell.
+    pub(super) id: u64,
+    pub(super) password_id: u64,
 }
 
 /// Without the verifier.
@@ -53,7 +56,19 @@ impl Role {
             connection_limit: None,
             verifier: None,
             valid_until: None,
+            id: 0,
+            password_id: 0,
         }
+    }
+
+    /// A number that no other role has had since the engine started, also none of the same name.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A number that is another one once the role has another password; also after each start.
+    pub fn password_id(&self) -> u64 {
+        self.password_id
     }
 
     /// Its options, all of them said.

@@ -62,7 +62,10 @@ impl Existing<'_> {
             return Ok(());
         }
         if of_superuser {
-            return Err(denied("only a superuser may change what is a superuser's", position));
+            return Err(denied(
+                "only a superuser may change a role that is a superuser, or a member of one or of a predefined role",
+                position,
+            ));
         }
         let by = self.by.and_then(|by| self.roles.get(by));
         match by.is_some_and(|by| by.can_create_roles) {
@@ -122,7 +125,10 @@ impl Existing<'_> {
             && options.valid_until.is_none();
         // A role may change its own password.
         if !(is_only_password && self.by == Some(&role.name)) {
-            self.check_manages(role.is_superuser || options.superuser.is_some(), position)?;
+            self.check_manages(
+                self.roles.is_protected(&role.name) || options.superuser.is_some(),
+                position,
+            )?;
         }
         let role = self.with_options(role.clone(), definition)?;
         self.check_superuser_left(
@@ -212,7 +218,7 @@ impl Existing<'_> {
                     false => return Err(no_role(named)),
                 }
             };
-            self.check_manages(role.is_superuser, named.position)?;
+            self.check_manages(self.roles.is_protected(&role.name), named.position)?;
             if self.by == Some(&role.name) {
                 let message = "a session cannot drop its own role";
                 return Err(Error::sql(message)
@@ -257,7 +263,7 @@ impl Existing<'_> {
             }
         } else {
             let role = self.role(of)?;
-            self.check_manages(role.is_superuser, of.position)?;
+            self.check_manages(self.roles.is_protected(&role.name), of.position)?;
         }
         if !revokes && !is_predefined && self.roles.effective(&of.name).contains(member) {
             let message = format!("\"{}\" is a member of \"{member}\" itself", of.name);
@@ -320,7 +326,9 @@ impl Existing<'_> {
             }
             let object = (*kind, name::short(name).to_owned());
             self.check_there(&object, *position)?;
-            found.push((object, *position));
+            if !self.is_generated(&object) {
+                found.push((object, *position));
+            }
         }
         Ok(found)
     }
@@ -346,6 +354,11 @@ impl Existing<'_> {
         }
     }
 
+    /// Whether it is the sequence of a column, which goes with its table: the rights on that count.
+    fn is_generated(&self, (kind, name): &ObjectName) -> bool {
+        *kind == GrantKind::Sequence && self.entries.generated(name).is_some()
+    }
+
     fn check_owns(&self, object: &ObjectName, position: Position) -> Result<()> {
         match self.by {
             Some(by) if !owns(self.roles, by, object) => {
@@ -364,6 +377,9 @@ impl Existing<'_> {
             return Ok(Vec::new());
         }
         self.check_there(&object, *position)?;
+        if self.is_generated(&object) {
+            return Ok(Vec::new());
+        }
         let owner = self.role(&change.owner)?;
         self.check_owns(&object, *position)?;
         if let Some(by) = self.by

@@ -9,7 +9,7 @@ use super::{Outcome, Session};
 use crate::authorizer::{Action, Authorizer, Object, Rights};
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
-use crate::roles::{READ_FILES, Roles, WRITE_FILES};
+use crate::roles::{READ_FILES, Role, Roles, WRITE_FILES};
 
 /// The roles of a session.
 pub(super) struct Identity {
@@ -19,7 +19,9 @@ pub(super) struct Identity {
     session: String,
     /// The one whose rights its statements have: another one after SET ROLE.
     current: String,
-    /// The roles by which its rights were found, and how many edits of the open transaction are in them.
+    /// The numbers of these roles when the session got them: others may get their names later.
+    ids: [u64; 3],
+    /// The roles by which its rights were found, and the revision of the open transaction's edits in them.
     known: Option<(Roles, usize)>,
     /// Which files it may use as far as its role is concerned.
     reads_files: bool,
@@ -27,10 +29,17 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    fn new(role: String) -> Self {
+    fn new(role: String, id: u64) -> Self {
         let (session, current) = (role.clone(), role.clone());
         let (known, reads_files, writes_files) = Default::default();
-        Self { login: role, session, current, known, reads_files, writes_files }
+        Self { login: role, session, current, ids: [id; 3], known, reads_files, writes_files }
+    }
+
+    /// Whether all of its roles are still those that they were.
+    fn is_of(&self, roles: &Roles) -> bool {
+        let names = [&self.login, &self.session, &self.current];
+        let mut all = names.into_iter().zip(self.ids);
+        all.all(|(name, id)| roles.get(name).is_some_and(|role| role.id() == id))
     }
 
     /// Whether its role may have the engine use files.
@@ -53,10 +62,8 @@ impl Session {
     /// Fails if there is no such role. Takes the place of an [authorizer](Session::set_authorizer).
     pub fn set_role(&mut self, role: impl Into<String>) -> Result<()> {
         let role = role.into();
-        if self.live_roles().get(&role).is_none() {
-            return Err(no_role(&role));
-        }
-        self.identity = Some(Box::new(Identity::new(role)));
+        let id = self.live_roles().get(&role).map(Role::id).ok_or_else(|| no_role(&role))?;
+        self.identity = Some(Box::new(Identity::new(role, id)));
         self.update_rights();
         Ok(())
     }
@@ -72,21 +79,25 @@ impl Session {
         Some(&self.identity.as_ref()?.current)
     }
 
-    fn live_roles(&self) -> Roles {
+    pub(super) fn live_roles(&self) -> Roles {
         self.instance().reader.sequencer.roles().get()
     }
 
     /// The roles as the session sees them, with the edits of its open transaction.
     pub(super) fn roles(&self) -> Roles {
-        let mut roles = self.live_roles();
-        self.role_edits().iter().for_each(|edit| roles.edit(edit));
-        roles
+        let roles = self.live_roles();
+        match self.transaction.as_ref().and_then(|open| open.definitions()) {
+            Some(staged) => staged.roles(roles),
+            None => roles,
+        }
     }
 
     /// Finds the rights of the session again if roles have changed.
     pub(super) fn update_rights(&mut self) {
         let Some(identity) = &self.identity else { return };
-        let (roles, edits) = (self.live_roles(), self.role_edits().len());
+        let staged = self.transaction.as_ref().and_then(|open| open.definitions());
+        let edits = staged.map_or(0, |staged| staged.roles_revision());
+        let roles = self.live_roles();
         let is_known = |(known, count): &(Roles, usize)| known.is(&roles) && *count == edits;
         if identity.known.as_ref().is_some_and(is_known) {
             return;
@@ -96,27 +107,29 @@ impl Session {
         let Some(identity) = &mut self.identity else { return };
         let current = identity.current.clone();
         identity.known = known;
+        self.settings.roles = Some((current.clone(), identity.session.clone()));
+        // A role that another one has the name of may do nothing.
+        let roles = if identity.is_of(&roles) { roles } else { Roles::default() };
         identity.reads_files = roles.is_member(&current, READ_FILES);
         identity.writes_files = roles.is_member(&current, WRITE_FILES);
-        self.settings.roles = Some((current.clone(), identity.session.clone()));
         let is_superuser = roles.get(&current).is_some_and(|role| role.is_superuser);
         // Nothing is asked for a superuser, as in a session without a role.
         self.rights = (!is_superuser).then(|| {
             let authorizer: Arc<dyn Authorizer> = Arc::new(roles);
-            Box::new(Rights::new(current, authorizer))
+            Box::new(Rights::new(current, authorizer).with_generated_sequences())
         });
         self.known_uses = KnownUses::default();
     }
 
     pub(super) fn change_role(&mut self, change: &RoleChange) -> Result<Outcome> {
+        self.check_has_roles()?;
         let roles = self.roles();
+        let id_of = |name: &str| roles.get(name).map(Role::id);
         let Some(identity) = &mut self.identity else {
             let Some(Named { name, position }) = &change.role else { return Ok(Outcome::Done) };
-            if roles.get(name).is_none() {
-                return Err(no_role(name).at(*position));
-            }
+            let id = id_of(name).ok_or_else(|| no_role(name).at(*position))?;
             // Whoever may do everything may be any role, and does not come back.
-            self.identity = Some(Box::new(Identity::new(name.clone())));
+            self.identity = Some(Box::new(Identity::new(name.clone(), id)));
             self.update_rights();
             return Ok(Outcome::Done);
         };
@@ -140,9 +153,17 @@ impl Session {
                 name.clone()
             }
         };
+        let [login_id, session_id, _] = identity.ids;
+        let id = match &change.role {
+            Some(named) => id_of(&named.name).unwrap_or_default(),
+            None if change.is_of_session => login_id,
+            None => session_id,
+        };
         if change.is_of_session {
             identity.session.clone_from(&role);
+            identity.ids[1] = id;
         }
+        identity.ids[2] = id;
         identity.current = role;
         identity.known = None;
         self.update_rights();
@@ -154,6 +175,7 @@ impl Session {
         if let Some(identity) = &mut self.identity {
             identity.session.clone_from(&identity.login);
             identity.current.clone_from(&identity.login);
+            identity.ids = [identity.ids[0]; 3];
             identity.known = None;
             self.update_rights();
         }
@@ -161,8 +183,9 @@ impl Session {
 
     /// The files that the session may use for a purpose.
     pub(super) fn file_access(&self, purpose: Purpose) -> &FileAccess {
-        match &self.identity {
-            Some(identity) if !identity.may_use_files(purpose) => &FileAccess::Nothing,
+        match (&self.private_files, &self.identity) {
+            (Some(private), _) if purpose == Purpose::Read => private,
+            (_, Some(identity)) if !identity.may_use_files(purpose) => &FileAccess::Nothing,
             _ => &self.file_access,
         }
     }

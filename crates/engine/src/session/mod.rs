@@ -80,6 +80,8 @@ pub struct Session {
     taken_values: TakenValues,
     temporary: TemporaryTables,
     file_access: Arc<FileAccess>,
+    /// Files that its program has put there for it, which it may read whatever its role.
+    private_files: Option<FileAccess>,
     replacement: Option<Replacement>,
     /// Whether parameters have the types of their values.
     types_parameters: bool,
@@ -110,6 +112,7 @@ impl Session {
             taken_values: TakenValues::default(),
             temporary: TemporaryTables::default(),
             file_access,
+            private_files: None,
             replacement: None,
             types_parameters: false,
             subscribe_options: SubscribeOptions::default(),

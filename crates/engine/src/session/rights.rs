@@ -16,6 +16,9 @@ use crate::query::{FileScope, Files};
 /// How many statements are remembered with their uses.
 const STATEMENTS: usize = 256;
 
+/// How long the text of such a statement may be, in bytes.
+const LONGEST: usize = 16 << 10;
+
 /// The uses of statements, as of one moment of the catalog, so that they are not planned for it again.
 #[derive(Default)]
 pub(super) struct KnownUses {
@@ -84,7 +87,14 @@ impl Session {
             }
         };
         match statement {
-            StatementKind::CreateTable(table) => create(&table.name, table.if_taken),
+            StatementKind::CreateTable(table) => {
+                for sequence in table.defaults.iter().flatten().flat_map(|it| it.named_sequences())
+                {
+                    let of = entries.generated(&sequence).map(|(table, _)| &*table.name);
+                    rights.check_sequence(Action::Update, &sequence, of)?;
+                }
+                create(&table.name, table.if_taken)
+            }
             StatementKind::CreateView(view) => create(&view.name, view.if_taken),
             StatementKind::DeclareView(view) => create(&view.name, IfTaken::Fail),
             StatementKind::CreateTableFrom { name, .. }
@@ -118,9 +128,12 @@ impl Session {
             StatementKind::DropSequence(dropped) => {
                 rights.check(Action::Drop, Object::Sequence(&dropped.name), &[])
             }
-            StatementKind::RestartSequence(restart) => {
-                rights.check(Action::Update, Object::Sequence(&restart.name), &[])
-            }
+            StatementKind::RestartSequence(restart) => match entries.generated(&restart.name) {
+                Some((table, _)) if self.current_role().is_some() => {
+                    relation(Action::Alter, &table.name)
+                }
+                _ => rights.check(Action::Update, Object::Sequence(&restart.name), &[]),
+            },
             StatementKind::CreateFunction(function) => {
                 rights.check(Action::Create, Object::Function(&function.name), &[])
             }
@@ -173,8 +186,8 @@ impl Session {
             !files.contains_key(&used.relation) && scope.relation(&used.relation).is_some()
         });
         let uses: Arc<[Use]> = uses.into();
-        // The columns of a file may change.
-        if files.is_empty() {
+        // The columns of a file may change, and long texts are not kept.
+        if files.is_empty() && statement.text.len() <= LONGEST {
             let known = &mut self.known_uses.uses;
             if known.len() >= STATEMENTS {
                 known.clear();

@@ -247,3 +247,15 @@ fn system_relations_tell_of_what_the_session_may_read() {
     assert_eq!(rows(&mut session, tables), ["t"]);
     assert_eq!(rows(&mut all, tables).len(), 7);
 }
+
+/// A session with an authorizer could leave it by becoming a role.
+#[test]
+fn a_session_with_an_authorizer_has_no_roles() {
+    let (engine, mut session, _) = authorized();
+    for sql in ["CREATE ROLE r SUPERUSER LOGIN", "SET ROLE r", "GRANT SELECT ON t TO public"] {
+        denied(&mut session, sql);
+    }
+    engine.execute("CREATE ROLE r SUPERUSER LOGIN").unwrap();
+    denied(&mut session, "SET ROLE r");
+    denied(&mut session, "SET SESSION AUTHORIZATION r");
+}

@@ -72,6 +72,7 @@ fn holder(http: &Http, token: Option<u64>, of: &Holder) -> Option<Identity> {
         Holder::Anybody => roles.is_empty().then(|| Identity { token, ..Identity::everybody() }),
         Holder::Role { name, verifier } => {
             let role = roles.get(name).filter(|_| roles.may_connect(name))?;
+            let role = Some(role).filter(|role| password::is_valid(role))?;
             let is_same = role.verifier.as_deref() == verifier.as_deref();
             is_same.then(|| Identity { token, ..Identity::of(role) })
         }
@@ -85,7 +86,7 @@ pub(super) fn is_known(http: &Http, identity: &Identity) -> bool {
     is_issued
         && match identity.role() {
             None => roles.is_empty(),
-            Some(role) => roles.may_connect(role),
+            Some(role) => roles.may_connect(role) && identity.is_still(&roles),
         }
 }
 

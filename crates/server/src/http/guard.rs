@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -21,6 +21,7 @@ const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/login"];
 
 /// Answers a request if it is for this host, from no other page, and from somebody who is known.
 pub(super) async fn guard(State(http): State<Arc<Http>>, request: Request, next: Next) -> Response {
+    let is_public = PUBLIC.contains(&request.uri().path());
     let mut response = match admit(&http, request).await {
         Ok(request) => next.run(request).await,
         Err(problem) => problem.into_response(),
@@ -33,6 +34,10 @@ pub(super) async fn guard(State(http): State<Arc<Http>>, request: Request, next:
         HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
     );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Nobody stays connected who has not shown who it is.
+    if is_public {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

@@ -1,11 +1,11 @@
 //! `POST /v1/relations/{table}`: rows, one request a transaction.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Seek};
 use std::sync::Arc;
 
 use alluvium::unstable::SessionParts;
-use alluvium::{Error, Outcome, Refusal, Session, parse};
+use alluvium::{Action, Error, Outcome, Refusal, Session, parse};
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
@@ -18,6 +18,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer::whole;
+use super::arrow_stream::check_lengths;
 use super::connection::Connection;
 use super::keys::Key;
 use super::problem::Problem;
@@ -39,6 +40,7 @@ pub(super) async fn insert(
     body: Body,
 ) -> Result<Response, Problem> {
     let table = Path::of(&uri)?.relation;
+    http.check_right(&identity, &[Action::Insert], &table.name)?;
     let key = http.keys.take(&headers, identity.role().map(|role| &**role), &table.sql)?;
     let limit = http.shared.registry.limits().message_bytes;
     let spool = Spool::receive(&headers, body, limit).await?;
@@ -66,7 +68,7 @@ fn run(
     }
     spool.decompress()?;
     session.set_base(spool.folder());
-    session.set_file_access(spool.access());
+    session.set_private_files(spool.access());
     let mut tries = TRIES;
     loop {
         tries -= 1;
@@ -155,7 +157,9 @@ fn copy_arrow(session: &mut Session, table: &Relation, spool: &Spool) -> Result<
     let unread = |error: &dyn std::fmt::Display| {
         Unmade::Other(Problem::bad(format!("the body is no stream of Arrow: {error}")))
     };
-    let file = File::open(spool.folder().join(BODY)).map_err(|error| unread(&error))?;
+    let mut file = File::open(spool.folder().join(BODY)).map_err(|error| unread(&error))?;
+    check_lengths(&file).map_err(|error| unread(&error))?;
+    file.rewind().map_err(|error| unread(&error))?;
     let reader =
         StreamReader::try_new(BufReader::new(file), None).map_err(|error| unread(&error))?;
     let sent = reader.schema();

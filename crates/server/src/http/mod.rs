@@ -17,6 +17,7 @@
 //!   its effect once by its [key](keys).
 
 mod answer;
+mod arrow_stream;
 mod authenticate;
 mod body;
 mod caller;

@@ -52,14 +52,17 @@ pub(super) async fn login(
     let mut parameters = form_urlencoded::parse(query.as_bytes());
     let token = parameters.find(|(name, _)| name == "token");
     let holder = token.and_then(|(_, token)| match http.tokens.is_token(token.as_bytes()) {
-        true => Some(Holder::Anybody),
-        false => http.tokens.find(token.as_bytes(), Kind::Token).map(|(_, holder)| holder),
+        true => Some((None, Holder::Anybody)),
+        false => {
+            let found = http.tokens.find(token.as_bytes(), Kind::Token);
+            found.map(|(number, holder)| (Some(number), holder))
+        }
     });
-    let Some(holder) = holder else {
+    let Some((token, holder)) = holder else {
         log::refused(connection.address, "a login does not show the token");
         return Err(authenticate::unknown(&http));
     };
-    let cookie = http.tokens.issue(holder, Kind::Cookie).ok().and_then(|cookie| {
+    let cookie = http.tokens.log_in(holder, token).ok().and_then(|cookie| {
         let secure = if connection.is_encrypted { "; Secure" } else { "" };
         let (name, value) = (&http.cookie, cookie.text());
         let line = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}");

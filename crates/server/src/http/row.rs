@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium::{Outcome, Session, Value};
+use alluvium::{Action, Outcome, Session, Value};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -35,6 +35,7 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     media::check_json(&headers)?;
     let path = Path::of(&uri)?;
+    http.check_right(&identity, &[Action::Insert, Action::Update], &path.relation.name)?;
     let limit = http.shared.registry.limits().message_bytes;
     let body = Incoming::new(&headers, body, limit)?.collect().await?;
     let mut caller = http.caller(&identity, &connection)?;
@@ -65,6 +66,7 @@ pub(super) async fn delete(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let path = Path::of(&uri)?;
+    http.check_right(&identity, &[Action::Delete], &path.relation.name)?;
     let mut caller = http.caller(&identity, &connection)?;
     let engine = http.clone();
     let delete = move |session: &mut Session| {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium::{Action, Object};
+use axum::http::StatusCode;
 use tokio::sync::watch;
 
 use super::caller::Caller;
@@ -36,5 +38,25 @@ impl Http {
         let session = self.shared.session(identity).map_err(|error| Problem::of(&error))?;
         let (pool, cancel) = (self.shared.pool.clone(), connection.cancel.clone());
         Ok(Caller::new(Client::with_cancel(session, pool, cancel)))
+    }
+
+    /// Fails if somebody has none of these rights to a relation that is there.
+    pub(super) fn check_right(
+        &self,
+        identity: &Identity,
+        actions: &[Action],
+        relation: &str,
+    ) -> Result<(), Problem> {
+        let (roles, object) = (self.shared.roles(), Object::Relation(relation));
+        let Some(role) = identity.role() else { return Ok(()) };
+        let may = actions.iter().any(|action| roles.may(role, *action, object));
+        match may || self.shared.relation(relation).is_err() {
+            true => Ok(()),
+            false => {
+                let detail =
+                    format!("the role \"{role}\" has no right to do this with \"{relation}\"");
+                Err(Problem::new(StatusCode::FORBIDDEN, detail).with("sqlstate", "42501".into()))
+            }
+        }
     }
 }

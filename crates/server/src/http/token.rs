@@ -79,6 +79,8 @@ struct Issued {
     holder: Holder,
     /// By which it is known to streams.
     number: u64,
+    /// The token for which a browser has got it.
+    parent: Option<u64>,
     until: Instant,
 }
 
@@ -126,8 +128,17 @@ impl Tokens {
         self.issued.lock().iter().any(|one| one.number == number && one.until > now)
     }
 
-    /// A new secret. The oldest one of a holder with too many ends.
-    pub(super) fn issue(&self, holder: Holder, kind: Kind) -> io::Result<Secret> {
+    /// A new token. The oldest one of a holder with too many ends.
+    pub(super) fn issue(&self, holder: Holder) -> io::Result<Secret> {
+        self.add(holder, Kind::Token, None)
+    }
+
+    /// A cookie for a browser that has shown a token, with which it ends.
+    pub(super) fn log_in(&self, holder: Holder, token: Option<u64>) -> io::Result<Secret> {
+        self.add(holder, Kind::Cookie, token)
+    }
+
+    fn add(&self, holder: Holder, kind: Kind, parent: Option<u64>) -> io::Result<Secret> {
         let secret = Secret::random()?;
         let mut issued = self.issued.lock();
         let same = |one: &Issued| one.kind == kind && same_holder(&one.holder, &holder);
@@ -137,8 +148,9 @@ impl Tokens {
             issued.remove(oldest);
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        let until = Instant::now() + LIFETIME;
-        issued.push_back(Issued { secret: secret.clone(), kind, holder, number, until });
+        let of_parent = issued.iter().find(|one| Some(one.number) == parent);
+        let until = of_parent.map_or_else(|| Instant::now() + LIFETIME, |one| one.until);
+        issued.push_back(Issued { secret: secret.clone(), kind, holder, number, parent, until });
         Ok(secret)
     }
 
@@ -147,7 +159,7 @@ impl Tokens {
         let mut issued = self.issued.lock();
         let count = issued.len();
         issued.retain(|one| match number {
-            Some(number) => one.number != number,
+            Some(number) => one.number != number && one.parent != Some(number),
             None => !matches!(&one.holder, Holder::Role { name, .. } if **name == *role),
         });
         count - issued.len()
@@ -192,21 +204,23 @@ mod tests {
     fn secrets_are_of_a_kind_and_a_holder_has_so_many() {
         let tokens = Tokens::random().expect("a token");
         let holder = |name: &str| Holder::Role { name: name.into(), verifier: None };
-        let first = tokens.issue(holder("ada"), Kind::Cookie).expect("a cookie");
-        let of_bob = tokens.issue(holder("bob"), Kind::Token).expect("a token");
+        let first = tokens.log_in(holder("ada"), None).expect("a cookie");
+        let of_bob = tokens.issue(holder("bob")).expect("a token");
         let found = |secret: &Secret, kind| tokens.find(secret.text().as_bytes(), kind);
         assert_eq!(found(&first, Kind::Cookie).map(|(_, holder)| holder), Some(holder("ada")));
         assert_eq!(found(&first, Kind::Token), None);
         assert_eq!(tokens.find(b"", Kind::Cookie), None);
         for _ in 0..MOST {
-            tokens.issue(holder("ada"), Kind::Cookie).expect("a cookie");
+            tokens.log_in(holder("ada"), None).expect("a cookie");
         }
         assert_eq!(found(&first, Kind::Cookie), None);
         let (number, _) = found(&of_bob, Kind::Token).expect("it is there");
         assert!(tokens.is_issued(number));
         tokens.revoke(None, "ada");
         assert!(tokens.is_issued(number));
-        tokens.revoke(Some(number), "bob");
+        let cookie = tokens.log_in(holder("bob"), Some(number)).expect("a cookie");
+        assert_eq!(tokens.revoke(Some(number), "bob"), 2);
+        assert!(found(&cookie, Kind::Cookie).is_none());
         assert!(!tokens.is_issued(number) && found(&of_bob, Kind::Token).is_none());
     }
 

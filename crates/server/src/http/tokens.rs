@@ -12,7 +12,7 @@ use super::answer::whole;
 use super::authenticate::holder_of;
 use super::problem::Problem;
 use super::service::Http;
-use super::token::{Kind, LIFETIME};
+use super::token::LIFETIME;
 use crate::identity::Identity;
 
 /// Hands out a token of the role that asks, which lasts for a day, until the role has another password, or the server stops.
@@ -21,9 +21,13 @@ pub(super) async fn create(
     Extension(identity): Extension<Identity>,
 ) -> Result<Response, Problem> {
     let holder = holder_of(&http, &identity).ok_or_else(no_roles)?;
+    if identity.token.is_some() {
+        let detail = "a token is given for a password, not for another token";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
     let secret = http
         .tokens
-        .issue(holder, Kind::Token)
+        .issue(holder)
         .map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
     let answer = json!({ "token": secret.text(), "expires_in": LIFETIME.as_secs() });
     Ok(whole(StatusCode::CREATED, &answer))

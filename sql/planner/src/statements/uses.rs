@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use alluvium_sql_syntax::name;
 use alluvium_sql_syntax::statement::{StatementKind, fold, relations};
-use alluvium_sql_syntax::syntax::{from_table, simple_query};
+use alluvium_sql_syntax::syntax::{from_table, replaces, simple_query};
 use datafusion_common::Column;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan};
@@ -133,6 +133,10 @@ impl Uses<'_> {
         let Ok(relation) = name::of_object(table) else { return };
         let columns = insert.columns.iter().filter_map(last).collect();
         self.written(relation.clone(), How::Insert, columns);
+        if replaces(insert) {
+            let columns = self.columns(&relation);
+            self.written(relation.clone(), How::Update, columns);
+        }
         if let Some(source) = &insert.source {
             self.query(source);
         }

@@ -14,7 +14,7 @@ use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::definitions::taken;
 use crate::error::{Error, Result, SqlState};
-use crate::file_access::Purpose;
+use crate::file_access::{FileAccess, Purpose};
 use crate::interrupt;
 use crate::query::Execution;
 use crate::session::{Outcome, Session};
@@ -44,6 +44,10 @@ impl SessionParts for Session {
 
     fn set_number(&mut self, number: i32) {
         self.settings.number = Some(number);
+    }
+
+    fn set_private_files(&mut self, access: FileAccess) {
+        self.private_files = Some(access);
     }
 
     fn columns_from_client(&mut self, statement: &crate::Statement) -> Result<SchemaRef> {

@@ -3,7 +3,7 @@
 use alluvium_sql::name::is_temporary;
 use alluvium_sql::statement::{GrantKind, IfTaken, Statement, StatementKind};
 
-use crate::error::{Result, SqlState};
+use crate::error::{Error, Result, SqlState};
 use crate::query::Execution;
 use crate::roles::{Existing, ObjectName, RoleEdit, edits};
 use crate::session::{Outcome, Session};
@@ -33,9 +33,11 @@ impl Session {
         if !is_about_roles {
             return Ok(None);
         }
+        self.check_has_roles()?;
         if self.transaction.is_some() {
+            let version = self.live_roles().version();
             let edits = self.resolved(statement)?;
-            self.stage_edits(edits)?;
+            self.stage_edits(edits, version)?;
             return Ok(Some(Outcome::Done));
         }
         let lock = self.engine.instance.clone();
@@ -63,17 +65,11 @@ impl Session {
     }
 
     /// Adds edits of roles to the open transaction.
-    fn stage_edits(&mut self, edits: Vec<RoleEdit>) -> Result<()> {
+    fn stage_edits(&mut self, edits: Vec<RoleEdit>, version: u64) -> Result<()> {
         self.stage_in(|_, staged, _| {
-            staged.edit_roles(edits);
+            staged.edit_roles(edits, version);
             Ok(())
         })
-    }
-
-    /// The edits of roles of the open transaction.
-    pub(in crate::session) fn role_edits(&self) -> &[RoleEdit] {
-        let staged = self.transaction.as_ref().and_then(|open| open.definitions());
-        staged.map_or(&[], |staged| staged.role_edits())
     }
 
     /// Runs a statement, and gives what it creates to the role of the session.
@@ -100,28 +96,33 @@ impl Session {
         }
     }
 
-    /// Gives objects to the role of the session, and with a table its sequences.
+    /// Gives what is new to the role of the session.
     fn own(&mut self, object: ObjectName) -> Result<()> {
         let Some(owner) = self.current_role().map(str::to_owned) else { return Ok(()) };
-        let entries = self.catalog_entries();
-        let generated = entries.get(&object.1).and_then(|entry| entry.as_table().ok());
-        let generated = generated.into_iter().flat_map(|table| table.defined.sequences());
-        let sequences = generated.map(|(_, sequence, _)| (GrantKind::Sequence, sequence));
-        let objects: Vec<ObjectName> = sequences.chain([object]).collect();
-        let edits = objects.into_iter();
-        let edits = edits.map(|object| RoleEdit::Own { object, owner: owner.clone() });
-        let edits: Vec<RoleEdit> = edits.collect();
+        let edits = vec![RoleEdit::Claim { object: object.clone(), owner }];
         if self.transaction.is_some() {
-            return self.stage_edits(edits);
+            return self.stage_edits(edits, self.live_roles().version());
         }
-        let sequencer = &self.instance().reader.sequencer;
-        sequencer.edit_roles(&edits)?;
-        sequencer.durable().sync_all()
+        let instance = self.engine.instance.clone();
+        let lock = instance.definitions.lock();
+        // Somebody may have dropped it by now.
+        if self.is_there(&object) {
+            instance.reader.sequencer.edit_roles(&edits)?;
+        }
+        drop(lock);
+        instance.reader.sequencer.durable().sync_all()
+    }
+
+    /// Fails if the session has an authorizer in place of roles: what it may do is not for SQL to say.
+    pub(in crate::session) fn check_has_roles(&self) -> Result<()> {
+        match self.rights.is_some() && self.current_role().is_none() && !self.is_redoing {
+            true => Err(Error::denied("the role of this session is its program's to say")),
+            false => Ok(()),
+        }
     }
 
     /// What a statement creates that is not there yet, and outlives the session.
     fn created_by(&self, statement: &StatementKind) -> Option<ObjectName> {
-        let entries = self.catalog_entries();
         let object = match statement {
             StatementKind::CreateTable(table) if table.temporary.is_none() => {
                 (GrantKind::Relation, &table.name)
@@ -135,14 +136,18 @@ impl Session {
             StatementKind::CreateFunction(function) => (GrantKind::Function, &function.name),
             _ => return None,
         };
-        let (kind, name) = object;
-        let is_there = match kind {
-            GrantKind::Relation => entries.contains_key(name) || is_temporary(name),
+        let object = (object.0, object.1.clone());
+        (!is_temporary(&object.1) && !self.is_there(&object)).then_some(object)
+    }
+
+    fn is_there(&self, (kind, name): &ObjectName) -> bool {
+        let entries = self.catalog_entries();
+        match kind {
+            GrantKind::Relation => entries.contains_key(name),
             GrantKind::Schema => entries.has_schema(name),
             GrantKind::Sequence => entries.sequence(name).is_some(),
             _ => entries.functions.contains_key(name),
-        };
-        (!is_there).then(|| (kind, name.clone()))
+        }
     }
 }
 

@@ -49,6 +49,10 @@ impl Feed {
             if self.is_over || *self.stops.borrow() {
                 return None;
             }
+            if self.parts.is_some() && !is_known(&self.http, &self.identity) {
+                self.is_over = true;
+                return Some(Err(unknown(&self.http)));
+            }
             if let Some(part) = self.parts.as_mut().and_then(Parts::next) {
                 self.is_over = part.is_err();
                 return Some(part);
