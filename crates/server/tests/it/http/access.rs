@@ -52,7 +52,7 @@ fn requests_show_the_token() {
         let answer = raw(&door, &[&format!("GET {path} HTTP/1.1"), "Host: localhost"]);
         assert_eq!(answer.status, 200, "{path}");
     }
-    assert_eq!(door.running.clients(), 0);
+    door.wait_for_clients(0);
 }
 
 #[test]
