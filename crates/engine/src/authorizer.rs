@@ -114,18 +114,15 @@ impl Rights {
         sequence: &str,
         table: Option<&str>,
     ) -> Result<()> {
-        let of_table = match action {
-            Action::Update => Action::Insert,
-            action => action,
+        let Some(table) = table.filter(|_| self.generated_by_table) else {
+            return self.check(action, Object::Sequence(sequence), &[]);
         };
-        match table.filter(|_| self.generated_by_table) {
-            Some(table) if action == Action::Select => {
-                // Who inserts asks for the value that a row has got.
-                let inserts = self.check(Action::Insert, Object::Relation(table), &[]);
-                inserts.or_else(|_| self.check(action, Object::Relation(table), &[]))
-            }
-            Some(table) => self.check(of_table, Object::Relation(table), &[]),
-            None => self.check(action, Object::Sequence(sequence), &[]),
+        let table = Object::Relation(table);
+        let inserts = self.check(Action::Insert, table, &[]);
+        match action {
+            // Who inserts asks for the value that a row has got, and so may who reads.
+            Action::Select => inserts.or_else(|_| self.check(Action::Select, table, &[])),
+            _ => inserts,
         }
     }
 

@@ -6,6 +6,7 @@ use alluvium_sql::name::{self, OWN_SCHEMAS, SCHEMA, TEMPORARY};
 use alluvium_sql::statement::{Drop, SchemaDefinition};
 
 use super::Definitions;
+use super::sequences::check_unused;
 use crate::catalog::{Entries, Entry};
 use crate::connectors::Connectors;
 use crate::durable::record::{Record, Recorded};
@@ -71,10 +72,7 @@ impl Definitions {
             let names = names.map(String::as_str).chain([&*of_schema]);
             self.sequencer.record_drop(&Record::dropped_schema(name), names)?;
             self.catalog.remove_schema(name);
-            for sequence in &sequences {
-                self.catalog.remove_sequence(sequence);
-                self.sequencer.hold_sequences().forget(sequence);
-            }
+            sequences.iter().for_each(|sequence| self.remove_sequence(sequence));
             let removed = gone.iter().map(|entry| self.remove(entry, connectors));
             removed.fold(Ok(()), Result::and)
         });
@@ -87,16 +85,7 @@ impl Definitions {
         let entries = self.catalog.entries();
         let inside = entries.sequences.keys().filter(|name| name::split(name).0 == schema);
         let inside: Vec<String> = inside.cloned().collect();
-        for sequence in &inside {
-            let stays = |table: &&Arc<Entry>| gone.iter().all(|entry| entry.name != table.name);
-            if let Some(table) = entries.user_of_sequence(sequence).filter(stays) {
-                let message = format!(
-                    "a DEFAULT of \"{}\" takes values of \"{sequence}\": DROP the column or the table first",
-                    table.name
-                );
-                return Err(Error::sql(message).with_sqlstate(SqlState::DEPENDED_ON));
-            }
-        }
+        inside.iter().try_for_each(|sequence| check_unused(&entries, sequence, gone))?;
         Ok(inside)
     }
 

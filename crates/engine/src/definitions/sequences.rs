@@ -1,12 +1,14 @@
 //! CREATE, ALTER and DROP SEQUENCE.
 
+use std::sync::Arc;
+
 use alluvium_sql::name;
 use alluvium_sql::statement::{
     ColumnDefault, Drop, IfTaken, SequenceDefinition, SequenceRestart, TableDefinition,
 };
 
 use super::{Definitions, taken};
-use crate::catalog::Entries;
+use crate::catalog::{Entries, Entry};
 use crate::durable::record::{Record, Recorded, SequenceValue};
 use crate::error::{Error, Result, SqlState};
 use crate::sequencer::HeldSequences;
@@ -49,19 +51,18 @@ impl Definitions {
                 false => Err(no_sequence(name)),
             };
         }
-        if let Some(table) = entries.user_of_sequence(name) {
-            let message = format!(
-                "a DEFAULT of \"{}\" takes values of \"{name}\": DROP the column or the table first",
-                table.name
-            );
-            return Err(Error::sql(message).with_sqlstate(SqlState::DEPENDED_ON));
-        }
+        check_unused(&entries, name, &[])?;
         drop(entries);
         self.sequencer.record_drop(&Record::dropped_sequence(name), [&**name])?;
-        self.catalog.remove_sequence(name);
-        self.sequencer.hold_sequences().forget(name);
+        self.remove_sequence(name);
         drop(lock);
         self.sequencer.durable().sync_all()
+    }
+
+    /// Removes a sequence, whose end is recorded.
+    pub(super) fn remove_sequence(&self, name: &str) {
+        self.catalog.remove_sequence(name);
+        self.sequencer.hold_sequences().forget(name);
     }
 
     /// Has a sequence begin again.
@@ -132,6 +133,21 @@ pub(super) fn move_sequences(
             _ if after.contains(&sequence) => {}
             Some(renamed) if has_same_columns => held.rename(&sequence, renamed),
             _ => held.forget(&sequence),
+        }
+    }
+}
+
+/// Fails if a relation takes values of a sequence, other than those that go with it.
+pub(super) fn check_unused(entries: &Entries, sequence: &str, gone: &[Arc<Entry>]) -> Result<()> {
+    let stays = |table: &&Arc<Entry>| gone.iter().all(|entry| entry.name != table.name);
+    match entries.user_of_sequence(sequence).filter(stays) {
+        None => Ok(()),
+        Some(table) => {
+            let message = format!(
+                "a DEFAULT of \"{}\" takes values of \"{sequence}\": DROP the column or the table first",
+                table.name
+            );
+            Err(Error::sql(message).with_sqlstate(SqlState::DEPENDED_ON))
         }
     }
 }

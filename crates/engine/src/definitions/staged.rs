@@ -242,8 +242,27 @@ impl StagedDefinitions {
         self.created.push(created);
     }
 
-    /// Drops a relation, with `cascade` also those that depend on it.
+    /// Drops a relation with its rights, and with `cascade` also those that depend on it.
     fn drop(&mut self, entry: &Arc<Entry>, cascade: bool) -> Result<()> {
+        for gone in self.take_out(entry, cascade)? {
+            self.replaced.remove(&gone.name);
+            let object = (GrantKind::Relation, gone.name.clone());
+            self.roles.retain(|edit| edit.object() != Some(&object));
+        }
+        Ok(())
+    }
+
+    /// Drops a relation for another one of its name, which gets its rights.
+    fn replace(&mut self, entry: &Arc<Entry>) -> Result<()> {
+        self.take_out(entry, false)?;
+        if !entry.is_staged {
+            self.replaced.insert(entry.name.clone());
+        }
+        Ok(())
+    }
+
+    /// Takes a relation out, with `cascade` also those that depend on it. Returns all of these.
+    fn take_out(&mut self, entry: &Arc<Entry>, cascade: bool) -> Result<Vec<Arc<Entry>>> {
         let mut gone = match cascade {
             true => self.entries.dependents(&entry.name),
             false => self.entries.check_unused(&entry.name).map(|()| Vec::new())?,
@@ -252,41 +271,26 @@ impl StagedDefinitions {
         if !entry.is_staged {
             self.statements.push(Record::dropped(entry.kind(), &entry.name, cascade));
         }
-        for gone in gone {
+        self.roles_revision += 1;
+        for gone in &gone {
             self.named.insert(gone.name.clone());
             Arc::make_mut(&mut self.entries).remove(&gone.name);
             self.created.retain(|created| created.relation() != gone.name);
             self.dropped_indexes.retain(|(relation, _)| *relation != gone.name);
             self.comments.forget(&gone.name);
-            self.replaced.remove(&gone.name);
-            self.roles_revision += 1;
-            let of_gone = (GrantKind::Relation, gone.name.clone());
-            self.roles.retain(|edit| edit.object() != Some(&of_gone));
             gone.indexes.iter().for_each(|index| self.comments.forget(&index.name));
             if !gone.is_staged {
                 let moved = self.moved.iter().position(|moved| moved.after.name() == gone.name);
                 let before = match moved {
                     Some(moved) => self.moved.remove(moved).before,
-                    None => self.base.get(&gone.name).cloned().unwrap_or(gone),
+                    None => self.base.get(&gone.name).unwrap_or(gone).clone(),
                 };
                 self.dropped.push(before);
                 continue;
             }
             self.forgotten.extend(gone.as_table().map(|table| table.id));
         }
-        Ok(())
-    }
-
-    /// Drops a relation for another one of its name, which gets its rights.
-    fn replace(&mut self, entry: &Arc<Entry>) -> Result<()> {
-        let edits = self.roles.clone();
-        let was_replaced = self.replaced.contains(&entry.name);
-        self.drop(entry, false)?;
-        self.roles = edits;
-        if !entry.is_staged || was_replaced {
-            self.replaced.insert(entry.name.clone());
-        }
-        Ok(())
+        Ok(gone)
     }
 
     /// Refuses to build what reads a relation whose name another one has until the transaction commits.

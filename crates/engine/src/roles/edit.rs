@@ -46,9 +46,7 @@ impl RoleEdit {
             }
         }
     }
-}
 
-impl RoleEdit {
     /// The object that it is about, if it is about one.
     pub(crate) fn object(&self) -> Option<&ObjectName> {
         match self {
@@ -113,13 +111,10 @@ impl Roles {
                     inner.rights_mut(object).grant(role, privileges, *revokes);
                 }
             }
-            RoleEdit::Own { object, owner } => {
-                if inner.roles.contains_key(owner) {
-                    inner.rights_mut(object).owner = Some(owner.clone());
+            RoleEdit::Own { object, owner } | RoleEdit::Claim { object, owner } => {
+                if let RoleEdit::Claim { .. } = edit {
+                    inner.objects.remove(object);
                 }
-            }
-            RoleEdit::Claim { object, owner } => {
-                inner.objects.remove(object);
                 if inner.roles.contains_key(owner) {
                     inner.rights_mut(object).owner = Some(owner.clone());
                 }

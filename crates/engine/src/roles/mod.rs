@@ -15,6 +15,7 @@ mod rights;
 mod role;
 mod statement;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -24,8 +25,9 @@ use alluvium_sql::statement::GrantKind;
 pub(crate) use self::edit::{RoleEdit, statements};
 pub(crate) use self::live::LiveRoles;
 use self::object::ObjectRights;
+pub(crate) use self::role::HeldRole;
 pub use self::role::Role;
-pub(crate) use self::statement::{Existing, edits};
+pub(crate) use self::statement::{Existing, edits, is_there, no_role};
 use crate::authorizer::{Access, Action, Authorizer, Object};
 
 /// The role that lets its members have the server read files.
@@ -135,10 +137,10 @@ impl Roles {
     }
 
     /// The rights on an object.
-    fn rights_on(&self, object: &ObjectName) -> std::borrow::Cow<'_, ObjectRights> {
+    fn rights_on(&self, object: &ObjectName) -> Cow<'_, ObjectRights> {
         match self.0.objects.get(object) {
-            Some(rights) => std::borrow::Cow::Borrowed(rights),
-            None => std::borrow::Cow::Owned(ObjectRights::at_first(object)),
+            Some(rights) => Cow::Borrowed(rights),
+            None => Cow::Owned(ObjectRights::at_first(object)),
         }
     }
 

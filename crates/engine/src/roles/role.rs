@@ -4,6 +4,7 @@ use std::fmt;
 
 use alluvium_sql::statement::{Password, RoleOptions};
 
+use super::Roles;
 use crate::clock::Moment;
 
 /// A role: who may connect, and as what its statements are judged.
@@ -71,16 +72,45 @@ impl Role {
         self.password_id
     }
 
+    /// Whether it can always do everything, also what nobody else can do any more.
+    pub(super) fn is_last_resort(&self) -> bool {
+        self.is_superuser && self.can_login
+    }
+
+    /// When its password ends to be valid, as SQL has it; `None` is never.
+    pub(crate) fn valid_until_text(&self) -> Option<String> {
+        let until = self.valid_until.and_then(chrono::DateTime::from_timestamp_micros);
+        until.map(|until| until.to_rfc3339())
+    }
+
     /// Its options, all of them said.
     pub(super) fn options(&self) -> RoleOptions {
-        let until = self.valid_until.and_then(chrono::DateTime::from_timestamp_micros);
+        let until = self.valid_until_text();
         RoleOptions {
             superuser: Some(self.is_superuser),
             create_role: Some(self.can_create_roles),
             login: Some(self.can_login),
             connection_limit: Some(self.connection_limit.map_or(-1, i64::from)),
             password: Some(self.verifier.clone().map(Password)),
-            valid_until: Some(until.map_or("infinity".to_owned(), |until| until.to_rfc3339())),
+            valid_until: Some(until.unwrap_or_else(|| "infinity".to_owned())),
         }
+    }
+}
+
+/// A role that somebody has: later another one may have its name.
+#[derive(Clone)]
+pub(crate) struct HeldRole {
+    pub(crate) name: String,
+    id: u64,
+}
+
+impl HeldRole {
+    pub(crate) fn of(role: &Role) -> Self {
+        Self { name: role.name.clone(), id: role.id }
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn is_in(&self, roles: &Roles) -> bool {
+        roles.get(&self.name).is_some_and(|role| role.id == self.id)
     }
 }

@@ -36,19 +36,27 @@ pub(crate) struct Existing<'a> {
     pub(crate) replays: bool,
 }
 
-/// The edits that a statement asks for; `None` if it is not about roles.
-pub(crate) fn edits(
-    statement: &StatementKind,
-    existing: &Existing<'_>,
-) -> Result<Option<Vec<RoleEdit>>> {
-    Ok(Some(match statement {
-        StatementKind::CreateRole(role) => existing.create(role)?,
-        StatementKind::AlterRole(role) => existing.alter(role)?,
-        StatementKind::DropRole { roles, if_exists } => existing.drop(roles, *if_exists)?,
-        StatementKind::Grant(grant) => existing.grant(grant)?,
-        StatementKind::SetOwner(change) => existing.own(change)?,
-        _ => return Ok(None),
-    }))
+/// The edits that a statement asks for; none if it is not about roles.
+pub(crate) fn edits(statement: &StatementKind, existing: &Existing<'_>) -> Result<Vec<RoleEdit>> {
+    match statement {
+        StatementKind::CreateRole(role) => existing.create(role),
+        StatementKind::AlterRole(role) => existing.alter(role),
+        StatementKind::DropRole { roles, if_exists } => existing.drop(roles, *if_exists),
+        StatementKind::Grant(grant) => existing.grant(grant),
+        StatementKind::SetOwner(change) => existing.own(change),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Whether there is such an object.
+pub(crate) fn is_there(entries: &Entries, (kind, name): &ObjectName) -> bool {
+    match kind {
+        GrantKind::Relation => entries.contains_key(name),
+        GrantKind::Sequence => entries.sequence(name).is_some(),
+        GrantKind::Schema | GrantKind::AllRelations => entries.has_schema(name),
+        GrantKind::Function => entries.functions.contains_key(name),
+        GrantKind::Database => name == DATABASE,
+    }
 }
 
 impl Existing<'_> {
@@ -78,7 +86,7 @@ impl Existing<'_> {
     }
 
     fn role(&self, named: &Named) -> Result<&Role> {
-        self.roles.get(&named.name).ok_or_else(|| no_role(named))
+        self.roles.get(&named.name).ok_or_else(|| no_role(&named.name).at(named.position))
     }
 
     fn create(&self, definition: &RoleDefinition) -> Result<Vec<RoleEdit>> {
@@ -98,7 +106,7 @@ impl Existing<'_> {
             return Err(Error::sql(message).with_sqlstate(SqlState::INVALID_VALUE).at(*position));
         }
         let role = self.with_options(Role::new(name), definition)?;
-        if self.roles.is_empty() && !self.replays && !(role.is_superuser && role.can_login) {
+        if self.roles.is_empty() && !self.replays && !role.is_last_resort() {
             let message = "the first role has to be one that may do everything, as nobody else could: CREATE ROLE name SUPERUSER \
                            LOGIN PASSWORD 'password'";
             return Err(Error::sql(message).with_sqlstate(SqlState::NOT_IN_STATE).at(*position));
@@ -133,8 +141,8 @@ impl Existing<'_> {
         let role = self.with_options(role.clone(), definition)?;
         self.check_superuser_left(
             |other| match other.name == role.name {
-                true => role.is_superuser && role.can_login,
-                false => other.is_superuser && other.can_login,
+                true => role.is_last_resort(),
+                false => other.is_last_resort(),
             },
             position,
         )?;
@@ -215,7 +223,7 @@ impl Existing<'_> {
             let Some(role) = self.roles.get(&named.name) else {
                 match if_exists {
                     true => continue,
-                    false => return Err(no_role(named)),
+                    false => return Err(no_role(&named.name).at(named.position)),
                 }
             };
             self.check_manages(self.roles.is_protected(&role.name), named.position)?;
@@ -247,7 +255,7 @@ impl Existing<'_> {
         // Without any role all is as at first.
         let all = self.roles.iter().all(&is_dropped);
         if let Some(named) = is_last.filter(|_| !all) {
-            let stays = |role: &Role| role.is_superuser && role.can_login && !is_dropped(role);
+            let stays = |role: &Role| role.is_last_resort() && !is_dropped(role);
             self.check_superuser_left(stays, named.position)?;
         }
         Ok(edits)
@@ -334,24 +342,17 @@ impl Existing<'_> {
     }
 
     fn check_there(&self, object: &ObjectName, position: Position) -> Result<()> {
-        let (kind, name) = object;
-        let (is_there, sqlstate) = match kind {
-            GrantKind::Relation => (self.entries.contains_key(name), SqlState::NO_RELATION),
-            GrantKind::Sequence => (self.entries.sequence(name).is_some(), SqlState::NO_RELATION),
-            GrantKind::Schema | GrantKind::AllRelations => {
-                (self.entries.has_schema(name), SqlState::NO_SCHEMA)
-            }
-            GrantKind::Function => {
-                (self.entries.functions.contains_key(name), SqlState::NO_FUNCTION)
-            }
-            GrantKind::Database => (name == DATABASE, SqlState::NO_OBJECT),
-        };
-        match is_there || self.replays {
-            true => Ok(()),
-            false => Err(Error::sql(format!("there is no {}", shown(object)))
-                .with_sqlstate(sqlstate)
-                .at(position)),
+        if self.replays || is_there(self.entries, object) {
+            return Ok(());
         }
+        let sqlstate = match object.0 {
+            GrantKind::Relation | GrantKind::Sequence => SqlState::NO_RELATION,
+            GrantKind::Schema | GrantKind::AllRelations => SqlState::NO_SCHEMA,
+            GrantKind::Function => SqlState::NO_FUNCTION,
+            GrantKind::Database => SqlState::NO_OBJECT,
+        };
+        let message = format!("there is no {}", shown(object));
+        Err(Error::sql(message).with_sqlstate(sqlstate).at(position))
     }
 
     /// Whether it is the sequence of a column, which goes with its table: the rights on that count.
@@ -404,10 +405,8 @@ impl Existing<'_> {
     }
 }
 
-fn no_role(named: &Named) -> Error {
-    Error::sql(format!("there is no role \"{}\"", named.name))
-        .with_sqlstate(SqlState::NO_OBJECT)
-        .at(named.position)
+pub(crate) fn no_role(name: &str) -> Error {
+    Error::sql(format!("there is no role \"{name}\"")).with_sqlstate(SqlState::NO_OBJECT)
 }
 
 fn denied(message: &str, position: Position) -> Error {

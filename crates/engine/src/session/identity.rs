@@ -7,20 +7,18 @@ use alluvium_sql::statement::{Named, RoleChange};
 use super::rights::KnownUses;
 use super::{Outcome, Session};
 use crate::authorizer::{Action, Authorizer, Object, Rights};
-use crate::error::{Error, Result, SqlState};
+use crate::error::{Error, Result};
 use crate::file_access::{FileAccess, Purpose};
-use crate::roles::{READ_FILES, Role, Roles, WRITE_FILES};
+use crate::roles::{HeldRole, READ_FILES, Role, Roles, WRITE_FILES, no_role};
 
 /// The roles of a session.
 pub(super) struct Identity {
     /// The one that the client has logged in as.
-    login: String,
+    login: HeldRole,
     /// The one of the session: another one after SET SESSION AUTHORIZATION.
-    session: String,
+    session: HeldRole,
     /// The one whose rights its statements have: another one after SET ROLE.
-    current: String,
-    /// The numbers of these roles when the session got them: others may get their names later.
-    ids: [u64; 3],
+    current: HeldRole,
     /// The roles by which its rights were found, and the revision of the open transaction's edits in them.
     known: Option<(Roles, usize)>,
     /// Which files it may use as far as its role is concerned.
@@ -29,17 +27,27 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    fn new(role: String, id: u64) -> Self {
-        let (session, current) = (role.clone(), role.clone());
+    fn new(role: &Role) -> Self {
+        let login = HeldRole::of(role);
+        let (session, current) = (login.clone(), login.clone());
         let (known, reads_files, writes_files) = Default::default();
-        Self { login: role, session, current, ids: [id; 3], known, reads_files, writes_files }
+        Self { login, session, current, known, reads_files, writes_files }
     }
 
-    /// Whether all of its roles are still those that they were.
-    fn is_of(&self, roles: &Roles) -> bool {
-        let names = [&self.login, &self.session, &self.current];
-        let mut all = names.into_iter().zip(self.ids);
-        all.all(|(name, id)| roles.get(name).is_some_and(|role| role.id() == id))
+    /// Whether all of its roles are still there.
+    fn is_in(&self, roles: &Roles) -> bool {
+        [&self.login, &self.session, &self.current].into_iter().all(|role| role.is_in(roles))
+    }
+
+    /// Whether it may have this role, as that of the session or as that of its statements.
+    fn may_become(&self, role: &Role, is_of_session: bool, roles: &Roles) -> bool {
+        match is_of_session {
+            true => {
+                let login = roles.get(&self.login.name);
+                role.name == self.login.name || login.is_some_and(|login| login.is_superuser)
+            }
+            false => roles.is_member(&self.session.name, &role.name),
+        }
     }
 
     /// Whether its role may have the engine use files.
@@ -61,9 +69,9 @@ impl Session {
     ///
     /// Fails if there is no such role. Takes the place of an [authorizer](Session::set_authorizer).
     pub fn set_role(&mut self, role: impl Into<String>) -> Result<()> {
-        let role = role.into();
-        let id = self.live_roles().get(&role).map(Role::id).ok_or_else(|| no_role(&role))?;
-        self.identity = Some(Box::new(Identity::new(role, id)));
+        let (name, roles) = (role.into(), self.live_roles());
+        let role = roles.get(&name).ok_or_else(|| no_role(&name))?;
+        self.identity = Some(Box::new(Identity::new(role)));
         self.update_rights();
         Ok(())
     }
@@ -76,6 +84,11 @@ impl Session {
 
     /// The role whose rights the statements of the session have, if it [has one](Session::set_role).
     pub(super) fn current_role(&self) -> Option<&str> {
+        self.held_role().map(|role| &*role.name)
+    }
+
+    /// As [`Session::current_role`], with what tells it from a later one of its name.
+    pub(super) fn held_role(&self) -> Option<&HeldRole> {
         Some(&self.identity.as_ref()?.current)
     }
 
@@ -105,11 +118,11 @@ impl Session {
         let known = Some((roles, edits));
         let roles = self.roles();
         let Some(identity) = &mut self.identity else { return };
-        let current = identity.current.clone();
+        let current = identity.current.name.clone();
         identity.known = known;
-        self.settings.roles = Some((current.clone(), identity.session.clone()));
+        self.settings.roles = Some((current.clone(), identity.session.name.clone()));
         // A role that another one has the name of may do nothing.
-        let roles = if identity.is_of(&roles) { roles } else { Roles::default() };
+        let roles = if identity.is_in(&roles) { roles } else { Roles::default() };
         identity.reads_files = roles.is_member(&current, READ_FILES);
         identity.writes_files = roles.is_member(&current, WRITE_FILES);
         let is_superuser = roles.get(&current).is_some_and(|role| role.is_superuser);
@@ -124,48 +137,36 @@ impl Session {
     pub(super) fn change_role(&mut self, change: &RoleChange) -> Result<Outcome> {
         self.check_has_roles()?;
         let roles = self.roles();
-        let id_of = |name: &str| roles.get(name).map(Role::id);
-        let Some(identity) = &mut self.identity else {
-            let Some(Named { name, position }) = &change.role else { return Ok(Outcome::Done) };
-            let id = id_of(name).ok_or_else(|| no_role(name).at(*position))?;
+        let find = |Named { name, position }: &Named| {
+            roles.get(name).ok_or_else(|| no_role(name).at(*position))
+        };
+        let role = change.role.as_ref().map(find).transpose()?;
+        match (&mut self.identity, role) {
+            (None, None) => return Ok(Outcome::Done),
             // Whoever may do everything may be any role, and does not come back.
-            self.identity = Some(Box::new(Identity::new(name.clone(), id)));
-            self.update_rights();
-            return Ok(Outcome::Done);
-        };
-        let role = match &change.role {
-            None if change.is_of_session => identity.login.clone(),
-            None => identity.session.clone(),
-            Some(Named { name, position }) => {
-                if roles.get(name).is_none() {
-                    return Err(no_role(name).at(*position));
-                }
-                let is_superuser = roles.get(&identity.login).is_some_and(|role| role.is_superuser);
-                let is_allowed = match change.is_of_session {
-                    true => is_superuser || *name == identity.login,
-                    false => roles.is_member(&identity.session, name),
+            (None, Some(role)) => self.identity = Some(Box::new(Identity::new(role))),
+            (Some(identity), role) => {
+                let role = match role {
+                    None if change.is_of_session => identity.login.clone(),
+                    None => identity.session.clone(),
+                    Some(role) => {
+                        let is_allowed = identity.may_become(role, change.is_of_session, &roles);
+                        if let Some(named) = change.role.as_ref().filter(|_| !is_allowed) {
+                            let (session, name) = (&identity.session.name, &role.name);
+                            let message =
+                                format!("\"{session}\" may not become the role \"{name}\"");
+                            return Err(Error::denied(message).at(named.position));
+                        }
+                        HeldRole::of(role)
+                    }
                 };
-                if !is_allowed {
-                    let message =
-                        format!("\"{}\" may not become the role \"{name}\"", identity.session);
-                    return Err(Error::denied(message).at(*position));
+                if change.is_of_session {
+                    identity.session = role.clone();
                 }
-                name.clone()
+                identity.current = role;
+                identity.known = None;
             }
-        };
-        let [login_id, session_id, _] = identity.ids;
-        let id = match &change.role {
-            Some(named) => id_of(&named.name).unwrap_or_default(),
-            None if change.is_of_session => login_id,
-            None => session_id,
-        };
-        if change.is_of_session {
-            identity.session.clone_from(&role);
-            identity.ids[1] = id;
         }
-        identity.ids[2] = id;
-        identity.current = role;
-        identity.known = None;
         self.update_rights();
         Ok(Outcome::Done)
     }
@@ -173,9 +174,8 @@ impl Session {
     /// The role is the one again that the session began with.
     pub(super) fn reset_role(&mut self) {
         if let Some(identity) = &mut self.identity {
-            identity.session.clone_from(&identity.login);
-            identity.current.clone_from(&identity.login);
-            identity.ids = [identity.ids[0]; 3];
+            identity.session = identity.login.clone();
+            identity.current = identity.login.clone();
             identity.known = None;
             self.update_rights();
         }
@@ -189,8 +189,4 @@ impl Session {
             _ => &self.file_access,
         }
     }
-}
-
-fn no_role(name: &str) -> Error {
-    Error::sql(format!("there is no role \"{name}\"")).with_sqlstate(SqlState::NO_OBJECT)
 }

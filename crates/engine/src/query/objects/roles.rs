@@ -7,12 +7,11 @@ use arrow::array::{ArrayRef, Int64Array};
 
 use super::{flags, lists, some_texts, texts};
 use crate::catalog::Entries;
-use crate::roles::Roles;
+use crate::roles::{Role, Roles};
 
 /// The roles. All may know them, but for their verifiers.
 pub(super) fn of(roles: &Roles) -> Vec<ArrayRef> {
     let limits = roles.iter().map(|role| role.connection_limit.map(i64::from));
-    let until = |micros| Some(chrono::DateTime::from_timestamp_micros(micros)?.to_rfc3339());
     let member_of = |role: &str| roles.member_of(role).map(str::to_owned).collect::<Vec<_>>();
     let member_of: Vec<Vec<String>> = roles.iter().map(|role| member_of(&role.name)).collect();
     vec![
@@ -21,7 +20,7 @@ pub(super) fn of(roles: &Roles) -> Vec<ArrayRef> {
         flags(roles.iter().map(|role| role.can_create_roles)),
         flags(roles.iter().map(|role| role.can_login)),
         Arc::new(limits.collect::<Int64Array>()),
-        some_texts(roles.iter().map(|role| role.valid_until.and_then(until))),
+        some_texts(roles.iter().map(Role::valid_until_text)),
         flags(roles.iter().map(|role| role.verifier.is_some())),
         lists(&member_of),
     ]

@@ -73,9 +73,9 @@ impl Session {
     pub(super) fn subscribe(&self, name: &str, position: Position) -> Result<Outcome> {
         let subscribed = self.engine.subscribe_with(name, self.subscribe_options);
         let mut subscription = subscribed.map_err(|error| error.at(position))?;
-        if let Some(role) = self.current_role() {
+        if let Some(role) = self.held_role() {
             let live = self.instance().reader.sequencer.roles().clone();
-            subscription.set_permission(Permission::new(role.to_owned(), live));
+            subscription.set_permission(Permission::new(role.clone(), live));
         }
         self.engine.start()?;
         Ok(Outcome::Subscribed(subscription))

@@ -47,9 +47,6 @@ impl Session {
         if let Some(outcome) = self.run_temporary(statement)? {
             return Ok(outcome);
         }
-        if let Some(outcome) = self.change_roles(&statement.kind)? {
-            return Ok(outcome);
-        }
         if self.transaction.is_some()
             && let Some(outcome) = self.stage_definition(&statement.kind)?
         {
@@ -76,7 +73,7 @@ impl Session {
             | StatementKind::AlterRole(_)
             | StatementKind::DropRole { .. }
             | StatementKind::Grant(_)
-            | StatementKind::SetOwner(_) => Ok(Outcome::Done),
+            | StatementKind::SetOwner(_) => self.change_roles(&statement.kind),
             StatementKind::CreateIndex(index) => self.create_index(index),
             StatementKind::Comment(comment) => self.comment(comment),
             StatementKind::Alter(alter) => self.alter(alter),

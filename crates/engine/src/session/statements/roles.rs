@@ -4,8 +4,9 @@ use alluvium_sql::name::is_temporary;
 use alluvium_sql::statement::{GrantKind, IfTaken, Statement, StatementKind};
 
 use crate::error::{Error, Result, SqlState};
+use crate::instance::Instance;
 use crate::query::Execution;
-use crate::roles::{Existing, ObjectName, RoleEdit, edits};
+use crate::roles::{Existing, ObjectName, RoleEdit, edits, is_there};
 use crate::session::{Outcome, Session};
 
 /// The codes of errors for names that are taken.
@@ -17,39 +18,24 @@ const TAKEN: [SqlState; 4] = [
 ];
 
 impl Session {
-    /// Changes roles and their rights; `None` if the statement does not.
-    pub(in crate::session) fn change_roles(
-        &mut self,
-        statement: &StatementKind,
-    ) -> Result<Option<Outcome>> {
-        let is_about_roles = matches!(
-            statement,
-            StatementKind::CreateRole(_)
-                | StatementKind::AlterRole(_)
-                | StatementKind::DropRole { .. }
-                | StatementKind::Grant(_)
-                | StatementKind::SetOwner(_)
-        );
-        if !is_about_roles {
-            return Ok(None);
-        }
+    /// Changes roles and their rights, in the open transaction if there is one.
+    pub(super) fn change_roles(&mut self, statement: &StatementKind) -> Result<Outcome> {
         self.check_has_roles()?;
         if self.transaction.is_some() {
             let version = self.live_roles().version();
             let edits = self.resolved(statement)?;
             self.stage_edits(edits, version)?;
-            return Ok(Some(Outcome::Done));
+            return Ok(Outcome::Done);
         }
-        let lock = self.engine.instance.clone();
-        let lock = lock.definitions.lock();
+        let Instance { definitions, reader, .. } = self.instance();
+        let lock = definitions.lock();
         let edits = self.resolved(statement)?;
-        let sequencer = &self.instance().reader.sequencer;
         if !edits.is_empty() {
-            sequencer.edit_roles(&edits)?;
+            reader.sequencer.edit_roles(&edits)?;
         }
         drop(lock);
-        self.instance().reader.sequencer.durable().sync_all()?;
-        Ok(Some(Outcome::Done))
+        reader.sequencer.durable().sync_all()?;
+        Ok(Outcome::Done)
     }
 
     /// The edits of roles that a statement asks for.
@@ -61,7 +47,7 @@ impl Session {
             verifier: self.instance().settings.password_verifier,
             replays: self.is_redoing,
         };
-        edits(statement, &existing).map(Option::unwrap_or_default)
+        edits(statement, &existing)
     }
 
     /// Adds edits of roles to the open transaction.
@@ -103,14 +89,14 @@ impl Session {
         if self.transaction.is_some() {
             return self.stage_edits(edits, self.live_roles().version());
         }
-        let instance = self.engine.instance.clone();
-        let lock = instance.definitions.lock();
+        let Instance { definitions, reader, .. } = self.instance();
+        let lock = definitions.lock();
         // Somebody may have dropped it by now.
-        if self.is_there(&object) {
-            instance.reader.sequencer.edit_roles(&edits)?;
+        if is_there(&self.catalog_entries(), &object) {
+            reader.sequencer.edit_roles(&edits)?;
         }
         drop(lock);
-        instance.reader.sequencer.durable().sync_all()
+        reader.sequencer.durable().sync_all()
     }
 
     /// Fails if the session has an authorizer in place of roles: what it may do is not for SQL to say.
@@ -137,17 +123,8 @@ impl Session {
             _ => return None,
         };
         let object = (object.0, object.1.clone());
-        (!is_temporary(&object.1) && !self.is_there(&object)).then_some(object)
-    }
-
-    fn is_there(&self, (kind, name): &ObjectName) -> bool {
-        let entries = self.catalog_entries();
-        match kind {
-            GrantKind::Relation => entries.contains_key(name),
-            GrantKind::Schema => entries.has_schema(name),
-            GrantKind::Sequence => entries.sequence(name).is_some(),
-            _ => entries.functions.contains_key(name),
-        }
+        let is_new = !is_temporary(&object.1) && !is_there(&self.catalog_entries(), &object);
+        is_new.then_some(object)
     }
 }
 
