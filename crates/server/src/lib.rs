@@ -3,7 +3,7 @@
 //! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients, [`http`] that for HTTP's. What
 //! a client of any protocol has is its [`client`], whose calls run on the threads of the [`pool`], and which others end by its [`cancel`].
 //! [`registry`] knows all that are connected, within their [`limits`], and [`shared`] is what they share.
-//! [`tls`] encrypts connections, [`password`] has verifiers, [`identity`] is who a client has turned out to be, [`guesses`] slows down who
+//! [`tls`] encrypts connections, [`password`] has verifiers, [`identity`] is who a client has turned out to be, [`lines`] are rows of texts, [`guesses`] slows down who
 //! guesses, and [`log`] tells all of it.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
@@ -15,6 +15,7 @@ mod guesses;
 mod http;
 mod identity;
 mod limits;
+mod lines;
 mod log;
 mod password;
 mod pg;

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use alluvium::Outcome;
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -19,6 +18,7 @@ use super::encoder::Format;
 use super::media;
 use super::problem::Problem;
 use super::results::{Chunk, End, Results};
+use crate::lines::lines;
 
 /// The beginning of an answer.
 pub(super) enum Begun {
@@ -37,9 +37,7 @@ pub(super) fn begin(outcome: Outcome, command: &str, format: Format) -> Result<B
         }
         Outcome::Text(text) => {
             let schema = Arc::new(Schema::new(vec![Field::new("plan", DataType::Utf8, false)]));
-            let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
-            let rows = RecordBatch::try_new(schema.clone(), vec![lines]);
-            let rows = std::iter::once(rows.map_err(alluvium::Error::from));
+            let rows = std::iter::once(lines(&text, schema.clone()));
             return rows_begun(format, Results::new(format, &schema, Box::new(rows))?);
         }
         Outcome::Subscribed(_) => {

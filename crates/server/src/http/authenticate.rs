@@ -1,8 +1,8 @@
 //! Who sends a request.
 
-use std::sync::Arc;
 use std::time::Instant;
 
+use alluvium::Roles;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use tokio::time;
 use super::connection::Connection;
 use super::problem::Problem;
 use super::service::Http;
-use super::token::{Holder, Kind};
+use super::token::Kind;
 use crate::identity::Identity;
 use crate::log;
 use crate::password;
@@ -40,7 +40,7 @@ pub(super) async fn authenticate(
     let found = match headers.get(AUTHORIZATION) {
         Some(value) => match credentials(value) {
             Some(Credentials::Bearer(token)) => match http.tokens.is_token(token) {
-                true => holder(http, None, &Holder::Anybody),
+                true => http.shared.roles().is_empty().then(Identity::everybody),
                 false => found(http, token, Kind::Token),
             },
             Some(Credentials::Basic(encoded)) => {
@@ -59,35 +59,34 @@ pub(super) async fn authenticate(
     })
 }
 
-/// The client that a secret stands for.
-fn found(http: &Http, secret: &[u8], kind: Kind) -> Option<Identity> {
-    let (number, of) = http.tokens.find(secret, kind)?;
-    holder(http, Some(number), &of)
-}
-
 /// The holder of a secret as a client, unless there is no such holder any more.
-fn holder(http: &Http, token: Option<u64>, of: &Holder) -> Option<Identity> {
+fn found(http: &Http, secret: &[u8], kind: Kind) -> Option<Identity> {
+    let shown = http.tokens.find(secret, kind)?;
     let roles = http.shared.roles();
-    match of {
-        Holder::Anybody => roles.is_empty().then(|| Identity { token, ..Identity::everybody() }),
-        Holder::Role { name, verifier } => {
-            let role = roles.get(name).filter(|_| roles.may_connect(name))?;
-            let role = Some(role).filter(|role| password::is_valid(role))?;
-            let is_same = role.verifier.as_deref() == verifier.as_deref();
-            is_same.then(|| Identity { token, ..Identity::of(role) })
+    if !is_let_in(&roles, &shown) {
+        return None;
+    }
+    match shown.role() {
+        None => Some(shown),
+        Some(name) => {
+            let role = roles.get(name).filter(|role| password::is_valid(role))?;
+            Some(Identity { token: shown.token, ..Identity::of(role) })
         }
     }
 }
 
 /// Whether a client that was known is so still: a stream outlives what its client has shown.
 pub(super) fn is_known(http: &Http, identity: &Identity) -> bool {
-    let roles = http.shared.roles();
     let is_issued = identity.token.is_none_or(|number| http.tokens.is_issued(number));
-    is_issued
-        && match identity.role() {
-            None => roles.is_empty(),
-            Some(role) => roles.may_connect(role) && identity.is_still(&roles),
-        }
+    is_issued && is_let_in(&http.shared.roles(), identity)
+}
+
+/// Whether these roles let a client in: everybody if there are none, or else a role that has still the password that it had.
+fn is_let_in(roles: &Roles, identity: &Identity) -> bool {
+    match identity.role() {
+        None => roles.is_empty(),
+        Some(role) => roles.may_connect(role) && identity.is_still(roles),
+    }
 }
 
 /// The answer to a request that does not show who sends it. The connection ends.
@@ -156,13 +155,6 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'
     each.filter_map(move |cookie| {
         cookie.trim_ascii().strip_prefix(name.as_bytes())?.strip_prefix(b"=")
     })
-}
-
-/// The holder of what a role gets now.
-pub(super) fn holder_of(http: &Http, identity: &Identity) -> Option<Holder> {
-    let name: &Arc<str> = identity.role()?;
-    let verifier = http.shared.roles().get(name)?.verifier.as_deref().map(Arc::from);
-    Some(Holder::Role { name: name.clone(), verifier })
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use super::connection::Connection;
 use super::media;
 use super::problem::Problem;
 use super::service::Http;
-use super::token::{Holder, Kind};
+use super::token::Kind;
+use crate::identity::Identity;
 use crate::log;
 
 /// What the server can be asked.
@@ -52,17 +53,14 @@ pub(super) async fn login(
     let mut parameters = form_urlencoded::parse(query.as_bytes());
     let token = parameters.find(|(name, _)| name == "token");
     let holder = token.and_then(|(_, token)| match http.tokens.is_token(token.as_bytes()) {
-        true => Some((None, Holder::Anybody)),
-        false => {
-            let found = http.tokens.find(token.as_bytes(), Kind::Token);
-            found.map(|(number, holder)| (Some(number), holder))
-        }
+        true => Some(Identity::everybody()),
+        false => http.tokens.find(token.as_bytes(), Kind::Token),
     });
-    let Some((token, holder)) = holder else {
+    let Some(holder) = holder else {
         log::refused(connection.address, "a login does not show the token");
         return Err(authenticate::unknown(&http));
     };
-    let cookie = http.tokens.log_in(holder, token).ok().and_then(|cookie| {
+    let cookie = http.tokens.log_in(holder).ok().and_then(|cookie| {
         let secure = if connection.is_encrypted { "; Secure" } else { "" };
         let (name, value) = (&http.cookie, cookie.text());
         let line = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}");

@@ -6,12 +6,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
+
+use crate::identity::Identity;
 
 /// The random bytes of a secret: 256 bits.
 const BYTES: usize = 32;
@@ -53,15 +54,6 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who a secret stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Holder {
-    /// Whoever knows the token of the server, as long as there are no roles.
-    Anybody,
-    /// A role, as long as it has the password that it had then.
-    Role { name: Arc<str>, verifier: Option<Arc<str>> },
-}
-
 /// How a secret is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -76,7 +68,8 @@ pub(super) enum Kind {
 struct Issued {
     secret: Secret,
     kind: Kind,
-    holder: Holder,
+    /// Who was given it.
+    holder: Identity,
     /// By which it is known to streams.
     number: u64,
     /// The token for which a browser has got it.
@@ -110,14 +103,14 @@ impl Tokens {
         self.token.is(text)
     }
 
-    /// The number and the holder of a secret, unless it is unknown, of the other kind, or too old.
-    pub(super) fn find(&self, text: &[u8], kind: Kind) -> Option<(u64, Holder)> {
+    /// The holder of a secret, who has shown it, unless it is unknown, of the other kind, or too old.
+    pub(super) fn find(&self, text: &[u8], kind: Kind) -> Option<Identity> {
         let now = Instant::now();
         let mut issued = self.issued.lock();
         issued.retain(|one| one.until > now);
         // All are looked at, so that the time tells nothing.
         issued.iter().fold(None, |found, one| match one.secret.is(text) && one.kind == kind {
-            true => Some((one.number, one.holder.clone())),
+            true => Some(Identity { token: Some(one.number), ..one.holder.clone() }),
             false => found,
         })
     }
@@ -129,24 +122,25 @@ impl Tokens {
     }
 
     /// A new token. The oldest one of a holder with too many ends.
-    pub(super) fn issue(&self, holder: Holder) -> io::Result<Secret> {
-        self.add(holder, Kind::Token, None)
+    pub(super) fn issue(&self, holder: Identity) -> io::Result<Secret> {
+        self.add(Kind::Token, holder)
     }
 
     /// A cookie for a browser that has shown a token, with which it ends.
-    pub(super) fn log_in(&self, holder: Holder, token: Option<u64>) -> io::Result<Secret> {
-        self.add(holder, Kind::Cookie, token)
+    pub(super) fn log_in(&self, holder: Identity) -> io::Result<Secret> {
+        self.add(Kind::Cookie, holder)
     }
 
-    fn add(&self, holder: Holder, kind: Kind, parent: Option<u64>) -> io::Result<Secret> {
+    fn add(&self, kind: Kind, holder: Identity) -> io::Result<Secret> {
         let secret = Secret::random()?;
         let mut issued = self.issued.lock();
-        let same = |one: &Issued| one.kind == kind && same_holder(&one.holder, &holder);
+        let same = |one: &Issued| one.kind == kind && one.holder.role() == holder.role();
         if issued.iter().filter(|one| same(one)).count() >= MOST
             && let Some(oldest) = issued.iter().position(same)
         {
             issued.remove(oldest);
         }
+        let parent = holder.token;
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let of_parent = issued.iter().find(|one| Some(one.number) == parent);
         let until = of_parent.map_or_else(|| Instant::now() + LIFETIME, |one| one.until);
@@ -160,7 +154,7 @@ impl Tokens {
         let count = issued.len();
         issued.retain(|one| match number {
             Some(number) => one.number != number && one.parent != Some(number),
-            None => !matches!(&one.holder, Holder::Role { name, .. } if **name == *role),
+            None => one.holder.role().is_none_or(|name| **name != *role),
         });
         count - issued.len()
     }
@@ -173,14 +167,6 @@ impl Tokens {
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         writeln!(file, "{}", self.token())
-    }
-}
-
-/// Whether two holders are the same, whatever their passwords were.
-fn same_holder(one: &Holder, other: &Holder) -> bool {
-    match (one, other) {
-        (Holder::Role { name, .. }, Holder::Role { name: other, .. }) => name == other,
-        (one, other) => one == other,
     }
 }
 
@@ -203,22 +189,24 @@ mod tests {
     #[test]
     fn secrets_are_of_a_kind_and_a_holder_has_so_many() {
         let tokens = Tokens::random().expect("a token");
-        let holder = |name: &str| Holder::Role { name: name.into(), verifier: None };
-        let first = tokens.log_in(holder("ada"), None).expect("a cookie");
+        let holder = |name: &str| Identity::named(name, false, None);
+        let first = tokens.log_in(holder("ada")).expect("a cookie");
         let of_bob = tokens.issue(holder("bob")).expect("a token");
         let found = |secret: &Secret, kind| tokens.find(secret.text().as_bytes(), kind);
-        assert_eq!(found(&first, Kind::Cookie).map(|(_, holder)| holder), Some(holder("ada")));
+        let shown = found(&first, Kind::Cookie).expect("it is there");
+        assert_eq!(Identity { token: None, ..shown }, holder("ada"));
         assert_eq!(found(&first, Kind::Token), None);
         assert_eq!(tokens.find(b"", Kind::Cookie), None);
         for _ in 0..MOST {
-            tokens.log_in(holder("ada"), None).expect("a cookie");
+            tokens.log_in(holder("ada")).expect("a cookie");
         }
         assert_eq!(found(&first, Kind::Cookie), None);
-        let (number, _) = found(&of_bob, Kind::Token).expect("it is there");
+        let shown = found(&of_bob, Kind::Token).expect("it is there");
+        let number = shown.token.expect("a number");
         assert!(tokens.is_issued(number));
         tokens.revoke(None, "ada");
         assert!(tokens.is_issued(number));
-        let cookie = tokens.log_in(holder("bob"), Some(number)).expect("a cookie");
+        let cookie = tokens.log_in(shown).expect("a cookie");
         assert_eq!(tokens.revoke(Some(number), "bob"), 2);
         assert!(found(&cookie, Kind::Cookie).is_none());
         assert!(!tokens.is_issued(number) && found(&of_bob, Kind::Token).is_none());

@@ -9,7 +9,6 @@ use axum::response::Response;
 use serde_json::json;
 
 use super::answer::whole;
-use super::authenticate::holder_of;
 use super::problem::Problem;
 use super::service::Http;
 use super::token::LIFETIME;
@@ -20,14 +19,14 @@ pub(super) async fn create(
     State(http): State<Arc<Http>>,
     Extension(identity): Extension<Identity>,
 ) -> Result<Response, Problem> {
-    let holder = holder_of(&http, &identity).ok_or_else(no_roles)?;
+    identity.role().ok_or_else(no_roles)?;
     if identity.token.is_some() {
         let detail = "a token is given for a password, not for another token";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     let secret = http
         .tokens
-        .issue(holder)
+        .issue(identity)
         .map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
     let answer = json!({ "token": secret.text(), "expires_in": LIFETIME.as_secs() });
     Ok(whole(StatusCode::CREATED, &answer))

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium::Rows;
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
@@ -12,6 +12,7 @@ use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::failure::Failure;
 use super::types::{Format, PgType, RowEncoder};
+use crate::lines::lines;
 
 /// How many bytes of rows are encoded before they are sent.
 pub(super) const CHUNK: usize = 128 << 10;
@@ -98,10 +99,8 @@ impl Results {
     /// A text, line by line, as Postgres has plans.
     pub(super) fn of_text(text: &str, formats: &[Format]) -> Result<Self, Failure> {
         let schema = plan_schema();
-        let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
         let encoder = RowEncoder::new(&schema, formats)?;
-        let batch = RecordBatch::try_new(schema, vec![lines]).map_err(alluvium::Error::from)?;
-        Ok(Self { rows: Pieces::of_batch(batch), encoder, sent: 0 })
+        Ok(Self { rows: Pieces::of_batch(lines(text, schema)?), encoder, sent: 0 })
     }
 
     /// How many rows were encoded since this was asked for the last time.
