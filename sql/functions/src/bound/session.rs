@@ -53,8 +53,8 @@ const KINDS: [Kind; 7] = [
     Kind::Schema,
     Kind::Schemas,
     Kind::Database,
-    Kind::Role("current_user"),
-    Kind::Role("session_user"),
+    Kind::Role,
+    Kind::SessionRole,
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,8 @@ enum Kind {
     Schema,
     Schemas,
     Database,
-    Role(&'static str),
+    Role,
+    SessionRole,
 }
 
 impl Kind {
@@ -75,7 +76,8 @@ impl Kind {
             Self::Schema => "current_schema",
             Self::Schemas => "current_schemas",
             Self::Database => "current_database",
-            Self::Role(name) => name,
+            Self::Role => "current_user",
+            Self::SessionRole => "session_user",
         }
     }
 
@@ -88,7 +90,9 @@ impl Kind {
             Self::Setting => TypeSignature::OneOf(vec![exact(&[&text]), exact(&[&text, &boolean])]),
             Self::Set => exact(&[&text, &text, &boolean]),
             Self::Schemas => exact(&[&boolean]),
-            Self::Schema | Self::Database | Self::Role(_) => TypeSignature::Nullary,
+            Self::Schema | Self::Database | Self::Role | Self::SessionRole => {
+                TypeSignature::Nullary
+            }
         };
         Signature::new(types, Volatility::Volatile)
     }
@@ -133,10 +137,8 @@ impl SessionFunction {
                 return Ok(ScalarValue::Utf8(facts.schemas().into_iter().next()).into());
             }
             Kind::Database => return Ok(ScalarValue::from(DATABASE).into()),
-            Kind::Role("session_user") => {
-                return Ok(ScalarValue::from(facts.session_role()).into());
-            }
-            Kind::Role(_) => return Ok(ScalarValue::from(facts.role()).into()),
+            Kind::Role => return Ok(ScalarValue::from(facts.role()).into()),
+            Kind::SessionRole => return Ok(ScalarValue::from(facts.session_role()).into()),
             Kind::Setting | Kind::Set | Kind::Schemas => {}
         }
         let columns = ColumnarValue::values_to_arrays(&arguments.args)?;

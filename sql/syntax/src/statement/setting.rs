@@ -8,7 +8,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::rights::role;
-use super::syntax_error::syntax_error;
+use super::syntax_error::{place, syntax_error};
 use super::{RoleChange, StatementKind, TransactionModes};
 use crate::error::{Error, Position, Result};
 
@@ -235,9 +235,4 @@ fn time_zone(parser: &mut Parser<'_>) -> Result<Option<Vec<SettingValue>>> {
         parser.expect_keyword_is(Keyword::MINUTE).map_err(syntax_error)?;
     }
     Ok(Some(vec![value]))
-}
-
-fn place(parser: &Parser<'_>) -> Position {
-    let span = parser.peek_token_ref().span;
-    Position::of_span(span).unwrap_or(Position { line: 1, column: 1 })
 }

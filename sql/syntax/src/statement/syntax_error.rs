@@ -108,3 +108,9 @@ fn lower_first(message: &str) -> String {
         _ => message.to_string(),
     }
 }
+
+/// Where the next token is.
+pub(super) fn place(parser: &Parser<'_>) -> Position {
+    let span = parser.peek_token_ref().span;
+    Position::of_span(span).unwrap_or(Position { line: 1, column: 1 })
+}

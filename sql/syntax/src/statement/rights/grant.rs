@@ -4,12 +4,12 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use super::{place, role};
+use super::role;
 use crate::error::{Error, Position, Result, SqlState};
 use crate::name::{self, relation_name};
 use crate::statement::function::function_name;
 use crate::statement::schema::schema_name;
-use crate::statement::syntax_error::syntax_error;
+use crate::statement::syntax_error::{place, syntax_error};
 use crate::statement::{Named, StatementKind};
 
 /// `GRANT` or `REVOKE`.

@@ -6,10 +6,9 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use super::place;
 use crate::error::{Error, Position, Result, SqlState};
 use crate::name::{self, fold};
-use crate::statement::syntax_error::syntax_error;
+use crate::statement::syntax_error::{place, syntax_error};
 use crate::statement::{Named, StatementKind};
 
 /// The name that stands for all roles in GRANT and REVOKE.
