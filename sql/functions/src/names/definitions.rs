@@ -128,8 +128,9 @@ pub const DEFINITIONS: &[(&str, &str)] = &[
     ("list_negative_dot_product($1, $2)", "-inner_product($1, $2)"),
     ("array_negative_inner_product($1, $2)", "-inner_product($1, $2)"),
     ("array_negative_dot_product($1, $2)", "-inner_product($1, $2)"),
-    ("array_upper($1, $2)", "CAST(array_length($1, $2) AS INT)"),
-    ("array_lower($1, $2)", "CAST(array_length($1, $2) * 0 + 1 AS INT)"),
+    // Postgres's bounds: an empty array has none.
+    ("array_upper($1, $2)", "nullif(CAST(array_length($1, $2) AS INT), 0)"),
+    ("array_lower($1, $2)", "CASE WHEN array_length($1, $2) > 0 THEN 1 END"),
     (
         "generate_subscripts($1, $2)",
         "unnest(generate_series(CAST(1 AS BIGINT), CAST(array_length($1, $2) AS BIGINT)))",
