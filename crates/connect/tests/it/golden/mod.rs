@@ -1,7 +1,8 @@
 //! State directories that earlier versions have written, in `tests/golden`: they are opened, answered from, and written to.
 //!
 //! A folder of `tests/golden` is named by the versions of the records and of the checkpoints in it. It has the directory,
-//! `state`, the files that its inputs and outputs are, and the `answers` that the program gave which had written it.
+//! `state`, the files that its inputs and outputs are, and the `answers` that the program gave which had written it; and what it
+//! answered about `roles`, if it knew any.
 //!
 //! - [`state`]: the contents of such a directory;
 //! - this file: reading each of them.
@@ -68,7 +69,7 @@ fn versions() -> Vec<PathBuf> {
 
 /// Runs a test on copies of the directories of all versions, one after the other, with one worker and with two. Each copy is the
 /// working directory.
-fn with_each(run: impl Fn(usize, Answers)) {
+fn with_each(mut run: impl FnMut(usize, Answers)) {
     for version in versions() {
         for workers in [1, 2] {
             eprintln!("{} with {workers} workers", version.display());
@@ -147,6 +148,28 @@ fn every_version_is_written_to() {
     });
 }
 
+#[test]
+fn roles_are_as_they_were() {
+    if !alone("golden::roles_are_as_they_were") {
+        return;
+    }
+    let mut found = 0;
+    with_each(|workers, _| {
+        let file = Path::new("roles");
+        if !file.exists() {
+            return;
+        }
+        found += 1;
+        for _ in 0..2 {
+            let engine = open(workers).unwrap();
+            assert_eq!(state::roles(&engine), Answers::read(file));
+            engine.execute("CHECKPOINT").unwrap();
+        }
+        assert_sound();
+    });
+    assert!(found > 0, "no directory has roles");
+}
+
 /// Takes as many checkpoints as are kept.
 fn upgrade(workers: usize) {
     let engine = open(workers).unwrap();
@@ -196,6 +219,7 @@ fn write(to: &Path) {
     // Opening it cuts off what the journal has written ahead, and deletes what no checkpoint names.
     let engine = open(1).unwrap();
     wait_for_sales(&engine, 7);
+    state::roles(&engine).write(Path::new("roles"));
     assert_eq!(answers(engine), all);
     fs::remove_file("state/lock").unwrap();
     let _ = fs::remove_dir_all(to);

@@ -89,6 +89,24 @@ const OTHERS: &str = "
         {\"transport\": {\"name\": \"file_output\", \"config\": {\"path\": \"dear.csv\", \"mode\": \"changes\"}}}]')
         AS SELECT id, item FROM sale WHERE price > 5";
 
+/// Roles, as the first checkpoint has them.
+const ROLES: &str = "
+    CREATE ROLE root SUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:0aez83I/ieY32PZ/abYJkA==$PXonUyAdLeWyT1Fwc8ooDQzPzmmAHGx1NinO8gIXXgY=:ac1bqeYmYSW/+7o6v4IIx9GXHRhGDf7feKeNmZFg/Bk=';
+    CREATE ROLE readers; CREATE ROLE ada LOGIN CONNECTION LIMIT 7 VALID UNTIL '2040-01-01' IN ROLE readers; CREATE ROLE gone;
+    GRANT SELECT ON total, account TO readers; GRANT INSERT, UPDATE, DELETE ON account TO ada; GRANT USAGE ON SCHEMA shop TO ada;
+    ALTER TABLE step OWNER TO ada";
+
+/// Statements about roles after the last checkpoint.
+const ROLES_BEHIND: &str = "
+    CREATE ROLE \"Bob's\" LOGIN CREATEROLE; GRANT ada TO \"Bob's\"; REVOKE DELETE ON account FROM ada;
+    DROP ROLE gone; GRANT SELECT ON shop.sold TO PUBLIC";
+
+/// Questions about roles.
+const OF_ROLES: [&str; 2] = [
+    "SELECT name, superuser, create_role, login, connection_limit, valid_until, has_password, member_of FROM alluvium.roles",
+    "SELECT kind, name, role, privilege FROM alluvium.grants",
+];
+
 /// Further questions.
 const QUESTIONS: [&str; 13] = [
     "SELECT * FROM account",
@@ -171,6 +189,7 @@ pub fn make() -> Answers {
     let mut session = engine.session();
     session.set_key("the first key");
     session.execute("INSERT INTO shop.stock (item) VALUES ('bolt')").unwrap();
+    execute(&engine, ROLES);
     execute(&engine, "CHECKPOINT");
     append("sale.csv", "3,nut,2.00\n4,cog,9\n");
     wait_for_sales(&engine, 4);
@@ -199,6 +218,7 @@ pub fn make() -> Answers {
     let mut failed = engine.session();
     failed.execute("BEGIN; INSERT INTO account VALUES (77, 'nobody', 0, NULL); ROLLBACK").unwrap();
     drop((session, failed));
+    execute(&engine, ROLES_BEHIND);
     check_views(&engine);
     answers(engine)
 }
@@ -252,6 +272,30 @@ pub fn answers(engine: Engine) -> Answers {
         let mut written: Vec<String> = text.lines().map(str::to_owned).collect();
         written.sort();
         all.push((file.to_owned(), written));
+    }
+    Answers(all)
+}
+
+/// The roles of an engine with [`ROLES`], and what some of them may do.
+pub fn roles(engine: &Engine) -> Answers {
+    let mut all: Vec<_> =
+        OF_ROLES.map(|sql| (sql.to_owned(), lines(&engine.query(sql).unwrap()))).into();
+    for role in ["root", "ada", "Bob's", "readers", "gone"] {
+        let tried = [
+            "SELECT * FROM total",
+            "SELECT * FROM shop.sold",
+            "SELECT * FROM shop.stock",
+            "SELECT * FROM step",
+            "UPDATE account SET owner = owner WHERE false",
+            "DELETE FROM account WHERE false",
+        ];
+        let may = |sql: &&str| {
+            let mut session = engine.session();
+            let result = session.set_role(role).and_then(|()| session.execute(sql));
+            let result = result.map_or_else(|error| error.to_string(), |_| "may".to_owned());
+            format!("{sql}: {result}")
+        };
+        all.push((role.to_owned(), tried.iter().map(may).collect()));
     }
     Answers(all)
 }
