@@ -12,7 +12,9 @@ use crate::error::{Error, Result};
 /// names, before it reads or writes anything. A view is asked for by its own name: it reads what it reads with the rights of who
 /// created it. So `CREATE VIEW` asks for what its query names, and later reads of the view do not ask again.
 ///
-/// System relations are not asked for. They show the rows of those relations that the session may select from.
+/// System relations are not asked for. Those that show rows, as `alluvium.errors` does, show those of relations that the session may
+/// select from. Those that tell of definitions tell of the objects that it may do something with: each [action](Action) but
+/// [`Action::Create`] is asked for until one is allowed.
 ///
 /// A session without an authorizer may do everything, as may [`Engine`](crate::Engine)'s own calls.
 pub trait Authorizer: Send + Sync {
@@ -63,7 +65,7 @@ pub enum Action {
 pub enum Object<'a> {
     /// A table or a view, by the [name](crate::name) that it goes by: `t`, or `s.t`.
     Relation(&'a str),
-    /// A schema.
+    /// A schema. [`Action::Select`] is naming what is in it.
     Schema(&'a str),
     /// A function.
     Function(&'a str),
@@ -133,6 +135,19 @@ impl Rights {
     /// Whether the session may read a relation, or some of it.
     pub(crate) fn shows(&self, relation: &str) -> bool {
         self.allow(Action::Select, Object::Relation(relation), &[])
+    }
+
+    /// Whether the session may know that an object is there: it may do something with it.
+    pub(crate) fn tells(&self, object: Object<'_>) -> bool {
+        const ANY: [Action; 6] = [
+            Action::Select,
+            Action::Insert,
+            Action::Update,
+            Action::Delete,
+            Action::Alter,
+            Action::Drop,
+        ];
+        ANY.into_iter().any(|action| self.allow(action, object, &[]))
     }
 
     fn allow(&self, action: Action, object: Object<'_>, columns: &[String]) -> bool {

@@ -282,7 +282,7 @@ impl Engine {
     }
 
     /// The epoch of the transaction that was committed with a [key](crate::Transaction::set_key), if it is among the last
-    /// 100,000 with keys.
+    /// 100,000 with such keys.
     pub fn committed(&self, key: &str) -> Result<Option<u64>> {
         self.instance.poison.check()?;
         self.instance.writer.committed(key)

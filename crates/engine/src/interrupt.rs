@@ -119,11 +119,14 @@ impl Interrupt {
 pub(crate) struct Limits {
     interrupt: Option<Interrupt>,
     deadline: Option<Instant>,
+    /// Whether the call ends instead of waiting.
+    never_waits: bool,
 }
 
 thread_local! {
     /// Those of the call that this thread is in.
-    static CURRENT: RefCell<Limits> = const { RefCell::new(Limits { interrupt: None, deadline: None }) };
+    static CURRENT: RefCell<Limits> =
+        const { RefCell::new(Limits { interrupt: None, deadline: None, never_waits: false }) };
 }
 
 /// The limits that were current before, put back when this is dropped.
@@ -144,7 +147,8 @@ impl Limits {
     /// These limits and those of another call: its request counts if these have none, and the earlier deadline.
     pub(crate) fn or(self, other: Self) -> Self {
         let deadline = [self.deadline, other.deadline].into_iter().flatten().min();
-        Self { interrupt: self.interrupt.or(other.interrupt), deadline }
+        let never_waits = self.never_waits || other.never_waits;
+        Self { interrupt: self.interrupt.or(other.interrupt), deadline, never_waits }
     }
 
     /// Runs `act` with these limits.
@@ -171,6 +175,9 @@ impl Limits {
 
     /// Parks this thread until `waker`, which is its own, is woken; at most until the limits are reached, and then fails.
     pub(crate) fn park(&self, waker: &Waker) -> Result<()> {
+        if self.never_waits {
+            return Err(Error::TimedOut);
+        }
         let _entered =
             self.interrupt.as_ref().map(|interrupt| interrupt.shared.waits.enter((), waker));
         // A request that came before would not wake it.
@@ -188,7 +195,12 @@ impl Limits {
 
 /// Runs `act`, whose calls fail with [`Error::TimedOut`] at the deadline, or at that of the call around it if that is earlier.
 pub(crate) fn limited<R>(deadline: Option<Instant>, act: impl FnOnce() -> R) -> R {
-    Limits::current().or(Limits { interrupt: None, deadline }).scope(act)
+    Limits::current().or(Limits { deadline, ..Limits::default() }).scope(act)
+}
+
+/// Runs `act`, whose calls fail with [`Error::TimedOut`] where they would have to wait.
+pub(crate) fn without_waits<R>(act: impl FnOnce() -> R) -> R {
+    Limits::current().or(Limits { never_waits: true, ..Limits::default() }).scope(act)
 }
 
 /// Runs `act` to its end: it must not stop halfway.

@@ -90,8 +90,7 @@ impl BoundSequences {
         let Taker { taken, search_path, is_read_only, settings, system } = taker;
         let (taken, search_path) = (taken.clone(), search_path.map(<[String]>::to_vec));
         let rights = reading.rights.cloned();
-        let role = rights.as_ref().map(Rights::role);
-        let session = Some(settings.facts(role, system));
+        let session = Some(settings.facts(system));
         Self { session, taken, search_path, rights, is_read_only, durable: reading.durable, ..all }
     }
 

@@ -4,9 +4,12 @@
 //! as values of columns and name types as SQL does, and tests replace storage or arm faults. No other program should, unless it pins an exact version.
 
 use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 
 pub use alluvium_sql::functions::{FunctionKind, function_kind, function_names};
 pub use alluvium_sql::planner::type_name;
+use alluvium_sql::statement::Named;
 pub use alluvium_sql::statement::{
     MOST_COLUMNS, MOST_NAME_BYTES, Setting, Statement as StatementTree, StatementKind,
 };
@@ -16,10 +19,15 @@ use alluvium_trace::Schedule;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+pub use crate::durable::directory::note_address;
 use crate::error::Result;
 use crate::file_access::FileAccess;
-use crate::session::Prepared;
+use crate::query::Rows;
+pub use crate::sequencer::owned_key;
+use crate::session::{Outcome, Prepared};
 use crate::statement::Statement;
+pub use crate::subscription::{ChangedRows, columns_of_changes};
+use crate::value::Value;
 
 /// Seeded faults of this crate, which judges have to find.
 pub mod fault {
@@ -48,9 +56,33 @@ pub fn prepared_tree(prepared: &Prepared) -> &StatementTree {
     prepared.statement()
 }
 
-/// Calls of a session that only this project's server needs: `COPY … FROM STDIN`, whose rows come from a client, and what a client
-/// is told.
+/// A FETCH of changes that has begun.
+#[derive(Clone, Debug)]
+pub struct Fetching {
+    pub(crate) cursor: Named,
+    /// The columns of its rows.
+    pub schema: SchemaRef,
+    /// How many rows it takes at most.
+    pub most: u64,
+    /// How long it takes what comes; without a timeout it takes what is there, once there is something.
+    pub timeout: Option<Duration>,
+    /// Whether rows tell progress, which wakes nobody: it has to be asked for now and then.
+    pub has_progress: bool,
+    /// When the statement takes longer than statements may.
+    pub statement_ends: Option<Instant>,
+}
+
+/// Calls of a session that only this project's server needs: `COPY … FROM STDIN`, whose rows come from a client, FETCH of changes, which
+/// waits on no thread, what a client is told, and reads that do not block.
 pub trait SessionParts {
+    /// As [`Session::execute_prepared`](crate::Session::execute_prepared), of a read of a row by its key that ran before and need not wait for anything.
+    /// `None`, without an effect, of all others.
+    fn execute_at_once(&mut self, prepared: &Prepared, values: &[Value])
+    -> Option<Result<Outcome>>;
+
+    /// Whether to prepare the same text again would make the same, of a statement that ran before. Does not block.
+    fn is_current(&mut self, prepared: &Prepared) -> bool;
+
     /// Whether the statement is a query that names a view, or calls a function, of the
     /// [program's own](crate::Builder::system_sql).
     fn uses_system(&self, statement: &StatementTree) -> bool;
@@ -63,6 +95,27 @@ pub trait SessionParts {
 
     /// The columns of the rows that the statement takes, in their order.
     fn columns_from_client(&mut self, statement: &Statement) -> Result<SchemaRef>;
+
+    /// The rows that `COPY … TO STDOUT` sends.
+    fn copy_to_client(&mut self, statement: &Statement) -> Result<Rows>;
+
+    /// Begins a FETCH of changes, if the statement is one; `None` if it fetches rows of a query, or is another one.
+    fn begin_fetch(&mut self, statement: &StatementTree) -> Result<Option<Fetching>>;
+
+    /// The next changes of a FETCH, at most so many, of one epoch; `None` once nothing will come any more. Does not wait: `waker` is woken
+    /// once there is something. If it fails, the open transaction is aborted as by a statement.
+    fn poll_fetch(
+        &mut self,
+        fetching: &Fetching,
+        most: u64,
+        waker: Option<&Waker>,
+    ) -> Poll<Result<Option<RecordBatch>>>;
+
+    /// The relation that LISTEN names, whose changes the session may have.
+    fn listened(&mut self, statement: &StatementTree) -> Result<String>;
+
+    /// The bytes of the texts of statements that PREPARE has made, and of their names.
+    fn named_statement_bytes(&self) -> usize;
 
     /// Runs the statement with the rows that `next` gives until there are no more, and returns how many they were. If it fails,
     /// nothing is copied.

@@ -47,6 +47,17 @@ impl Now {
     pub fn result(&self) -> &DataType {
         &self.result
     }
+
+    /// The function in a plan that is optimised once and runs often: no optimiser takes it for a constant.
+    pub fn kept(&self) -> Self {
+        let signature = Signature::nullary(Volatility::Volatile);
+        Self {
+            name: self.name,
+            aliases: self.aliases.clone(),
+            result: self.result.clone(),
+            signature,
+        }
+    }
 }
 
 impl ScalarUDFImpl for Now {

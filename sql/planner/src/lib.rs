@@ -43,7 +43,7 @@ pub use self::expressions::corrections::TextToInterval;
 pub use self::expressions::defaults::defaults;
 pub use self::expressions::evaluation::checked;
 pub use self::expressions::evaluation::one_row;
-pub use self::expressions::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at};
+pub use self::expressions::now::{BindSequences, CLOCK, CLOCK_SCHEMA, at, is_now};
 pub use self::expressions::operators::{NAME_OF_NONE, REFERENCE};
 pub use self::expressions::types::type_of;
 pub use self::names::repeated_names::as_written;

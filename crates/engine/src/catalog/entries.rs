@@ -9,6 +9,7 @@ use alluvium_sql::planner::{SqlFunction, SqlFunctions};
 use alluvium_sql::statement::SequenceDefinition;
 
 use super::{Entry, named_index};
+use crate::authorizer::Object;
 use crate::error::{Error, Result, SqlState};
 
 /// All relations by name, the sequences, and the functions that SQL defines.
@@ -76,10 +77,14 @@ impl Entries {
         (!users.is_empty()).then(|| users.join(", "))
     }
 
-    /// Of the relations only those whose names are wanted.
-    pub(crate) fn only(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+    /// Of the relations, sequences and schemas only those that are wanted, and the schemas that such relations and sequences are in.
+    pub(crate) fn only(&self, is_wanted: impl Fn(Object<'_>) -> bool) -> Self {
         let mut entries = self.clone();
-        entries.relations.retain(|name, _| is_wanted(name));
+        entries.relations.retain(|name, _| is_wanted(Object::Relation(name)));
+        entries.sequences.retain(|name, _| is_wanted(Object::Sequence(name)));
+        let names = entries.relations.keys().chain(entries.sequences.keys());
+        let used: BTreeSet<String> = names.map(|name| name::split(name).0).collect();
+        entries.schemas.retain(|name| used.contains(name) || is_wanted(Object::Schema(name)));
         entries
     }
 

@@ -136,7 +136,14 @@ static ROLES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 static GRANTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    Arc::new(Schema::new(vec![text("kind"), text("name"), text("role"), text("privilege")]))
+    Arc::new(Schema::new(vec![
+        text("kind"),
+        text("name"),
+        text("role"),
+        text("privilege"),
+        some_text("schema"),
+        text("object"),
+    ]))
 });
 
 /// The columns of one of them.

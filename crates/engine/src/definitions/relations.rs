@@ -16,7 +16,7 @@ use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
 use crate::durable::restore::RestoredDataflow;
-use crate::error::{Error, Result, SqlState};
+use crate::error::{Conflict, Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::Role;
 use crate::worker::{Dataflow, DataflowId};
@@ -196,16 +196,17 @@ impl Definitions {
     }
 
     /// Creates a view, without outputs, durably. If the caller `waits`, or if the view replaces another one, it is full then.
-    /// Returns false, and does nothing, if there is one that stays.
+    /// Returns false, and does nothing, if there is one that stays. Fails with a conflict if the relations are others than those of
+    /// `over`, if it is given.
     pub(crate) fn create_view(
         &self,
         definition: &ViewDefinition,
         base: &Path,
-        writer: &Writer,
-        connectors: &Connectors,
+        (writer, connectors): (&Writer, &Connectors),
         waits: bool,
+        over: Option<&Arc<Entries>>,
     ) -> Result<bool> {
-        let create = || match self.begin_view(definition, base, writer)? {
+        let create = || match self.begin_view(definition, base, writer, over)? {
             Some(Begun { replacement: None, .. }) if !waits => Ok(true),
             Some(begun) => self.finish_view(begun, connectors).map(|()| true),
             None => Ok(false),
@@ -235,15 +236,20 @@ impl Definitions {
         Ok(Some(PlannedView::of(definition, &self.planner, &Scope(&entries))?.schema))
     }
 
-    /// Orders the dataflow of a view; `None` if there is a view that stays.
+    /// Orders the dataflow of a view over the relations of this moment, or `over` these; `None` if there is a view that stays.
     fn begin_view(
         &self,
         definition: &ViewDefinition,
         base: &Path,
         writer: &Writer,
+        over: Option<&Arc<Entries>>,
     ) -> Result<Option<Begun>> {
         loop {
             let lock = self.lock();
+            if over.is_some_and(|over| !Arc::ptr_eq(over, &self.catalog.entries())) {
+                let message = "relations have been defined since the statement began";
+                return Err(Error::conflict(Conflict::Serialization, message));
+            }
             self.failing.settle_locked(&lock);
             let definition = &self.with_announced(definition);
             let name = &definition.name;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use alluvium_sql::physical::{Output, compile};
 use alluvium_trace::Epoch;
+use alluvium_trace::memory::Charge;
 
 use super::Definitions;
 use crate::catalog::{Definition, Entry, Uses};
@@ -143,6 +144,11 @@ impl Definitions {
         let (feed, subscriber, id) = (entered.feed.clone(), entered.subscriber, entered.id);
         // From now on nothing that comes later is lost, and everything goes with the subscription if this fails.
         let mut subscription = self.subscription(entry, entered, options.policy, owner);
+        match options.after {
+            Some(epoch) if !options.has_rows_of_after => subscription.set_begins_after(epoch),
+            None if options.leaves_out_rows => subscription.leave_out_rows(),
+            _ => {}
+        }
         if self.unless_dropped(entry, self.progress.wait_filled(id))?.is_none() {
             return Ok(None);
         }
@@ -158,7 +164,8 @@ impl Definitions {
                     Some(after) => {
                         let oldest = self.sequencer.oldest(relation, rows.0);
                         check_kept(entry, after, oldest, last)?;
-                        subscription.begin_with(self.history(&rows, after)?);
+                        let has_rows = options.has_rows_of_after;
+                        subscription.begin_with(self.history(&rows, after, has_rows)?);
                         feed.skip(subscriber, rows.0.max(after));
                     }
                 }
@@ -233,11 +240,19 @@ impl Definitions {
         self.catalog.get(&entry.name).is_ok_and(|now| now.dataflow() == entry.dataflow())
     }
 
-    /// The changes after an epoch that a version of a relation has.
-    fn history(&self, rows: &PinnedRows, after: Epoch) -> Result<(Arc<Feed>, SubscriberId)> {
+    /// The changes after an epoch that a version of a relation has; before them, if asked for, its rows as of that epoch.
+    fn history(
+        &self,
+        rows: &PinnedRows,
+        after: Epoch,
+        has_rows: bool,
+    ) -> Result<(Arc<Feed>, SubscriberId)> {
         let feed = self.feed(1, Kind::Alone);
         let subscriber = feed.enter(SubscribeOptions::unlimited());
         resume(&feed, rows, after)?;
+        if has_rows {
+            feed.begin(subscriber, (after, rows.1.clone()));
+        }
         Ok((feed, subscriber))
     }
 
@@ -251,6 +266,11 @@ impl Definitions {
         let epoch = feed.snapshot(subscriber).unwrap_or_default();
         self.cut(id);
         filled.map(|()| ((feed, subscriber), epoch))
+    }
+
+    /// Counts memory of changes that wait for a subscriber.
+    pub(crate) fn charge(&self) -> Charge {
+        self.context.budget().charge(0)
     }
 
     fn feed(&self, workers: usize, kind: Kind) -> Arc<Feed> {

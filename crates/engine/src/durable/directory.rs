@@ -15,7 +15,8 @@ use alluvium_storage::{
 use super::{damage, known_end};
 use crate::error::{Error, Result};
 
-/// The file that the engine which uses the directory holds locked. It has the number of its process.
+/// The file that the engine which uses the directory holds locked. It has the number of its process, and on a second line the address of the
+/// server that it is the engine of.
 pub(crate) const LOCK: &str = "lock";
 
 /// How long an engine of the same process, whose last thread may be about to end, is waited for.
@@ -157,7 +158,7 @@ fn take(
         }
         // Who only looks at a directory shares the lock, and writes no number.
         let is_shared = lock.try_lock_shared().is_ok() && lock.unlock().is_ok();
-        let owner = owner(lock);
+        let (owner, address) = owner(lock);
         let is_ours = owner.parse() == Ok(process::id());
         if (is_ours || is_shared) && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
@@ -169,18 +170,34 @@ fn take(
             "" => "another process".to_owned(),
             owner => format!("process {owner}"),
         };
+        let instead = match &*address {
+            _ if is_shared => String::new(),
+            "" => String::new(),
+            address => format!("connect to it with alluvium shell --connect {address}, "),
+        };
         return Err(format!(
-            "the state directory \"{directory}\" is used by {owner}: end it, or use another directory"
+            "the state directory \"{directory}\" is used by {owner}: {instead}end it, or use another directory"
         ));
     }
 }
 
-/// The owner of the lock, by the file.
-fn owner(lock: &mut File) -> String {
+/// The owner of the lock and the address of its server, by the file.
+fn owner(lock: &mut File) -> (String, String) {
     let mut owner = String::new();
     // Without an answer no owner is named.
     let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut owner));
-    owner.trim().to_owned()
+    let mut lines = owner.lines().map(|line| line.trim().to_owned());
+    (lines.next().unwrap_or_default(), lines.next().unwrap_or_default())
+}
+
+/// Leaves word in the directory of this process's engine of where a server of it is reached. The next engine removes it.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn note_address(directory: &Path, address: &str) -> std::io::Result<()> {
+    let mut lock = OpenOptions::new().append(true).open(directory.join(LOCK))?;
+    writeln!(lock, "{}", address.replace(['\n', '\r'], " "))
 }
 
 /// A file of a directory that is not empty and has no state; `None` of others.

@@ -239,6 +239,14 @@ impl OwnPlan {
         }
     }
 
+    /// Whether a plan is kept over these relations.
+    pub(crate) fn is_kept(&self, entries: &Arc<Entries>) -> bool {
+        let known = self.plan.lock();
+        known
+            .as_ref()
+            .is_some_and(|own| are(&own.entries, entries) && matches!(own.kept, Kept::Plan(_)))
+    }
+
     /// Whether it is not known yet if the plan is kept.
     pub(super) fn is_wanted(&self, values: &[ScalarValue], entries: &Arc<Entries>) -> bool {
         !self.plan.lock().as_ref().is_some_and(|own| own.is_for(values, entries))

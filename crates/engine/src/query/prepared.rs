@@ -7,7 +7,8 @@
 //! A plan is kept only where that cannot matter to the result, nor to how rows are found:
 //!
 //! - It reads one relation, by its key, or none. A plan that scans costs little beside the scan.
-//! - It calls only functions that are immutable, or take values of sequences, and none on parameters: a result's type may depend on an argument's value.
+//! - It calls only functions that are immutable, or take values of sequences, and none on parameters: a result's type may depend on an
+//!   argument's value. The time is put in at each run; it may be a value, but not part of one or of a filter.
 //! - In its filters, parameters are compared with columns as they are, so that a seek needs no constant to be folded.
 //! - It was made with the relations that exist now: a definition ends all plans that were kept before it.
 //!
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use alluvium_sql::functions::sequence::is_sequence;
 use alluvium_sql::planner::parameter_types;
 use alluvium_sql::planner::parametrized;
-use alluvium_sql::planner::{Parametrized, bind, literal_value, may_become, typed};
+use alluvium_sql::planner::{Parametrized, bind, is_now, literal_value, may_become, typed};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Shape, Statement, StatementKind};
 use arrow::datatypes::DataType;
@@ -138,6 +139,11 @@ impl KeptPlan {
             });
         }
         Some(values)
+    }
+
+    /// Whether the statement finds a row by its key.
+    pub(crate) fn is_by_key(&self) -> bool {
+        self.by_key.is_some()
     }
 
     /// Whether the statement reads a relation.
@@ -322,7 +328,7 @@ impl Reader {
         if target.is_some() {
             open = allow_nulls(open)?;
         }
-        let Some(optimized) = self.query.optimize_simple(self.attach(open, reading)?)? else {
+        let Some(optimized) = self.query.optimize_simple(self.attach_kept(open, reading)?)? else {
             return Ok(None);
         };
         let mut finds = true;
@@ -365,18 +371,22 @@ fn finds_by_key(scan: &TableScan) -> bool {
     !scan.filters.is_empty() && scan.filters.iter().all(|filter| seek::is_seekable(filter, &schema))
 }
 
-/// Whether the functions that a plan calls are immutable or [of sequences](is_sequence), which are bound on each run, and none is called on
-/// parameters.
+/// Whether the functions that a plan calls are immutable, [of sequences](is_sequence) or [the time](is_now), which are bound on each run, and none
+/// is called on parameters or the time.
 fn is_preparable(plan: &LogicalPlan) -> PlanResult<bool> {
     let mut is_preparable = true;
     plan.apply(|node| {
+        let has_values = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Values(_));
         node.apply_expressions(|expression| {
             expression.apply(|part| {
                 is_preparable &= match part {
+                    Expr::ScalarFunction(_) if is_now(part) => has_values,
                     Expr::ScalarFunction(call) => {
                         let is_immutable =
                             call.func.signature().volatility == Volatility::Immutable;
-                        (is_immutable || is_sequence(part)) && !has_parameter(part)
+                        (is_immutable || is_sequence(part))
+                            && !has_parameter(part)
+                            && !part.exists(|part| Ok(is_now(part)))?
                     }
                     Expr::HigherOrderFunction(_) => false,
                     _ => true,
@@ -442,6 +452,10 @@ mod tests {
             "INSERT INTO t VALUES ($1, 'name', $2, NULL)",
             "INSERT INTO heap (v) VALUES ($1), (3)",
             "INSERT INTO made (v) VALUES ($1)",
+            "INSERT INTO t (id) VALUES ($1)",
+            "INSERT INTO t (id, at) VALUES ($1, NOW()), (2, CURRENT_DATE)",
+            "UPDATE t SET at = NOW() WHERE id = $1",
+            "SELECT NOW(), v FROM t WHERE id = $1",
         ] {
             assert!(is_kept(&engine, sql), "{sql}");
         }
@@ -458,7 +472,7 @@ mod tests {
             "SELECT v FROM t WHERE id = $1 AND v IN (SELECT v FROM heap)",
             "SELECT v FROM t WHERE id = $1 ORDER BY v",
             "SELECT count(*) FROM t WHERE id = $1",
-            "INSERT INTO t (id) VALUES ($1)",
+            "UPDATE t SET at = date_trunc('day', NOW()) WHERE id = $1",
             "INSERT INTO heap SELECT id, v FROM t",
         ] {
             assert!(!is_kept(&engine, sql), "{sql}");

@@ -11,6 +11,7 @@ use super::file::Files;
 use super::objects::information_schema;
 use super::reader::{Reader, Reading};
 use super::{arrangements, clock, errors, file, kept, objects, relations, table, tables};
+use crate::authorizer::Object;
 use crate::catalog::{
     ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system,
 };
@@ -21,6 +22,25 @@ use crate::worker::{DataflowId, Published};
 
 /// A table for DataFusion in place of each relation, by name.
 pub(super) type Providers = BTreeMap<String, Arc<dyn TableProvider>>;
+
+/// The relations of which system relations show rows and state.
+fn shown(names: &[String], reading: Reading<'_>) -> Arc<Entries> {
+    match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
+        None => reading.entries.clone(),
+        Some(rights) => Arc::new(reading.entries.only(|object| match object {
+            Object::Relation(name) => rights.shows(name),
+            _ => false,
+        })),
+    }
+}
+
+/// The relations, sequences and schemas of which system relations tell that they are there.
+fn told(names: &[String], reading: Reading<'_>) -> Arc<Entries> {
+    match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
+        None => reading.entries.clone(),
+        Some(rights) => Arc::new(reading.entries.only(|object| rights.tells(object))),
+    }
+}
 
 impl Reader {
     /// The relations of these names, all as of one epoch, and the value of `NOW()` for the query.
@@ -35,11 +55,7 @@ impl Reader {
         };
         let (created, kept): (Vec<&Entry>, Vec<&Entry>) =
             names.iter().filter_map(entry).partition(|entry| entry.is_staged);
-        // Relations of which system relations tell.
-        let shown = match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
-            None => reading.entries.clone(),
-            Some(rights) => Arc::new(reading.entries.only(|name| rights.shows(name))),
-        };
+        let shown = shown(names, reading);
         kept.iter().try_for_each(|entry| entry.check_runs())?;
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
             true => shown
@@ -162,11 +178,12 @@ impl Reader {
                 None => comments,
             }
         };
+        let told = told(names, reading);
         if names.iter().any(|name| name == RELATIONS) {
-            let table = relations::table(&self.progress, &shown, &comments())?;
+            let table = relations::table(&self.progress, &told, &comments())?;
             providers.insert(RELATIONS.to_owned(), table);
         }
-        information_schema::add(names, &shown, comments, &mut providers)?;
+        information_schema::add(names, &told, comments, &mut providers)?;
         let settings = reading.taker.map(|taker| taker.settings);
         let roles = || {
             let roles = self.sequencer.roles().get();
@@ -175,7 +192,7 @@ impl Reader {
                 None => roles,
             }
         };
-        providers.extend(objects::tables_named(names, &shown, comments, settings, roles)?);
+        providers.extend(objects::tables_named(names, &told, comments, settings, roles)?);
         if names.iter().any(|name| name == CLOCK) {
             providers.insert(CLOCK.to_owned(), clock::table(time)?);
         }

@@ -114,7 +114,7 @@ impl Reader {
         files: &Files,
     ) -> Result<SchemaRef> {
         let providers = self.without_rows(&relations(&plan)?, entries, files)?;
-        self.query.described(attached(plan, &providers, 0, None)?)
+        self.query.described(attached(plan, &providers, Some(0), None)?)
     }
 
     /// Counts rows of a result among those that queries hold.
@@ -237,21 +237,41 @@ impl Reader {
     }
 
     /// The plan with its relations pinned.
-    pub(super) fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
+    fn attach(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<LogicalPlan> {
         let names = relations(&plan)?;
         let (providers, time) = self.providers(&names, reading)?;
+        self.over(plan, &providers, Some(time), reading)
+    }
+
+    /// As [`Reader::attach`], of a plan that is kept: it has no time yet.
+    pub(super) fn attach_kept(
+        &self,
+        plan: LogicalPlan,
+        reading: Reading<'_>,
+    ) -> Result<LogicalPlan> {
+        let (providers, _) = self.providers(&relations(&plan)?, reading)?;
+        self.over(plan, &providers, None, reading)
+    }
+
+    fn over(
+        &self,
+        plan: LogicalPlan,
+        providers: &Providers,
+        time: Option<Moment>,
+        reading: Reading<'_>,
+    ) -> Result<LogicalPlan> {
         let bind = || -> Arc<dyn Sequences> {
             Arc::new(BoundSequences::of_reading(reading, self.sequencer.clone()))
         };
-        attached(plan, &providers, time, Some(&bind))
+        attached(plan, providers, time, Some(&bind))
     }
 }
 
-/// The plan over these relations, at a time, with these sequences.
+/// The plan over these relations, at a time if there is one, with these sequences.
 fn attached(
     plan: LogicalPlan,
     providers: &Providers,
-    time: Moment,
+    time: Option<Moment>,
     sequences: Option<BindSequences<'_>>,
 ) -> Result<LogicalPlan> {
     let plan = at(plan, time, sequences)?;

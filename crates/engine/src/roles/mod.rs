@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alluvium_sql::name::DATABASE;
+use alluvium_sql::name::{DATABASE, SCHEMA};
 use alluvium_sql::statement::GrantKind;
 
 pub(crate) use self::edit::{RoleEdit, statements};
@@ -147,6 +147,13 @@ impl Roles {
     /// The owner of an object. One without belongs to the superusers.
     pub(crate) fn owner(&self, object: &ObjectName) -> Option<&str> {
         self.0.objects.get(object)?.owner.as_deref()
+    }
+
+    /// The database and the default schema, if their rights are those that they have at first.
+    pub(crate) fn at_first(&self) -> Vec<(ObjectName, ObjectRights)> {
+        let objects = [database(), (GrantKind::Schema, SCHEMA.to_owned())];
+        let objects = objects.into_iter().filter(|object| !self.0.objects.contains_key(object));
+        objects.map(|object| (object.clone(), ObjectRights::at_first(&object))).collect()
     }
 
     /// The objects whose rights are not those that such objects have at first.

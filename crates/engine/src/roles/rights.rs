@@ -90,6 +90,7 @@ fn of_relation(roles: &Roles, role: &str, action: Action, relation: &str) -> boo
 fn of_schema(roles: &Roles, role: &str, action: Action, schema: &str) -> bool {
     match action {
         Action::Create => has(roles, role, &database(), &[Privilege::Create]),
+        Action::Select => may_use(roles, role, &(GrantKind::Schema, schema.to_owned())),
         _ => owns(roles, role, &(GrantKind::Schema, schema.to_owned())),
     }
 }

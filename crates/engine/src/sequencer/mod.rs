@@ -27,6 +27,7 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::MemoryBudget;
 use crossbeam_channel::{Receiver, unbounded};
 pub(crate) use defined::Defined;
+pub use facts::owned_key;
 use facts::{Applied, Raised, Sifted};
 pub(crate) use facts::{
     Comments, LateRows, Persisted, Said, SavePoint, Saving, TableWaterlines, with_columns,
@@ -408,9 +409,14 @@ impl Sequencer {
         Ok(Pin { epoch, workers, end, replay, facts, kept, shards })
     }
 
-    /// The epoch of the transaction that was committed with a key, if it is among the last ones with keys.
+    /// The epoch of the transaction that was committed with a key, if it is remembered.
     pub(crate) fn committed(&self, key: &str) -> Option<Epoch> {
         self.state.lock().committed.get(key)
+    }
+
+    /// Fails if the owner of a key has as many as it may have, and this is another one.
+    pub(crate) fn check_key_room(&self, key: &str, now: Moment) -> Result<()> {
+        self.state.lock().committed.check_room(key, now)
     }
 
     /// How far an input was read, if it can be read from there.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_sql::planner::parameter_types;
 use alluvium_sql::planner::{PlannedWrite, as_written, parameter_count, typed};
 use alluvium_sql::stack;
-use alluvium_sql::statement::{Qualified, Statement, StatementKind};
+use alluvium_sql::statement::{Qualified, Statement, StatementKind, Subscribe};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::logical_expr::LogicalPlan;
@@ -61,17 +61,18 @@ impl Session {
         &mut self,
         statement: Statement,
     ) -> Result<(Statement, Option<Qualified>, Description)> {
-        let entries = self.catalog_entries();
         let Some(qualified) = self.qualified(&statement)? else {
-            self.authorize(&statement).map_err(|error| error.at(statement.position))?;
+            let entries = self
+                .authorize_described(&statement)
+                .map_err(|error| error.at(statement.position))?;
             let description = self.describe_statement(&statement, &entries)?;
             return Ok((statement, None, description));
         };
         let completed = qualified.statement.clone();
         let described = self
-            .authorize(&completed)
+            .authorize_described(&completed)
             .map_err(|error| error.at(completed.position))
-            .and_then(|()| self.describe_statement(&completed, &entries));
+            .and_then(|entries| self.describe_statement(&completed, &entries));
         let described =
             described.map_err(|error| error.moved(|position| qualified.moved(position)))?;
         Ok((completed, Some(qualified), described))
@@ -165,7 +166,7 @@ impl Session {
                 let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 without_parameters(schema_of(describe::describe(&entry)?))
             }
-            StatementKind::Subscribe { name, position } => {
+            StatementKind::Subscribe(Subscribe { name, position, .. }) => {
                 let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 entry.changes().map_err(|error| error.at(*position))?;
                 without_parameters(entry.schema.clone())
@@ -221,6 +222,9 @@ impl Session {
             | StatementKind::CreateTableFrom { .. }
             | StatementKind::Copy { .. }
             | StatementKind::CopyTo { .. }
+            | StatementKind::CopyChanges { .. }
+            | StatementKind::Listen(_)
+            | StatementKind::Unlisten(_)
             | StatementKind::Start
             | StatementKind::Checkpoint
             | StatementKind::Set(_)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alluvium_sql::statement::{Named, RoleChange};
 
 use super::rights::KnownUses;
+use super::settings::SessionRoles;
 use super::{Outcome, Session};
 use crate::authorizer::{Action, Authorizer, Object, Rights};
 use crate::error::{Error, Result};
@@ -120,12 +121,17 @@ impl Session {
         let Some(identity) = &mut self.identity else { return };
         let current = identity.current.name.clone();
         identity.known = known;
-        self.settings.roles = Some((current.clone(), identity.session.name.clone()));
         // A role that another one has the name of may do nothing.
         let roles = if identity.is_in(&roles) { roles } else { Roles::default() };
         identity.reads_files = roles.is_member(&current, READ_FILES);
         identity.writes_files = roles.is_member(&current, WRITE_FILES);
         let is_superuser = roles.get(&current).is_some_and(|role| role.is_superuser);
+        let session = identity.session.name.clone();
+        self.settings.set_roles(Some(SessionRoles {
+            current: current.clone(),
+            session,
+            is_superuser,
+        }));
         // Nothing is asked for a superuser, as in a session without a role.
         self.rights = (!is_superuser).then(|| {
             let authorizer: Arc<dyn Authorizer> = Arc::new(roles);

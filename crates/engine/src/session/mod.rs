@@ -90,6 +90,10 @@ pub struct Session {
     identity: Option<Box<Identity>>,
     rights: Option<Box<Rights>>,
     known_uses: KnownUses,
+    /// The relations that the statement which runs has the right to, if it has rights to some only.
+    authorized: Option<Arc<Entries>>,
+    /// The catalog over which the rights to a definition were asked for, if the session has rights to some relations only.
+    defines_over: Option<Arc<Entries>>,
 }
 
 impl Session {
@@ -119,6 +123,8 @@ impl Session {
             identity: None,
             rights: None,
             known_uses: KnownUses::default(),
+            authorized: None,
+            defines_over: None,
         }
     }
 
@@ -367,10 +373,11 @@ impl Session {
                     check_parameters(&statement.kind, parameters.len())?;
                 }
                 self.check_read_only(&statement.kind)?;
-                self.authorize(statement)?;
-                let outcome = self
-                    .run_owned(execution, Self::run_or_dispatch)
-                    .map_err(|error| self.located(error, statement, parameters))?;
+                let outcome = self.run_authorized(statement, |session| {
+                    session
+                        .run_owned(execution, Self::run_or_dispatch)
+                        .map_err(|error| session.located(error, statement, parameters))
+                })?;
                 if checks_views {
                     self.instance().reader.check_views()?;
                 }
@@ -417,6 +424,7 @@ impl Session {
     fn begin_transaction(&mut self) -> Result<Transaction> {
         let mut transaction = self.engine.begin()?;
         if let Some(key) = self.key.take() {
+            self.instance().writer.check_key_room(&key)?;
             transaction.set_key(key);
         }
         Ok(transaction)
@@ -489,6 +497,9 @@ impl Session {
 
     /// The relations that the next statement sees.
     fn catalog_entries(&self) -> Arc<Entries> {
+        if let Some(authorized) = &self.authorized {
+            return authorized.clone();
+        }
         let of_others = match &self.transaction {
             Some(transaction) => transaction.entries(),
             None => self.instance().definitions.catalog.entries(),

@@ -9,6 +9,7 @@ use datafusion::scalar::ScalarValue;
 use super::{Description, Outcome, Session};
 use crate::catalog::Entries;
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt;
 use crate::query::{Execution, OwnPlan};
 use crate::value::Value;
 
@@ -24,6 +25,8 @@ pub struct Prepared {
     statement: Statement,
     /// The schemas that its names were completed by, if they were.
     qualified: Option<Qualified>,
+    /// The search path of the session that prepared it; `None` is the usual one.
+    search_path: Option<Vec<String>>,
     description: Description,
     plan: OwnPlan,
 }
@@ -79,16 +82,18 @@ impl Session {
         let entries = self.catalog_entries();
         let (statement, qualified, description) = self.described_text(sql)?;
         let plan = OwnPlan::new(description.columns.clone(), &entries);
-        Ok(Prepared { statement, qualified, description, plan })
+        let search_path = self.settings.search_path().map(<[String]>::to_vec);
+        Ok(Prepared { statement, qualified, search_path, description, plan })
     }
 
     /// As [`Session::prepare`], of a statement whose names are complete.
     pub(super) fn prepare_statement(&mut self, statement: &Statement) -> Result<Prepared> {
-        let entries = self.catalog_entries();
-        self.authorize(statement)?;
+        let entries = self.authorize(statement)?;
         let description = self.describe_statement(statement, &entries)?;
         let plan = OwnPlan::new(description.columns.clone(), &entries);
-        Ok(Prepared { statement: statement.clone(), qualified: None, description, plan })
+        let search_path = self.settings.search_path().map(<[String]>::to_vec);
+        let statement = statement.clone();
+        Ok(Prepared { statement, qualified: None, search_path, description, plan })
     }
 
     /// Runs a prepared statement with a value for each of its parameters, as [`Session::execute_with`] does.
@@ -100,6 +105,32 @@ impl Session {
         self.in_block(Some(&prepared.statement.kind), |session| {
             session.execute_in_block(prepared, values)
         })
+    }
+
+    /// Whether this is what [`Session::prepare`] would make of the same text now: its plan is kept, and the session may run it. Does not block.
+    pub(super) fn is_as_prepared(&mut self, prepared: &Prepared) -> bool {
+        if self.is_aborted() || prepared.search_path.as_deref() != self.settings.search_path() {
+            return false;
+        }
+        let entries = interrupt::without_waits(|| self.authorize(&prepared.statement));
+        entries.is_ok_and(|entries| prepared.plan.is_kept(&entries))
+    }
+
+    /// As [`Session::execute_prepared`], of a read by key whose plan is kept and whose version is there: it does not block. `None`, without an
+    /// effect, for all other statements, inside of BEGIN and COMMIT, and if it would have to wait.
+    pub(super) fn answer_at_once(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Value],
+    ) -> Option<Result<Outcome>> {
+        let kept = prepared.plan.get(Value::scalars(values), &self.catalog_entries())?;
+        if !kept.is_by_key() || self.in_transaction() {
+            return None;
+        }
+        match interrupt::without_waits(|| self.execute_prepared(prepared, values)) {
+            Err(Error::TimedOut) => None,
+            done => Some(done),
+        }
     }
 
     pub(super) fn execute_in_block(

@@ -26,7 +26,11 @@ impl Session {
         loop {
             match self.answer_once(execution, query) {
                 // A relation that it reads was replaced since it was planned.
-                Err(Error::Conflict { .. }) if self.transaction.is_none() => interrupt::check()?,
+                Err(Error::Conflict { .. })
+                    if self.transaction.is_none() && self.authorized.is_none() =>
+                {
+                    interrupt::check()?;
+                }
                 answer => return answer,
             }
         }

@@ -8,9 +8,11 @@ use alluvium_sql::planner::{How, Use};
 use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Statement, StatementKind};
 
 use super::Session;
+use super::settings::SessionRoles;
 use crate::authorizer::{Action, Authorizer, Object, Rights};
 use crate::catalog::{Entries, named_index};
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::query::{FileScope, Files};
 
 /// How many statements are remembered with their uses.
@@ -26,11 +28,34 @@ pub(super) struct KnownUses {
     uses: HashMap<String, Arc<[Use]>>,
 }
 
+/// Whether a statement makes or changes definitions, or runs others.
+fn defines(statement: &StatementKind) -> bool {
+    !matches!(
+        statement,
+        StatementKind::Query(_)
+            | StatementKind::LockingQuery(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Truncate(_)
+            | StatementKind::Copy { .. }
+            | StatementKind::CopyTo { .. }
+            | StatementKind::CreateTableAs { .. }
+            | StatementKind::ExplainSelect(_)
+            | StatementKind::ExplainView { .. }
+            | StatementKind::ExplainState { .. }
+            | StatementKind::Describe { .. }
+    )
+}
+
 impl Session {
     /// Makes the session that of a role, and asks `authorizer` from now on what its statements may do.
     pub fn set_authorizer(&mut self, role: impl Into<String>, authorizer: Arc<dyn Authorizer>) {
-        (self.identity, self.settings.roles) = (None, None);
-        self.rights = Some(Box::new(Rights::new(role.into(), authorizer)));
+        let role = role.into();
+        self.identity = None;
+        let (current, session) = (role.clone(), role.clone());
+        self.settings.set_roles(Some(SessionRoles { current, session, is_superuser: false }));
+        self.rights = Some(Box::new(Rights::new(role, authorizer)));
         self.known_uses = KnownUses::default();
     }
 
@@ -40,15 +65,20 @@ impl Session {
         self.current_role().or_else(|| self.rights.as_ref().map(|rights| rights.role()))
     }
 
-    /// Fails if the session has no right to a statement. Only existing and created relations are asked for.
-    pub(super) fn authorize(&mut self, statement: &Statement) -> Result<()> {
+    /// Fails if the session has no right to a statement over the relations of this moment, which are returned. Only existing and
+    /// created relations are asked for.
+    ///
+    /// The statement has to read these: others may have the names by now, to which the session has no right.
+    pub(super) fn authorize(&mut self, statement: &Statement) -> Result<Arc<Entries>> {
+        self.authorized = None;
+        // The rights come after: those to a relation that is dropped have ended before another one has its name.
+        let entries = self.catalog_entries();
         self.update_rights();
         if self.rights.is_none() || self.is_redoing {
-            return Ok(());
+            return Ok(entries);
         }
-        let entries = self.catalog_entries();
         let uses = self.uses(statement, &entries);
-        let Some(rights) = &self.rights else { return Ok(()) };
+        let Some(rights) = &self.rights else { return Ok(entries) };
         for Use { relation, how, columns } in uses.iter() {
             let action = match how {
                 How::Read => Action::Select,
@@ -60,7 +90,55 @@ impl Session {
                 rights.check(action, Object::Relation(relation), columns)?;
             }
         }
-        self.authorize_definition(rights, &statement.kind, &entries)
+        self.authorize_definition(rights, &statement.kind, &entries)?;
+        Ok(entries)
+    }
+
+    /// Runs a statement that the session has the right to, over the relations to which it has it. If others have taken their places
+    /// meanwhile, it is asked for the right to these.
+    pub(super) fn run_authorized<R>(
+        &mut self,
+        statement: &Statement,
+        mut run: impl FnMut(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        loop {
+            let catalog = self.instance().definitions.catalog.entries();
+            let key = self.key.clone();
+            let entries = self.authorize(statement)?;
+            let is_limited = self.rights.is_some() && !self.is_redoing;
+            let creates = matches!(statement.kind, StatementKind::CreateView(_));
+            let is_held = is_limited && (creates || !defines(&statement.kind));
+            self.authorized = (is_held && !creates).then_some(entries);
+            self.defines_over = (is_held && creates).then(|| catalog.clone());
+            let ran = run(self);
+            (self.authorized, self.defines_over) = (None, None);
+            let is_old = || !Arc::ptr_eq(&catalog, &self.instance().definitions.catalog.entries());
+            match ran {
+                Err(Error::Conflict { .. })
+                    if is_held && self.transaction.is_none() && is_old() =>
+                {
+                    interrupt::check()?;
+                    self.key = key;
+                }
+                ran => return ran,
+            }
+        }
+    }
+
+    /// As [`Session::authorize`], of a statement that is described: also for what a cursor's query or a prepared statement asks when
+    /// it runs.
+    pub(super) fn authorize_described(&mut self, statement: &Statement) -> Result<Arc<Entries>> {
+        match &statement.kind {
+            StatementKind::DeclareCursor(cursor) => self.authorize(&cursor.query),
+            StatementKind::Execute { name, values } => {
+                // One that is not there is an error of the description.
+                if let Ok(prepared) = self.named(name).cloned() {
+                    self.authorize(prepared.statement())?;
+                }
+                self.authorize(values.as_deref().unwrap_or(statement))
+            }
+            _ => self.authorize(statement),
+        }
     }
 
     /// Asks for rights other than those on rows.
@@ -78,6 +156,11 @@ impl Session {
         let of_index = |name: &str| match named_index::find(entries, name) {
             Some((entry, _)) => relation(Action::Alter, &entry.name),
             None => Ok(()),
+        };
+        let subscribe = |name: &str| {
+            let fields = entries.get(name).into_iter().flat_map(|entry| entry.schema.fields());
+            let columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
+            there(Action::Subscribe, name, &columns)
         };
         let create = |name: &str, if_taken| {
             rights.check(Action::Create, Object::Relation(name), &[])?;
@@ -143,11 +226,10 @@ impl Session {
             StatementKind::Describe { name, .. }
             | StatementKind::ExplainView { name, .. }
             | StatementKind::ExplainState { name, .. } => relation(Action::Select, name),
-            StatementKind::Subscribe { name, .. } => {
-                let fields = entries.get(name).into_iter().flat_map(|entry| entry.schema.fields());
-                let columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
-                there(Action::Subscribe, name, &columns)
+            StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
+                subscribe(&changes.name)
             }
+            StatementKind::Listen(named) => subscribe(&named.name),
             StatementKind::Checkpoint if self.current_role().is_some() => {
                 Err(Error::denied("only a superuser may have a checkpoint taken"))
             }

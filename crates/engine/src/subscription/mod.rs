@@ -11,7 +11,7 @@
 //! once it has given them.
 //!
 //! One that waits leaves a waker in the feed, which is woken when a delivery is there and durable; calls that block [wait](crate::wait) for that
-//! on the same wakers.
+//! on the same wakers. Clients that read tables take changes as [rows].
 
 mod beginning;
 mod consolidate;
@@ -19,6 +19,7 @@ pub(crate) mod feed;
 mod options;
 mod permission;
 mod queue;
+mod rows;
 
 use std::fmt;
 use std::pin::Pin;
@@ -37,6 +38,7 @@ pub(crate) use self::beginning::resume;
 use self::feed::{Feed, SubscriberId, Taken};
 pub use self::options::{Policy, SubscribeOptions};
 pub(crate) use self::permission::Permission;
+pub use self::rows::{ChangedRows, columns_of_changes};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::wait::{self, Look};
@@ -95,6 +97,19 @@ pub struct Subscription {
     /// Whether a snapshot comes next, which has not been pinned.
     is_resyncing: bool,
     is_over: bool,
+    beginning_of: Beginning,
+    has_progress: bool,
+}
+
+/// What is known of where a subscription begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beginning {
+    /// With the rows that come first.
+    Rows,
+    /// After the rows that come first, which are left out.
+    WithoutRows,
+    /// After an epoch.
+    After(Epoch),
 }
 
 /// The engine that a subscription is one of.
@@ -144,6 +159,8 @@ impl Subscription {
             permission: None,
             is_resyncing: false,
             is_over: false,
+            beginning_of: Beginning::Rows,
+            has_progress: false,
         }
     }
 
@@ -155,6 +172,57 @@ impl Subscription {
     /// Before each change it is asked whether its subscriber may still have it.
     pub(crate) fn set_permission(&mut self, permission: Permission) {
         self.permission = Some(permission);
+    }
+
+    /// It begins after an epoch, without rows as of that.
+    pub(crate) fn set_begins_after(&mut self, epoch: Epoch) {
+        self.beginning_of = Beginning::After(epoch);
+    }
+
+    /// The rows that would come first are left out.
+    pub(crate) fn leave_out_rows(&mut self) {
+        self.beginning_of = Beginning::WithoutRows;
+    }
+
+    /// Its reader wants to know how far it has come.
+    pub(crate) fn set_has_progress(&mut self) {
+        self.has_progress = true;
+    }
+
+    /// Whether its reader wants to know how far it has come.
+    fn has_progress(&self) -> bool {
+        self.has_progress
+    }
+
+    /// The epoch after which it begins, if it begins without rows and that is known.
+    fn begins_after(&self) -> Option<Epoch> {
+        match self.beginning_of {
+            Beginning::After(epoch) => Some(epoch),
+            Beginning::Rows | Beginning::WithoutRows => None,
+        }
+    }
+
+    /// The last complete epoch: all changes up to it are there.
+    fn complete(&self) -> Epoch {
+        self.progress.complete()
+    }
+
+    /// Fails if its subscriber may not have changes any more.
+    fn check_permission(&mut self) -> Result<()> {
+        match &mut self.permission {
+            Some(permission) => permission.check(&self.name),
+            None => Ok(()),
+        }
+    }
+
+    /// The next change; `None` once nothing will come any more. If there is nothing yet `waker` is woken once there is.
+    fn poll_change(&mut self, waker: Option<&Waker>) -> Poll<Result<Option<Change>>> {
+        match self.change(waker) {
+            Ok(Step::Change(change)) => Poll::Ready(Ok(Some(change))),
+            Ok(Step::Nothing) => Poll::Pending,
+            Ok(Step::Mark(_) | Step::End) => Poll::Ready(Ok(None)),
+            Err(error) => Poll::Ready(Err(error)),
+        }
     }
 
     /// Its dataflow.
@@ -282,6 +350,14 @@ impl Subscription {
                 None => (&self.feed, self.subscriber),
             };
             match feed.take(subscriber, waker)? {
+                Taken::Delivery(delivery)
+                    if delivery.is_snapshot && self.beginning_of == Beginning::WithoutRows =>
+                {
+                    self.beginning_of = Beginning::After(delivery.epoch);
+                }
+                Taken::Pinned((epoch, _)) if self.beginning_of == Beginning::WithoutRows => {
+                    self.beginning_of = Beginning::After(epoch);
+                }
                 Taken::Delivery(delivery) => {
                     if let Some(change) = delivery.change(&self.schema)? {
                         return Ok(Step::Change(change));
@@ -355,12 +431,7 @@ impl Stream for Subscription {
     type Item = Result<Change>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        match self.get_mut().change(Some(context.waker())) {
-            Ok(Step::Change(change)) => Poll::Ready(Some(Ok(change))),
-            Ok(Step::Nothing) => Poll::Pending,
-            Ok(Step::Mark(_) | Step::End) => Poll::Ready(None),
-            Err(error) => Poll::Ready(Some(Err(error))),
-        }
+        self.get_mut().poll_change(Some(context.waker())).map(Result::transpose)
     }
 }
 

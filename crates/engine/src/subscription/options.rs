@@ -21,11 +21,22 @@ pub struct SubscribeOptions {
     pub(crate) epochs: u64,
     pub(crate) bytes: u64,
     pub(crate) after: Option<u64>,
+    /// Whether the rows as of that epoch come first.
+    pub(crate) has_rows_of_after: bool,
+    /// Whether a snapshot that would come first is left out.
+    pub(crate) leaves_out_rows: bool,
 }
 
 impl Default for SubscribeOptions {
     fn default() -> Self {
-        Self { policy: Policy::default(), epochs: 1024, bytes: u64::MAX, after: None }
+        Self {
+            policy: Policy::default(),
+            epochs: 1024,
+            bytes: u64::MAX,
+            after: None,
+            has_rows_of_after: false,
+            leaves_out_rows: false,
+        }
     }
 }
 
@@ -62,6 +73,19 @@ impl SubscribeOptions {
     /// Begins after an epoch, as [`Engine::subscribe_from`](crate::Engine::subscribe_from) does, in place of a snapshot.
     #[must_use]
     pub fn after(self, epoch: u64) -> Self {
-        Self { after: Some(epoch), ..self }
+        Self { after: Some(epoch), has_rows_of_after: false, ..self }
+    }
+
+    /// Begins after the last complete epoch, in place of a snapshot as of that.
+    #[must_use]
+    pub fn without_snapshot(self) -> Self {
+        Self { leaves_out_rows: true, ..self }
+    }
+
+    /// Begins with the rows as of an epoch, as a snapshot, and the changes after it. They have to be kept, as those of
+    /// [`SubscribeOptions::after`].
+    #[must_use]
+    pub fn as_of(self, epoch: u64) -> Self {
+        Self { after: Some(epoch), has_rows_of_after: true, ..self }
     }
 }

@@ -114,7 +114,7 @@ impl Defaults<'_> {
             }
             Arc::new(BoundSequences::of_tables(entries, sequencer.clone()))
         };
-        let plan = at(input.project(values)?.build()?, self.time, Some(&bind))?;
+        let plan = at(input.project(values)?.build()?, Some(self.time), Some(&bind))?;
         let answer = query.run_all(plan.into())?;
         Ok(concat_batches(&answer.schema, &answer.batches)?)
     }

@@ -138,6 +138,11 @@ impl Writer {
         Ok(committed)
     }
 
+    /// Fails if the owner of a key has as many as it may have, and this is another one.
+    pub(crate) fn check_key_room(&self, key: &str) -> Result<()> {
+        self.sequencer.check_key_room(key, self.now()?)
+    }
+
     /// How far an input was read, if it can be read from there.
     pub(crate) fn position(&self, input: &InputName) -> Option<SourcePosition> {
         self.sequencer.position(input).map(|position| position.position())

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use alluvium::unstable::BuilderParts;
-use alluvium::{Durability, Engine, Error, Outcome, Result};
+use alluvium::unstable::{BuilderParts, SessionParts};
+use alluvium::{Durability, Engine, Error, Outcome, Prepared, Result, Session};
 use alluvium_storage::{
     FileJournal, FileJournalOptions, Journal, MemoryJournal, Position, Replay, SimulatedDisk,
 };
@@ -377,6 +377,56 @@ fn a_commit_is_visible_once_it_is_durable() {
     assert_eq!(query(&engine, "SELECT * FROM v"), ["6"]);
     let delivered = without_hanging(move || subscription.next().unwrap().is_ok());
     assert!(delivered);
+}
+
+#[test]
+fn a_read_by_key_is_answered_at_once_unless_it_has_to_wait() {
+    let journal = Gated::default();
+    journal.open(true);
+    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    engine
+        .execute("CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10)")
+        .unwrap();
+    let mut session = engine.session();
+    let [by_key, all] = ["SELECT n FROM t WHERE id = $1", "SELECT n FROM t WHERE n > $1"]
+        .map(|sql| session.prepare(sql).unwrap());
+    let shown = |outcome: Outcome| {
+        let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
+        lines(&rows.into_batches().unwrap())
+    };
+    let at_once = |session: &mut Session, prepared: &Prepared, id: i32| {
+        session.execute_at_once(prepared, &[id.into()]).map(|outcome| shown(outcome.unwrap()))
+    };
+    // Its plan is not there before it has run.
+    assert_eq!(at_once(&mut session, &by_key, 1), None);
+    for prepared in [&by_key, &all] {
+        assert_eq!(shown(session.execute_prepared(prepared, &[1.into()]).unwrap()), ["10"]);
+    }
+    assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["10".to_owned()]));
+    assert_eq!(at_once(&mut session, &by_key, 2), Some(Vec::new()));
+    assert_eq!(at_once(&mut session, &all, 1), None, "it may take long");
+    session.execute("BEGIN").unwrap();
+    assert_eq!(at_once(&mut session, &by_key, 1), None, "it is read by a transaction");
+    session.execute("ROLLBACK").unwrap();
+    journal.open(false);
+    let committing = engine.clone();
+    let commit =
+        thread::spawn(move || committing.execute("UPDATE t SET n = 11 WHERE id = 1").map(drop));
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while engine.progress().committed < 2 && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // What is committed has to be in the answer, and is not durable.
+    assert_eq!(at_once(&mut session, &by_key, 1), None);
+    session.set_reads_stale(true);
+    assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["10".to_owned()]));
+    session.set_reads_stale(false);
+    journal.open(true);
+    commit.join().unwrap().unwrap();
+    assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["11".to_owned()]));
+    // A definition ends plans.
+    engine.execute("CREATE TABLE other (n INT)").unwrap();
+    assert_eq!(at_once(&mut session, &by_key, 1), None);
 }
 
 #[test]

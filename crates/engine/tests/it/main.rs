@@ -67,6 +67,7 @@ mod system_sql;
 mod temporal_filters;
 mod temporary_tables;
 mod time_windows;
+mod told;
 mod transactions;
 mod unchecked;
 mod uniques;

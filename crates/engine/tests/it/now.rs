@@ -161,6 +161,46 @@ fn statements_have_the_time_of_the_builders_clock() {
 }
 
 #[test]
+fn a_plan_that_is_kept_has_the_time_of_each_run() {
+    let seconds = Arc::new(AtomicU64::new(0));
+    let clock = seconds.clone();
+    let engine = Engine::builder()
+        .workers(1)
+        .clock(move || second(clock.load(Ordering::Relaxed)))
+        .open_in_memory()
+        .expect("an engine");
+    engine
+        .execute(
+            "CREATE TABLE t (n BIGINT PRIMARY KEY, at TIMESTAMP DEFAULT NOW(), day DATE, zoned TIMESTAMPTZ)",
+        )
+        .expect("a table");
+    let mut session = engine.session();
+    let insert = "INSERT INTO t (n, day, zoned) VALUES ($1, CURRENT_DATE, NOW())";
+    let inserted = session.prepare(insert).expect("a statement");
+    let updated = session.prepare("UPDATE t SET zoned = NOW() WHERE n = $1").expect("a statement");
+    for n in 0..4_i64 {
+        seconds.store(86_400 * n.unsigned_abs() + 1, Ordering::Relaxed);
+        session.execute_prepared(&inserted, &[n.into()]).expect("a row");
+        // As a text, which is kept by its shape.
+        session
+            .execute(&format!("INSERT INTO t (n, day) VALUES ({}, CURRENT_DATE)", n + 10))
+            .expect("a row");
+        seconds.fetch_add(1, Ordering::Relaxed);
+        session.execute_prepared(&updated, &[n.into()]).expect("a row");
+    }
+    let rows = settled(&engine, "SELECT n, at, day, zoned FROM t");
+    let mut expected: Vec<String> = (0..4)
+        .map(|n| {
+            let day = format!("2024-01-0{}", n + 1);
+            format!("{n} {day}T00:00:01 {day} {day}T00:00:02Z")
+        })
+        .chain((0..4).map(|n| format!("1{n} 2024-01-0{0}T00:00:01 2024-01-0{0} NULL", n + 1)))
+        .collect();
+    expected.sort();
+    assert_eq!(rows, expected);
+}
+
+#[test]
 fn time_does_not_go_backwards() {
     let engine = engine_with(1, "CREATE TABLE t (n BIGINT, ts TIMESTAMP)");
     insert(&engine, 10, &[(1, 1)]);

@@ -288,7 +288,10 @@ impl Trial {
             | StatementKind::Vacuum
             | StatementKind::Copy { .. }
             | StatementKind::CopyTo { .. }
-            | StatementKind::Subscribe { .. }
+            | StatementKind::Subscribe(_)
+            | StatementKind::CopyChanges { .. }
+            | StatementKind::Listen(_)
+            | StatementKind::Unlisten(_)
             | StatementKind::Query(_)
             | StatementKind::LockingQuery(_)
             | StatementKind::ExplainView { .. }

@@ -30,10 +30,10 @@ pub static CLOCK_SCHEMA: LazyLock<SchemaRef> =
 /// The sequences of a statement, which are asked for if it calls their functions.
 pub type BindSequences<'a> = &'a dyn Fn() -> Arc<dyn Sequences>;
 
-/// The expression with the time in place of these functions, and with functions of these sequences.
+/// The expression with the time in place of these functions, if it is known, and with functions of these sequences.
 fn replace(
     expression: Expr,
-    time: &Expr,
+    time: Option<&Expr>,
     sequences: Option<BindSequences<'_>>,
 ) -> Result<Transformed<Expr>> {
     expression.transform_up(|part| match &part {
@@ -52,31 +52,41 @@ fn replace(
                 let call = ScalarFunction::new_udf(Arc::new(function.bound(session)), args.clone());
                 return Ok(Transformed::yes(Expr::ScalarFunction(call)));
             }
-            match func.inner().downcast_ref::<Now>() {
-                Some(now) if *now.result() == moment() => Ok(Transformed::yes(time.clone())),
-                Some(now) => Ok(Transformed::yes(Expr::Cast(Cast::new(
-                    Box::new(time.clone()),
-                    now.result().clone(),
-                )))),
-                None => Ok(Transformed::no(part)),
-            }
+            let Some(now) = func.inner().downcast_ref::<Now>() else {
+                return Ok(Transformed::no(part));
+            };
+            Ok(Transformed::yes(match time {
+                Some(time) if *now.result() == moment() => time.clone(),
+                Some(time) => Expr::Cast(Cast::new(Box::new(time.clone()), now.result().clone())),
+                None => {
+                    let kept = ScalarFunction::new_udf(Arc::new(now.kept().into()), args.clone());
+                    Expr::ScalarFunction(kept)
+                }
+            }))
         }
         _ => Ok(Transformed::no(part)),
     })
 }
 
-/// The plan as it runs at `time`, in microseconds since 1970, with the sequences of whoever runs it.
+/// Whether an expression is a call of one of these functions.
+pub fn is_now(expression: &Expr) -> bool {
+    matches!(expression, Expr::ScalarFunction(call) if call.func.inner().is::<Now>())
+}
+
+/// The plan as it runs at `time`, in microseconds since 1970, with the sequences of whoever runs it. Without a time it can be optimised and
+/// kept: the time can be put in later.
 pub fn at(
     plan: LogicalPlan,
-    time: i64,
+    time: Option<i64>,
     sequences: Option<BindSequences<'_>>,
 ) -> Result<LogicalPlan> {
-    let time = lit(ScalarValue::TimestampMicrosecond(Some(time), Some("+00:00".into())));
+    let time =
+        time.map(|time| lit(ScalarValue::TimestampMicrosecond(Some(time), Some("+00:00".into()))));
     let replaced = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         let node = node.map_expressions(|expression| {
             let name = names.save(&expression);
-            let replaced = replace(expression, &time, sequences)?;
+            let replaced = replace(expression, time.as_ref(), sequences)?;
             Ok(replaced.update_data(|expression| name.restore(expression)))
         })?;
         match node.transformed {
@@ -97,7 +107,7 @@ pub(crate) fn with_clock(plan: LogicalPlan) -> Result<LogicalPlan> {
         let before = Arc::clone(node.schema());
         let node = node.map_expressions(|expression| {
             let name = names.save(&expression);
-            let replaced = replace(expression, &time, None)?;
+            let replaced = replace(expression, Some(&time), None)?;
             Ok(replaced.update_data(|expression| name.restore(expression)))
         })?;
         if !node.transformed {

@@ -95,6 +95,8 @@ impl SqlState {
     pub const WRONG_KIND: Self = Self("42809");
     /// More memory than there may be.
     pub const OUT_OF_MEMORY: Self = Self("53200");
+    /// A limit that is the program's or its configuration's.
+    pub const LIMIT: Self = Self("53400");
     /// No room on the disk.
     pub const DISK_FULL: Self = Self("53100");
     /// Something that is not in the state for it, such as a cursor that goes forward only.

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 
-use super::check::Check;
+use super::constraint::check::Check;
 use super::source::Source;
 use super::statements::parse;
 use super::syntax_error::syntax_error;

@@ -113,12 +113,18 @@ fn path(parser: &mut Parser<'_>, client: Keyword) -> Result<Option<String>, Pars
 }
 
 /// `[WITH] (NAME [value], …)`, the same without parentheses as Postgres had it first, or nothing. An option without a value is on.
-fn options(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserError> {
-    let mut options: Vec<Setting> = Vec::new();
+pub(super) fn options(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserError> {
     let _ = parser.parse_keyword(Keyword::WITH);
-    if !parser.consume_token(&Token::LParen) {
-        return older_options(parser);
+    match parser.peek_token_ref().token == Token::LParen {
+        true => bracketed(parser),
+        false => older_options(parser),
     }
+}
+
+/// `(NAME [value], …)`. An option without a value is on.
+pub(super) fn bracketed(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserError> {
+    let mut options: Vec<Setting> = Vec::new();
+    parser.expect_token(&Token::LParen)?;
     if parser.consume_token(&Token::RParen) {
         return Ok(options);
     }

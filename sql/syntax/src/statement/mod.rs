@@ -10,14 +10,14 @@
 //!   `json` their connectors;
 //! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
-//! - `comment` reads COMMENT ON; `copy` reads COPY, `file` finds the files that queries name;
+//! - `changes` reads SUBSCRIBE and LISTEN; `comment` reads COMMENT ON; `copy` reads COPY, `file` finds the files that queries name;
 //! - `rights` reads CREATE ROLE, SET ROLE, GRANT and REVOKE;
 //! - `transaction` reads BEGIN, COMMIT, ROLLBACK and savepoints, `setting` SET, SHOW and RESET;
 //! - `nested` reads PREPARE, EXECUTE and cursors, whose statements are read as others are;
 //! - `unqualified` finds the names that a search path completes;
 //! - `shape` is a text without its literals, before it is parsed.
 mod alter;
-mod check;
+mod changes;
 mod column_type;
 mod comment;
 mod connector;
@@ -48,17 +48,18 @@ mod syntax_error;
 mod table;
 mod temporary;
 mod transaction;
-mod unique;
 mod unqualified;
 mod view;
 
 use sqlparser::ast;
 
 pub use self::alter::{Alter, AlteredKind, Change, Constraint};
-pub use self::check::{Check, check_names};
+pub use self::changes::Subscribe;
 pub use self::column_type::{MoreTypes, column_type};
 pub use self::comment::{Comment, CommentedKind};
 pub use self::connector::{ConnectorDefinition, Setting};
+pub use self::constraint::check::{Check, check_names};
+pub use self::constraint::unique::{Unique, unique_names};
 pub use self::declared::ViewDeclaration;
 pub use self::default::ColumnDefault;
 pub use self::dialect::Alluvium;
@@ -81,7 +82,6 @@ pub use self::table::nearest;
 pub use self::table::{KEEPING, MOST_COLUMNS, MOST_NAME_BYTES, TableDefinition, is_column_type};
 pub use self::temporary::OnCommit;
 pub use self::transaction::TransactionModes;
-pub use self::unique::{Unique, unique_names};
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{DEFAULT_ROUNDS, EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
@@ -242,7 +242,7 @@ pub enum StatementKind {
     },
     /// `DEALLOCATE name`; `None` is `ALL`
     Deallocate(Option<Named>),
-    /// `DECLARE cursor CURSOR FOR query`
+    /// `DECLARE cursor CURSOR FOR query`, or FOR SUBSCRIBE
     DeclareCursor(CursorDefinition),
     /// `FETCH steps FROM cursor`
     Fetch {
@@ -250,6 +250,8 @@ pub enum StatementKind {
         cursor: Named,
         /// How far it goes.
         steps: Steps,
+        /// How long it waits for changes, as it was written.
+        timeout: Option<Setting>,
     },
     /// `MOVE steps IN cursor`
     Move {
@@ -344,12 +346,18 @@ pub enum StatementKind {
         position: Position,
     },
     /// `SUBSCRIBE relation`
-    Subscribe {
-        /// The view or table.
-        name: String,
-        /// Where it is named.
-        position: Position,
+    Subscribe(Subscribe),
+    /// `COPY (SUBSCRIBE relation) TO STDOUT (NAME value, …)`
+    CopyChanges {
+        /// What is copied.
+        changes: Subscribe,
+        /// How to write it.
+        options: Vec<Setting>,
     },
+    /// `LISTEN relation`
+    Listen(Named),
+    /// `UNLISTEN relation`; `None` is all of them.
+    Unlisten(Option<Named>),
     /// `EXPLAIN VIEW`
     ExplainView {
         /// The view.

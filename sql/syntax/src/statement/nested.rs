@@ -4,9 +4,10 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
+use super::connector::Setting;
 use super::dialect::Alluvium;
 use super::syntax_error::{expected, lonely_bracket, syntax_error};
-use super::{Named, Statement, StatementKind, kind, room};
+use super::{Named, Statement, StatementKind, copy, kind, room};
 use crate::error::{Error, Position, Result, SqlState};
 use crate::name::{fold, relation_name};
 
@@ -28,7 +29,7 @@ pub struct CursorDefinition {
     pub name: Named,
     /// Whether it outlives its transaction: `WITH HOLD`.
     pub holds: bool,
-    /// Its query.
+    /// Its query, or SUBSCRIBE.
     pub query: Box<Statement>,
 }
 
@@ -222,29 +223,33 @@ impl Source<'_> {
             self.tokens.get(at).map_or("", |first| &self.text[self.offset(first.span.start)..]);
         let query = Box::new(nested(&self.tokens[at.min(self.tokens.len())..], text.to_owned())?);
         match &query.kind {
-            StatementKind::Query(_) => {
+            StatementKind::Subscribe(changes) if holds => {
+                let what = "WITH HOLD of a cursor over SUBSCRIBE (it ends with its transaction)";
+                Err(Error::not_supported(what, changes.position))
+            }
+            StatementKind::Query(_) | StatementKind::Subscribe(_) => {
                 Ok(StatementKind::DeclareCursor(CursorDefinition { name, holds, query }))
             }
-            _ => Err(Error::new("a cursor takes a query", query.position)
+            _ => Err(Error::new("a cursor takes a query or SUBSCRIBE", query.position)
                 .with_sqlstate(SqlState::SYNTAX)),
         }
     }
 
-    /// `FETCH [direction] [FROM | IN] cursor`, or `MOVE`
+    /// `FETCH [direction] [FROM | IN] cursor [WITH (TIMEOUT [=] 'time')]`, or `MOVE`
     fn fetch(self, moves: bool) -> Result<StatementKind> {
         self.parsed_whole(|parser| {
             // A cursor may be called as a direction is.
-            let steps = match parser.peek_nth_token_ref(1).token {
-                Token::EOF => Steps::Forward(1),
-                _ => steps(parser)?,
+            let steps = match ends_name(parser) {
+                true => Steps::Forward(1),
+                false => steps(parser)?,
             };
-            if parser.peek_nth_token_ref(1).token != Token::EOF {
+            if !ends_name(parser) {
                 let _ = parser.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]);
             }
             let cursor = named(parser)?;
             Ok(match moves {
                 true => StatementKind::Move { cursor, steps },
-                false => StatementKind::Fetch { cursor, steps },
+                false => StatementKind::Fetch { cursor, steps, timeout: timeout(parser)? },
             })
         })
     }
@@ -360,6 +365,28 @@ fn steps(parser: &mut Parser<'_>) -> Result<Steps> {
             Ok(Steps::Elsewhere)
         }
     }
+}
+
+/// Whether the next token is the last of a name: nothing follows it, or only options do.
+fn ends_name(parser: &Parser<'_>) -> bool {
+    let [behind, last] = [1, 2].map(|place| &parser.peek_nth_token_ref(place).token);
+    *behind == Token::EOF || (keyword(behind) == Keyword::WITH && *last == Token::LParen)
+}
+
+/// The time that FETCH gives changes to come, if it says one.
+fn timeout(parser: &mut Parser<'_>) -> Result<Option<Setting>> {
+    if !parser.parse_keyword(Keyword::WITH) {
+        return Ok(None);
+    }
+    let mut timeout = None;
+    for option in copy::bracketed(parser).map_err(syntax_error)? {
+        if !option.name.eq_ignore_ascii_case("timeout") {
+            let message = format!("FETCH has no option \"{}\": there is TIMEOUT", option.name);
+            return Err(Error::new(message, option.position).with_sqlstate(SqlState::INVALID_VALUE));
+        }
+        timeout = Some(option);
+    }
+    Ok(timeout)
 }
 
 /// A number of rows, or ALL, if there is one.

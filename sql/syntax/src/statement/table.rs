@@ -9,14 +9,14 @@ use sqlparser::ast::{
     self, ColumnOption, CreateTableOptions, GeneratedAs, PrimaryKeyConstraint, TableConstraint,
 };
 
-use super::check::Check;
 use super::column_type::{column_type, interval};
 use super::connector::{ConnectorDefinition, Options, Setting};
+use super::constraint::check::Check;
+use super::constraint::unique::Unique;
 use super::default::ColumnDefault;
 use super::kind::if_taken;
 use super::lateness::{Declared, Lateness};
 use super::sequence::{self, Generated};
-use super::unique::Unique;
 use super::{IfTaken, OnCommit};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name::{self, fold, relation_name};

@@ -247,9 +247,14 @@ impl Names {
             | StatementKind::ExplainSelect(query) => self.within(&**query),
             StatementKind::LockingQuery(locking) => self.within(&*locking.query),
             StatementKind::Describe { name, position }
-            | StatementKind::Subscribe { name, position }
             | StatementKind::ExplainView { name, position }
             | StatementKind::ExplainState { name, position } => self.add(name, *position, Relation),
+            StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
+                self.add(&changes.name, changes.position, Relation);
+            }
+            StatementKind::Listen(relation) | StatementKind::Unlisten(Some(relation)) => {
+                self.add(&relation.name, relation.position, Relation);
+            }
             StatementKind::Prepare { statement, .. } => self.of(&statement.kind),
             StatementKind::DropSeveral(statements) | StatementKind::Truncate(statements) => {
                 statements.iter().for_each(|statement| self.of(&statement.kind));
@@ -280,6 +285,7 @@ impl Names {
             | StatementKind::Set(_)
             | StatementKind::Show { .. }
             | StatementKind::Reset { .. }
+            | StatementKind::Unlisten(None)
             | StatementKind::Vacuum
             | StatementKind::DiscardAll => {}
         }

@@ -246,6 +246,8 @@ fn sequences(entries: &Entries) -> Vec<ArrayRef> {
 
 fn dependencies(entries: &Entries) -> Vec<ArrayRef> {
     let all = entries.values().flat_map(|entry| entry.depends.iter().map(move |it| (entry, it)));
+    // A view may read what its readers may not know of.
+    let all = all.filter(|(_, read)| entries.contains_key(*read));
     let all: Vec<_> = all.map(|(entry, read)| (split(&entry.name), split(read))).collect();
     vec![
         texts(all.iter().map(|((schema, _), _)| schema)),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use alluvium_sql::name::split;
 use alluvium_sql::statement::GrantKind;
 use arrow::array::{ArrayRef, Int64Array};
 
 use super::{flags, lists, some_texts, texts};
 use crate::catalog::Entries;
-use crate::roles::{Role, Roles};
+use crate::roles::{Role, Roles, is_there};
 
 /// The roles. All may know them, but for their verifiers.
 pub(super) fn of(roles: &Roles) -> Vec<ArrayRef> {
@@ -26,14 +27,23 @@ pub(super) fn of(roles: &Roles) -> Vec<ArrayRef> {
     ]
 }
 
-/// The owners and privileges on objects, of relations only on those that are among the entries.
+/// The owners and privileges on objects that are among the entries, and on the database. All have some on that and on the default schema
+/// at first.
 pub(super) fn grants(roles: &Roles, entries: &Entries) -> Vec<ArrayRef> {
     let (mut kinds, mut names, mut grantees, mut privileges) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for ((kind, name), rights) in roles.objects() {
-        if *kind == GrantKind::Relation && !entries.contains_key(name) {
-            continue;
-        }
+    let (mut schemas, mut objects) = (Vec::new(), Vec::new());
+    let at_first = roles.at_first();
+    let all = roles.objects().chain(at_first.iter().map(|(object, rights)| (object, rights)));
+    for (object, rights) in all.filter(|(object, _)| is_there(entries, object)) {
+        let (kind, name) = object;
+        let (schema, own) = match kind {
+            GrantKind::Relation | GrantKind::Sequence => {
+                let (schema, own) = split(name);
+                (Some(schema), own)
+            }
+            _ => (None, name.clone()),
+        };
         let owner = rights.owner.iter().map(|owner| (owner, "OWNER"));
         let granted = rights.granted.iter().flat_map(|(role, privileges)| {
             privileges.iter().map(move |privilege| (role, privilege.word()))
@@ -43,7 +53,16 @@ pub(super) fn grants(roles: &Roles, entries: &Entries) -> Vec<ArrayRef> {
             names.push(name);
             grantees.push(role);
             privileges.push(privilege);
+            schemas.push(schema.clone());
+            objects.push(own.clone());
         }
     }
-    vec![texts(kinds), texts(names), texts(grantees), texts(privileges)]
+    vec![
+        texts(kinds),
+        texts(names),
+        texts(grantees),
+        texts(privileges),
+        some_texts(schemas),
+        texts(objects),
+    ]
 }

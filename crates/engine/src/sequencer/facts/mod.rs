@@ -15,7 +15,7 @@
 //! | [`failed`] | which relations have failed |
 //! | [`changed`] | which tables have been changed |
 //! | [`positions`] | how far inputs were read |
-//! | [`committed`] | the keys of transactions |
+//! | [`committed`] | the keys of transactions, with [`owned_keys`] |
 //! | [`sequences`] | how far sequences have come |
 //! | [`waterlines`] | how far rows may come late |
 
@@ -25,6 +25,7 @@ mod comments;
 mod committed;
 mod definitions;
 mod failed;
+mod owned_keys;
 mod positions;
 mod roles;
 mod sequences;
@@ -40,6 +41,7 @@ pub(crate) use comments::{Comments, Said, with_columns};
 pub(super) use committed::CommittedKeys;
 pub(super) use definitions::DefinedRelations;
 pub(super) use failed::FailedRelations;
+pub use owned_keys::owned_key;
 pub(super) use positions::Positions;
 pub(super) use sequences::RecordedSequences;
 pub(super) use time::LastTime;

@@ -13,12 +13,9 @@ use parking_lot::Mutex;
 
 use super::statements::find;
 use super::table::{SETTINGS, Setting};
-use super::{SessionSettings, Values};
+use super::{SUPERUSER, SessionRoles, SessionSettings, Values};
 use crate::error::Error;
 use crate::query::ShownSettings;
-
-/// The role of sessions that were given none.
-const SUPERUSER: &str = "alluvium";
 
 /// The setting that is the number of a session among the clients of a server.
 const NUMBER: &str = "alluvium.session";
@@ -47,10 +44,9 @@ struct Facts {
 }
 
 impl ShownSettings for SessionSettings {
-    fn facts(&self, role: Option<&str>, system: &SystemSchemas) -> Arc<dyn SessionFacts> {
-        let role = |of: fn(&(String, String)) -> &String| match (&self.roles, role) {
-            (Some(roles), _) => of(roles).clone(),
-            (None, role) => role.unwrap_or(SUPERUSER).to_owned(),
+    fn facts(&self, system: &SystemSchemas) -> Arc<dyn SessionFacts> {
+        let role = |of: fn(&SessionRoles) -> &String| {
+            self.roles.as_ref().map_or_else(|| SUPERUSER.to_owned(), |roles| of(roles).clone())
         };
         let values = SETTINGS.iter().map(|it| (it.name, self.value(it).to_owned())).collect();
         let schemas = match self.search_path() {
@@ -59,8 +55,8 @@ impl ShownSettings for SessionSettings {
         };
         Arc::new(Facts {
             values,
-            role: role(|(current, _)| current),
-            session_role: role(|(_, session)| session),
+            role: role(|roles| &roles.current),
+            session_role: role(|roles| &roles.session),
             schemas,
             system: system.path().to_vec(),
             constants: system.settings().clone(),

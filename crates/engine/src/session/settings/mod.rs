@@ -34,12 +34,26 @@ pub(crate) struct SessionSettings {
     effects: Effects,
     /// How often values may have changed.
     revision: u64,
-    /// The roles of the session, if it has some: that of its statements, and its own.
-    pub(super) roles: Option<(String, String)>,
+    /// The roles of the session, if it has some.
+    roles: Option<SessionRoles>,
     /// Its number among the clients of a server.
     pub(super) number: Option<i32>,
     /// Those that the last statement has asked for by a function.
     requests: Requests,
+}
+
+/// The role of sessions that were given none.
+const SUPERUSER: &str = "alluvium";
+
+/// The roles of a session, as its settings and functions tell of them.
+#[derive(PartialEq, Eq)]
+pub(super) struct SessionRoles {
+    /// The one whose rights its statements have.
+    pub(super) current: String,
+    /// Its own, which SET ROLE does not change.
+    pub(super) session: String,
+    /// Whether the current one may do everything.
+    pub(super) is_superuser: bool,
 }
 
 /// The settings after the end of a transaction.
@@ -86,7 +100,19 @@ impl SessionSettings {
         match setting.name {
             table::READ_ONLY => self.value(&table::DEFAULT_READ_ONLY),
             table::ISOLATION => self.value(&table::DEFAULT_ISOLATION),
+            table::IS_SUPERUSER if self.roles.as_ref().is_some_and(|it| !it.is_superuser) => "off",
+            table::SESSION_AUTHORIZATION => {
+                self.roles.as_ref().map_or(setting.default, |roles| &roles.session)
+            }
             _ => setting.default,
+        }
+    }
+
+    /// The session has these roles from now on.
+    pub(super) fn set_roles(&mut self, roles: Option<SessionRoles>) {
+        if self.roles != roles {
+            self.roles = roles;
+            self.revision += 1;
         }
     }
 

@@ -1,5 +1,6 @@
 //! The settings of a session.
 
+use super::SUPERUSER;
 use super::value::Values;
 
 /// A setting.
@@ -16,6 +17,8 @@ pub(super) struct Setting {
 
 pub(super) const READ_ONLY: &str = "transaction_read_only";
 pub(super) const ISOLATION: &str = "transaction_isolation";
+pub(super) const IS_SUPERUSER: &str = "is_superuser";
+pub(super) const SESSION_AUTHORIZATION: &str = "session_authorization";
 
 /// The isolation levels of the standard.
 const LEVELS: [&str; 4] = ["serializable", "repeatable read", "read committed", "read uncommitted"];
@@ -177,11 +180,23 @@ pub(super) static SETTINGS: &[&Setting] = &[
         Values::Only(&["postgres"], FORMS),
         "The form of intervals as text.",
     ),
+    &setting(
+        IS_SUPERUSER,
+        "on",
+        Values::Fixed,
+        "Whether the role whose rights statements have may do everything.",
+    ),
     &setting("jit", "off", Values::Boolean, "No effect: queries are not compiled."),
     &LOCK_TIMEOUT,
     &setting("row_security", "on", Values::Boolean, "No effect: there are no policies of rows."),
     &SEARCH_PATH,
     &setting("server_encoding", "UTF8", Values::Fixed, "The encoding of text."),
+    &setting(
+        SESSION_AUTHORIZATION,
+        SUPERUSER,
+        Values::Fixed,
+        "The role of the session, which `SET SESSION AUTHORIZATION` changes.",
+    ),
     &setting(
         "standard_conforming_strings",
         "on",

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::{IfTaken, Setting, Statement, StatementKind, TableDefinition};
@@ -10,17 +11,20 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast;
 
+use super::changes;
+use super::cursor::most;
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::definitions::taken;
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
 use crate::interrupt;
-use crate::query::Execution;
-use crate::session::{Outcome, Session};
+use crate::query::{Execution, Rows};
+use crate::session::{Outcome, Prepared, Session};
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
-use crate::unstable::SessionParts;
+use crate::unstable::{Fetching, SessionParts};
+use crate::value::Value;
 use crate::writer::column_names;
 
 /// The origin of rows that a client sends.
@@ -37,9 +41,26 @@ struct Origin {
 }
 
 impl SessionParts for Session {
+    fn execute_at_once(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Value],
+    ) -> Option<Result<Outcome>> {
+        self.answer_at_once(prepared, values)
+    }
+
+    fn is_current(&mut self, prepared: &Prepared) -> bool {
+        self.is_as_prepared(prepared)
+    }
+
     fn uses_system(&self, statement: &Statement) -> bool {
         let system = self.instance().definitions.planner.system();
-        matches!(&statement.kind, StatementKind::Query(query) if system.is_used_by(query))
+        match &statement.kind {
+            StatementKind::Query(query) | StatementKind::CopyTo { query, .. } => {
+                system.is_used_by(query)
+            }
+            _ => false,
+        }
     }
 
     fn set_number(&mut self, number: i32) {
@@ -55,6 +76,76 @@ impl SessionParts for Session {
             let (entry, columns) = session.copied_into(statement)?;
             Ok(Arc::new(entry.schema.project(&columns)?))
         })
+    }
+
+    fn copy_to_client(&mut self, statement: &crate::Statement) -> Result<Rows> {
+        self.with_client(statement.tree(), |session, statement| {
+            let StatementKind::CopyTo { query, .. } = &statement.kind else {
+                return Err(Error::sql("COPY … TO STDOUT is expected here"));
+            };
+            let query =
+                Statement { kind: StatementKind::Query(query.clone()), ..statement.clone() };
+            let execution = Execution { statement: &query, values: &[], own: None };
+            match session.perform(execution, true)? {
+                Outcome::Rows(rows) => Ok(rows),
+                _ => Err(Error::sql("COPY … TO STDOUT copies rows")),
+            }
+        })
+    }
+
+    fn begin_fetch(&mut self, statement: &Statement) -> Result<Option<Fetching>> {
+        let StatementKind::Fetch { cursor, steps, timeout } = &statement.kind else {
+            return Ok(None);
+        };
+        self.in_block(Some(&statement.kind), |session| {
+            let statement_ends = session.settings.deadline();
+            let Some(changes) = session.cursors.changes(cursor)? else { return Ok(None) };
+            let (schema, has_progress) = {
+                let changes = changes.changes();
+                (changes.schema().clone(), changes.has_progress())
+            };
+            let timeout = timeout.as_ref().map(changes::timeout).transpose()?;
+            let most = most(cursor, *steps)?;
+            let cursor = cursor.clone();
+            Ok(Some(Fetching { cursor, schema, most, timeout, has_progress, statement_ends }))
+        })
+    }
+
+    fn poll_fetch(
+        &mut self,
+        fetching: &Fetching,
+        most: u64,
+        waker: Option<&Waker>,
+    ) -> Poll<Result<Option<RecordBatch>>> {
+        let polled = self.in_block(None, |session| {
+            let Some(changes) = session.cursors.changes(&fetching.cursor)? else {
+                return Ok(Poll::Ready(None));
+            };
+            match changes.poll_next(most, waker) {
+                Poll::Ready(next) => next.map(Poll::Ready),
+                Poll::Pending => Ok(Poll::Pending),
+            }
+        });
+        match polled {
+            Ok(polled) => polled.map(Ok),
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+
+    fn listened(&mut self, statement: &Statement) -> Result<String> {
+        self.with_client(statement, |session, statement| {
+            let StatementKind::Listen(relation) = &statement.kind else {
+                return Err(Error::sql("LISTEN is expected here"));
+            };
+            let entry = session.relation(&relation.name);
+            let entry = entry.map_err(|error| error.at(relation.position))?;
+            entry.changes().map_err(|error| error.at(relation.position))?;
+            Ok(entry.name.clone())
+        })
+    }
+
+    fn named_statement_bytes(&self) -> usize {
+        self.named_statements.iter().map(|(name, of)| name.len() + of.text().len()).sum()
     }
 
     fn copy_from_client(
@@ -88,8 +179,11 @@ impl Session {
                 poison.check()?;
                 poison.guard(|| {
                     session.check_read_only(&statement.kind)?;
-                    session.authorize(statement)?;
-                    act(session, statement)
+                    let entries = session.authorize(statement)?;
+                    session.authorized = session.rights.is_some().then_some(entries);
+                    let done = act(session, statement);
+                    session.authorized = None;
+                    done
                 })
             })
         });

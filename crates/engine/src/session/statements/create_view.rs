@@ -22,7 +22,8 @@ impl Session {
         let waits = definition.waits && !self.is_redoing;
         let create = |base| {
             let Instance { writer, connectors, .. } = &**instance;
-            definitions.create_view(definition, base, writer, connectors, waits)
+            let over = self.defines_over.as_ref();
+            definitions.create_view(definition, base, (writer, connectors), waits, over)
         };
         let base = instance.recorded_path(&self.base)?;
         if definition.connectors.is_empty() {

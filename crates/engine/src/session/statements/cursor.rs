@@ -1,13 +1,14 @@
 //! Cursors: DECLARE, FETCH, MOVE and CLOSE.
 //!
 //! A cursor is the [`Rows`] of its query, which are computed as they are fetched; so it keeps the version that its query began
-//! with, and no rows.
+//! with, and no rows. One over SUBSCRIBE has the [changes](super::changes) that come.
 
-use alluvium_sql::statement::{CursorDefinition, Named, Steps};
+use alluvium_sql::statement::{CursorDefinition, Named, Setting, Steps};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::scalar::ScalarValue;
 
+use super::changes::{FetchedChanges, timeout};
 use crate::error::{Error, Result, SqlState};
 use crate::query::{Execution, Rows};
 use crate::session::{Outcome, Session};
@@ -32,6 +33,8 @@ struct Cursor {
     begun: Option<RecordBatch>,
     /// `None` after the last one.
     rows: Option<Rows>,
+    /// The changes of a relation, if it has these.
+    changes: Option<Box<FetchedChanges>>,
 }
 
 impl Cursors {
@@ -69,6 +72,14 @@ impl Cursors {
     fn get(&mut self, cursor: &Named) -> Result<&mut Cursor> {
         let place = self.place(cursor)?;
         Ok(&mut self.open[place])
+    }
+
+    /// The changes that a cursor has, if it is one over these.
+    pub(in crate::session) fn changes(
+        &mut self,
+        cursor: &Named,
+    ) -> Result<Option<&mut FetchedChanges>> {
+        Ok(self.get(cursor)?.changes.as_deref_mut())
     }
 }
 
@@ -144,27 +155,43 @@ impl Session {
             return Err(error.at(name.position));
         }
         let execution = Execution { statement: query, values, own: None };
-        let Outcome::Rows(rows) = self.perform(execution, true)? else {
-            return Err(Error::sql("a cursor takes a query"));
+        let (schema, rows, changes) = match self.perform(execution, true)? {
+            // The statement that fetches has limits of its own.
+            Outcome::Rows(rows) => (rows.schema().clone(), Some(rows.unlimited()), None),
+            Outcome::Subscribed(subscription) => {
+                let charge = self.instance().definitions.charge();
+                let changes = FetchedChanges::new(subscription, charge);
+                (changes.changes().schema().clone(), None, Some(Box::new(changes)))
+            }
+            _ => return Err(Error::sql("a cursor takes a query or SUBSCRIBE")),
         };
-        // The statement that fetches has limits of its own.
-        let rows = rows.unlimited();
         let is_of_transaction = self.in_transaction();
         self.cursors.open.push(Cursor {
             name: name.name.clone(),
             number: self.cursors.declared,
             is_of_transaction,
             holds: *holds,
-            schema: rows.schema().clone(),
+            schema,
             begun: None,
-            rows: Some(rows),
+            rows,
+            changes,
         });
         self.cursors.declared += 1;
         Ok(Outcome::Done)
     }
 
-    pub(in crate::session) fn fetch(&mut self, cursor: &Named, steps: Steps) -> Result<Outcome> {
+    pub(in crate::session) fn fetch(
+        &mut self,
+        cursor: &Named,
+        steps: Steps,
+        written: Option<&Setting>,
+    ) -> Result<Outcome> {
         let open = self.cursors.get(cursor)?;
+        // The rows of a query do not have to be waited for.
+        let timeout = written.map(timeout).transpose()?;
+        if let Some(changes) = &mut open.changes {
+            return Ok(Outcome::Rows(changes.fetch(most(cursor, steps)?, timeout)?));
+        }
         let rows = match steps {
             Steps::Forward(rows) => open.fetch(rows)?,
             Steps::All => open.fetch_all(),
@@ -175,12 +202,13 @@ impl Session {
 
     pub(in crate::session) fn go(&mut self, cursor: &Named, steps: Steps) -> Result<Outcome> {
         let open = self.cursors.get(cursor)?;
-        let most = match steps {
-            Steps::Forward(rows) => rows,
-            Steps::All => u64::MAX,
-            Steps::Elsewhere => return Err(only_forward(cursor)),
-        };
-        Ok(Outcome::Moved { rows: open.go(most)? })
+        if open.changes.is_some() {
+            let message =
+                format!("the cursor \"{}\" has changes, which only FETCH takes", cursor.name);
+            let error = Error::sql(message).with_sqlstate(SqlState::NOT_SUPPORTED);
+            return Err(error.at(cursor.position));
+        }
+        Ok(Outcome::Moved { rows: open.go(most(cursor, steps)?)? })
     }
 
     pub(in crate::session) fn close(&mut self, cursor: Option<&Named>) -> Result<Outcome> {
@@ -197,6 +225,15 @@ impl Session {
     /// The columns of a cursor.
     pub(in crate::session) fn columns_of_cursor(&self, cursor: &Named) -> Result<SchemaRef> {
         self.cursors.place(cursor).map(|place| self.cursors.open[place].schema.clone())
+    }
+}
+
+/// The most rows that a cursor goes over.
+pub(in crate::session) fn most(cursor: &Named, steps: Steps) -> Result<u64> {
+    match steps {
+        Steps::Forward(rows) => Ok(rows),
+        Steps::All => Ok(u64::MAX),
+        Steps::Elsewhere => Err(only_forward(cursor)),
     }
 }
 

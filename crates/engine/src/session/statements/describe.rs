@@ -6,7 +6,7 @@ use alluvium_sql::planner::type_name;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
-use crate::authorizer::Rights;
+use crate::authorizer::{Object, Rights};
 use crate::catalog::{Definition, Entries, Entry, default_text};
 use crate::error::{Error, Result};
 use crate::query::Rows;
@@ -17,7 +17,9 @@ pub(in crate::session) fn show_tables(
     entries: &Entries,
     rights: Option<&Rights>,
 ) -> Result<Outcome> {
-    let shown = entries.keys().filter(|name| rights.is_none_or(|rights| rights.shows(name)));
+    let shown = entries
+        .keys()
+        .filter(|name| rights.is_none_or(|rights| rights.tells(Object::Relation(name))));
     rows(vec![("name", shown.map(|name| Some(name.clone())).collect())])
 }
 

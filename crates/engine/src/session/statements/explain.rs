@@ -1,4 +1,4 @@
-//! EXPLAIN and DESCRIBE, and statements about a running engine: SUBSCRIBE, REFRESH, START and CHECKPOINT.
+//! EXPLAIN and DESCRIBE, and statements about a running engine: REFRESH, START and CHECKPOINT.
 
 use alluvium_sql::catalog::Catalog;
 use alluvium_sql::error::Position;
@@ -12,7 +12,6 @@ use super::done;
 use crate::error::Result;
 use crate::query::FileScope;
 use crate::session::{Outcome, Session};
-use crate::subscription::Permission;
 
 impl Session {
     pub(super) fn explain_query(
@@ -68,16 +67,5 @@ impl Session {
     pub(super) fn checkpoint(&self) -> Result<Outcome> {
         self.engine.checkpoint()?;
         Ok(Outcome::Done)
-    }
-
-    pub(super) fn subscribe(&self, name: &str, position: Position) -> Result<Outcome> {
-        let subscribed = self.engine.subscribe_with(name, self.subscribe_options);
-        let mut subscription = subscribed.map_err(|error| error.at(position))?;
-        if let Some(role) = self.held_role() {
-            let live = self.instance().reader.sequencer.roles().clone();
-            subscription.set_permission(Permission::new(role.clone(), live));
-        }
-        self.engine.start()?;
-        Ok(Outcome::Subscribed(subscription))
     }
 }

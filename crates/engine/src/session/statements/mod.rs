@@ -3,7 +3,7 @@
 //! - [`create`] has definitions that are new, with [`create_view`], [`create_as`] and [`copy`] for views with outputs and tables with rows;
 //!   [`change`] those that change or end. [`staged`] has them within transactions, [`temporary`] tables of one session.
 //! - [`write`](mod@write) is INSERT, UPDATE and DELETE, with [`conflicts`]; [`several`] are statements about several relations.
-//! - [`locking`] is SELECT … FOR UPDATE, [`cursor`] fetches the rows of a query one after the other, [`named_statements`] calls statements
+//! - [`changes`] is SUBSCRIBE, [`locking`] SELECT … FOR UPDATE, [`cursor`] fetches the rows of a query one after the other, [`named_statements`] calls statements
 //!   that are prepared.
 //! - [`block`] is BEGIN, COMMIT, ROLLBACK and savepoints.
 //! - [`roles`] has CREATE ROLE, GRANT and their like.
@@ -11,6 +11,7 @@
 
 pub(in crate::session) mod block;
 mod change;
+pub(in crate::session) mod changes;
 mod conflicts;
 mod copy;
 mod create;
@@ -30,6 +31,7 @@ mod write;
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::StatementKind;
 
+use self::changes::for_clients;
 use self::copy::without_client;
 use super::{Outcome, Session};
 use crate::error::Result;
@@ -117,7 +119,9 @@ impl Session {
             }
             StatementKind::Deallocate(name) => self.deallocate(name.as_ref()),
             StatementKind::DeclareCursor(cursor) => self.declare_cursor(cursor, parameters),
-            StatementKind::Fetch { cursor, steps } => self.fetch(cursor, *steps),
+            StatementKind::Fetch { cursor, steps, timeout } => {
+                self.fetch(cursor, *steps, timeout.as_ref())
+            }
             StatementKind::Move { cursor, steps } => self.go(cursor, *steps),
             StatementKind::Close(cursor) => self.close(cursor.as_ref()),
             StatementKind::Query(query) => Ok(Outcome::Rows(self.answer(execution, query)?)),
@@ -128,7 +132,11 @@ impl Session {
             StatementKind::DiscardAll => self.discard_all(),
             StatementKind::ShowTables => self.show_tables(),
             StatementKind::Describe { name, position } => self.describe_relation(name, *position),
-            StatementKind::Subscribe { name, position } => self.subscribe(name, *position),
+            StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
+                self.subscribe(changes)
+            }
+            StatementKind::Listen(_) => Err(for_clients("LISTEN")),
+            StatementKind::Unlisten(_) => Err(for_clients("UNLISTEN")),
             StatementKind::ExplainSelect(query) => self.explain_query(query, parameters),
             StatementKind::ExplainView { name, position } => self.explain_view(name, *position),
             StatementKind::ExplainState { name, position } => self.explain_state(name, *position),

@@ -76,6 +76,8 @@ impl Session {
             Err(error) if is_kept && TAKEN.contains(&error.sqlstate()) => Ok(Outcome::Done),
             ran => {
                 let outcome = ran?;
+                // It is among the relations of this moment.
+                self.authorized = None;
                 self.own(object)?;
                 Ok(outcome)
             }

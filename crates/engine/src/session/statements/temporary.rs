@@ -234,7 +234,9 @@ fn refused(statement: &StatementKind) -> Option<(&'static str, String)> {
         StatementKind::CreateIndex(index) => of("an index of", &index.relation),
         StatementKind::Alter(alter) => of("to alter", &alter.name),
         StatementKind::Comment(comment) => of("a comment on", &comment.name),
-        StatementKind::Subscribe { name, .. } => of("to subscribe to", name),
+        StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
+            of("to subscribe to", &changes.name)
+        }
         StatementKind::CreateTableFrom { name, .. } => of("the columns of a file for", name),
         _ => None,
     }

@@ -83,14 +83,18 @@ impl Statement {
             StatementKind::Close(None) => "CLOSE CURSOR ALL",
             StatementKind::Start => "START",
             StatementKind::Checkpoint => "CHECKPOINT",
-            StatementKind::Copy { .. } | StatementKind::CopyTo { .. } => "COPY",
+            StatementKind::Copy { .. }
+            | StatementKind::CopyTo { .. }
+            | StatementKind::CopyChanges { .. } => "COPY",
             StatementKind::Query(_) | StatementKind::LockingQuery(_) => "SELECT",
             StatementKind::Set(_) => "SET",
             StatementKind::ShowTables | StatementKind::Show { .. } => "SHOW",
             StatementKind::Reset { .. } => "RESET",
             StatementKind::DiscardAll => "DISCARD ALL",
             StatementKind::Describe { .. } => "DESCRIBE",
-            StatementKind::Subscribe { .. } => "SUBSCRIBE",
+            StatementKind::Subscribe(_) => "SUBSCRIBE",
+            StatementKind::Listen(_) => "LISTEN",
+            StatementKind::Unlisten(_) => "UNLISTEN",
             StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainSelect(_) => "EXPLAIN",

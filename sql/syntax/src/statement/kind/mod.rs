@@ -14,8 +14,8 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
-    ViewDefinition, alter, comment, copy, declared, file, function, index, lateness, nested,
-    respelled, schema, sequence, setting, temporary, transaction,
+    ViewDefinition, alter, changes, comment, copy, declared, file, function, index, lateness,
+    nested, respelled, schema, sequence, setting, temporary, transaction,
 };
 use crate::error::{Error, Position, Result};
 use crate::name::relation_name;
@@ -89,12 +89,10 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             let (name, position) = relation_name(&name)?;
             StatementKind::Describe { name, position }
         }
-        "SUBSCRIBE" => {
-            parser.advance_token();
-            let name = parser.parse_object_name(false).map_err(syntax_error)?;
-            let (name, position) = relation_name(&name)?;
-            StatementKind::Subscribe { name, position }
-        }
+        "SUBSCRIBE" => StatementKind::Subscribe(changes::subscribe(&mut parser)?),
+        "COPY" if word(1) == "(" && word(2) == "SUBSCRIBE" => changes::copy(&mut parser)?,
+        "LISTEN" if !word(1).is_empty() => changes::listen(&mut parser)?,
+        "UNLISTEN" if !word(1).is_empty() => changes::unlisten(&mut parser)?,
         "COMMENT" if word(1) == "ON" => comment::read(&mut parser, start)?,
         "COPY" => {
             let mut copied = copy::read(&mut parser)?;

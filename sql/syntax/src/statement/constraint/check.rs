@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, CheckConstraint, Ident, VisitMut, VisitorMut, visit_expressions};
 
-use super::constraint::{self, Unnamed};
+use super::{Unnamed, names};
 use crate::error::{Error, Position, Result};
 use crate::name;
 use crate::name::fold;
@@ -23,7 +23,7 @@ pub struct Check {
 }
 
 impl Check {
-    pub(super) fn read(
+    pub(in crate::statement) fn read(
         check: &CheckConstraint,
         name: Option<&Ident>,
         column: Option<usize>,
@@ -47,7 +47,7 @@ impl Check {
     }
 
     /// Whether the condition names a column.
-    pub(super) fn reads(&self, column: &str) -> bool {
+    pub(in crate::statement) fn reads(&self, column: &str) -> bool {
         let found = visit_expressions(&self.condition, |expression| {
             let named = match expression {
                 ast::Expr::Identifier(named) => Some(named),
@@ -63,13 +63,13 @@ impl Check {
     }
 
     /// The same of a table in which a column has another name, which is given as SQL spells it.
-    pub(super) fn with_renamed(mut self, column: &str, to: &str) -> Self {
+    pub(in crate::statement) fn with_renamed(mut self, column: &str, to: &str) -> Self {
         let _ = self.condition.visit(&mut Renaming { column, to });
         self
     }
 
     /// Its name, column and condition, which do not depend on how it is written.
-    pub(super) fn says(&self) -> (Option<String>, Option<usize>, String) {
+    pub(in crate::statement) fn says(&self) -> (Option<String>, Option<usize>, String) {
         (self.name.clone(), self.column, self.condition.to_string())
     }
 }
@@ -88,7 +88,7 @@ pub fn check_names(table: &str, columns: &[&str], checks: &[Check]) -> Result<Ve
         };
         Unnamed { name: check.name.as_deref(), plain, position: check.position }
     });
-    constraint::names(&checks.collect::<Vec<_>>())
+    names(&checks.collect::<Vec<_>>())
 }
 
 struct Renaming<'a> {

@@ -1,4 +1,7 @@
-//! The names of the constraints of a table.
+//! The constraints of a table, [`check`] and [`unique`], and their names.
+
+pub(super) mod check;
+pub(super) mod unique;
 
 use crate::error::{Error, Position, Result, SqlState};
 

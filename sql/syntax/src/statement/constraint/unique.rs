@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{Ident, NullsDistinctOption, UniqueConstraint};
 
-use super::constraint::{self, Unnamed};
+use super::{Unnamed, names};
 use crate::error::{Error, Position, Result};
 use crate::name;
 use crate::name::fold;
@@ -18,7 +18,7 @@ pub struct Unique {
 
 impl Unique {
     /// A constraint on these columns.
-    pub(super) fn read(
+    pub(in crate::statement) fn read(
         unique: &UniqueConstraint,
         name: Option<&Ident>,
         columns: Vec<usize>,
@@ -51,6 +51,6 @@ pub fn unique_names(table: &str, columns: &[&str], uniques: &[Unique]) -> Result
         let plain = format!("{table}_{}_key", named.collect::<Vec<_>>().join("_"));
         Unnamed { name: unique.name.as_deref(), plain, position: None }
     });
-    let names = constraint::names(&uniques.collect::<Vec<_>>())?;
+    let names = names(&uniques.collect::<Vec<_>>())?;
     Ok(names.iter().map(|name| name::qualified(Some(&schema), name)).collect())
 }
