@@ -41,6 +41,8 @@ class Client:
     packages: list = field(default_factory=list)
     kind: str = "python"
     seconds: int = 90
+    # A door that not every program has, beside that of Postgres's protocol.
+    door: str = ""
 
 
 CLIENTS = [
@@ -57,6 +59,7 @@ CLIENTS = [
     ),
     Client("polars", "polars.py", ["polars>=2,<3", "connectorx>=0.4.6", "adbc-driver-postgresql>=1.13", "pyarrow"]),
     Client("adbc", "adbc.py", ["adbc-driver-postgresql>=1.13", "pyarrow"]),
+    Client("flight", "flight.py", ["adbc-driver-flightsql>=1.13", "adbc-driver-manager>=1.13", "pyarrow"], door="flight"),
     Client("pgjdbc", "Jdbc.java", ["org.postgresql:postgresql:42.7.14"], kind="java"),
     Client("pgx", "pgx.go", ["github.com/jackc/pgx/v5@v5.12.0"], kind="go", seconds=180),
     Client("pgcli", "pgcli.py", ["pgcli>=4.7"]),
@@ -126,9 +129,11 @@ def prepare(client, cache, log):
 class Server:
     """`alluvium serve` on a free port of loopback, with its state in memory."""
 
-    def __init__(self, binary, log):
+    def __init__(self, binary, log, door):
+        self.flight = ""
         self.sockets = tempfile.TemporaryDirectory()
         command = [binary, "serve", HERE / "schema.sql", "--pg", "127.0.0.1:0", "--socket", self.sockets.name, "--grace", "2"]
+        command += [f"--{door}", "127.0.0.1:0"] if door else []
         self.output = tempfile.TemporaryFile("w+")
         self.log = log
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT)
@@ -137,7 +142,10 @@ class Server:
             found = re.search(r"127\.0\.0\.1 -p (\d+)", self.printed())
             if found:
                 self.port = found.group(1)
-                return
+                flight = re.search(r"grpc://(\S+),", self.printed())
+                if flight or not door:
+                    self.flight = flight.group(1) if flight else ""
+                    return
             if self.process.poll() is not None or time.monotonic() > deadline:
                 text = self.printed()
                 self.stop()
@@ -171,6 +179,7 @@ def run(command, client, server, log):
     """Runs the program of a client and returns the outcomes of its steps: None, or what failed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     environment.update(PGHOST="127.0.0.1", PGPORT=server.port, PGUSER=USER, PGDATABASE="alluvium", PGCONNECT_TIMEOUT="10")
+    environment.update(FLIGHT=server.flight)
     environment.update(PYTHONPATH=str(HERE / "common"), PYTHONDONTWRITEBYTECODE="1", TZ="UTC", LC_ALL="C.UTF-8", NO_COLOR="1")
     # A session of its own, so that what the program starts ends with it.
     process = subprocess.Popen(
@@ -252,7 +261,11 @@ def main():
                 table[client.name] = str(reason)
                 print(f"{client.name}: skipped, {reason}", file=sys.stderr, flush=True)
                 continue
-            server = Server(program, log)
+            if client.door and subprocess.run([program, "serve", "--check", f"--{client.door}", "127.0.0.1:0"], capture_output=True).returncode:
+                table[client.name] = f"the program has no {client.door}"
+                print(f"{client.name}: skipped, {table[client.name]}", file=sys.stderr, flush=True)
+                continue
+            server = Server(program, log, client.door)
             try:
                 steps = run(command, client, server, log)
             finally:

@@ -1,5 +1,6 @@
 //! A client of any protocol.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium::Session;
@@ -79,6 +80,19 @@ impl Client {
         let (session, done) = (&mut call.0).await.map_err(|_| Panicked)?;
         self.is_in_transaction = session.in_transaction();
         self.is_aborted = session.is_aborted();
+        self.session = Some(session);
+        Ok(done)
+    }
+
+    /// Makes a call on this thread. It must neither block nor begin or end a transaction.
+    pub(crate) fn call_at_once<R>(
+        &mut self,
+        act: impl FnOnce(&mut Session) -> R,
+    ) -> Result<R, Panicked> {
+        let mut session = self.session.take().ok_or(Panicked)?;
+        let watched = || self.cancel.watch(|| act(&mut session));
+        // The session is not used again after a panic.
+        let done = catch_unwind(AssertUnwindSafe(watched)).map_err(|_| Panicked)?;
         self.session = Some(session);
         Ok(done)
     }

@@ -41,6 +41,14 @@ impl Identity {
         role.is_some_and(|role| (role.id(), role.password_id()) == self.ids)
     }
 
+    /// Whether these roles let it in: everybody if there are none, or else a role that has still the password that it had.
+    pub(crate) fn is_let_in(&self, roles: &Roles) -> bool {
+        match self.role() {
+            None => roles.is_empty(),
+            Some(role) => roles.may_connect(role) && self.is_still(roles),
+        }
+    }
+
     /// A role of this name, for tests.
     #[cfg(test)]
     pub(crate) fn named(name: &str, is_superuser: bool, connection_limit: Option<u32>) -> Self {

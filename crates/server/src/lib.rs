@@ -1,16 +1,19 @@
-//! A server: one [engine](alluvium::Engine) for many clients, who speak the wire protocol of Postgres, or HTTP.
+//! A server: one [engine](alluvium::Engine) for many clients, who speak the wire protocol of Postgres, HTTP or, with the feature `flight`, Flight SQL.
 //!
-//! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients, [`http`] that for HTTP's. What
+//! [`Server`] sets up what is served, and where; [`Running`] is one that serves. Inside, [`pg`] is the door for Postgres's clients, [`http`] that for HTTP's, `flight` that for Flight SQL's. What
 //! a client of any protocol has is its [`client`], whose calls run on the threads of the [`pool`], and which others end by its [`cancel`].
 //! [`registry`] knows all that are connected, within their [`limits`], and [`shared`] is what they share.
-//! [`tls`] encrypts connections, [`password`] has verifiers, [`identity`] is who a client has turned out to be, [`lines`] are rows of texts, [`guesses`] slows down who
+//! [`tls`] encrypts connections, [`password`] has verifiers, [`basic`] checks names with passwords, [`identity`] is who a client has turned out to be, [`lines`] are rows of texts, [`guesses`] slows down who
 //! guesses, and [`log`] tells all of it.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
 
+mod basic;
 mod cancel;
 mod catalog;
 mod client;
+#[cfg(feature = "flight")]
+mod flight;
 mod guesses;
 mod http;
 mod identity;
@@ -26,6 +29,7 @@ mod shared;
 mod tls;
 
 pub use catalog::with_catalog;
+pub use http::{NoOrigin, Origin};
 pub use limits::Limits;
 pub use password::password_verifier;
 pub use server::{Error, Running, Server};

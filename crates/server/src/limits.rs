@@ -36,6 +36,10 @@ pub struct Limits {
     pub subscription_changes: u64,
     /// How many bytes of rows these may have; 64 MiB at first.
     pub subscription_bytes: u64,
+    /// The bytes of prepared statements with names that a connection may keep, each counted with 1 KiB more; 128 MiB at first.
+    pub statement_bytes: usize,
+    /// The bytes of parameters that portals with names may keep on a connection, each counted with 1 KiB more; 128 MiB at first.
+    pub portal_bytes: usize,
     /// Statements that take longer are logged; 1 second at first. Zero logs none.
     pub slow_statement: Duration,
 }
@@ -57,6 +61,8 @@ impl Default for Limits {
             message_bytes: 128 << 20,
             subscription_changes: 1_024,
             subscription_bytes: 64 << 20,
+            statement_bytes: 128 << 20,
+            portal_bytes: 128 << 20,
             slow_statement: Duration::from_secs(1),
         }
     }

@@ -12,7 +12,9 @@ use alluvium::{Engine, FileAccess};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::http;
+#[cfg(feature = "flight")]
+use crate::flight;
+use crate::http::{self, Origin};
 use crate::limits::Limits;
 use crate::log;
 use crate::pg::listener::{listen_tcp, listen_unix};
@@ -78,6 +80,8 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     sockets: Vec<PathBuf>,
     http: http::Settings,
+    #[cfg(feature = "flight")]
+    flight: flight::Settings,
     file_access: FileAccess,
     limits: Limits,
     tls: Option<Tls>,
@@ -92,6 +96,8 @@ impl Server {
             addresses: Vec::new(),
             sockets: Vec::new(),
             http: http::Settings::default(),
+            #[cfg(feature = "flight")]
+            flight: flight::Settings::default(),
             file_access: FileAccess::Nothing,
             limits: Limits::default(),
             tls: None,
@@ -139,6 +145,22 @@ impl Server {
         self
     }
 
+    /// Answers requests of HTTP from pages of this origin too, and not from the server's own alone. Such pages show who they are by a token:
+    /// cookies do not count.
+    #[must_use]
+    pub fn http_origin(mut self, origin: Origin) -> Self {
+        self.http.origins.push(origin);
+        self
+    }
+
+    /// Serves Flight SQL on this address, to the clients that [`Server::pg`] would let in. Port 0 is one that is free.
+    #[cfg(feature = "flight")]
+    #[must_use]
+    pub fn flight(mut self, address: SocketAddr) -> Self {
+        self.flight.addresses.push(address);
+        self
+    }
+
     /// Says which files statements of clients may read and write.
     #[must_use]
     pub fn file_access(mut self, access: FileAccess) -> Self {
@@ -170,6 +192,8 @@ impl Server {
     /// Opens its doors and serves clients on threads of its own.
     pub fn start(self) -> Result<Running, Error> {
         let addresses = self.addresses.iter().chain(&self.http.addresses);
+        #[cfg(feature = "flight")]
+        let addresses = addresses.chain(&self.flight.addresses);
         let exposed: Vec<SocketAddr> =
             addresses.filter(|address| is_exposed(address)).copied().collect();
         if !self.is_insecure {
@@ -188,6 +212,8 @@ impl Server {
             tcp.push(listening?);
         }
         let http = self.http.open()?;
+        #[cfg(feature = "flight")]
+        let flight = self.flight.open()?;
         let mut unix = Vec::new();
         for path in self.sockets {
             let listening = listen_at(&path)
@@ -223,8 +249,19 @@ impl Server {
             sockets.push(path);
         }
         let http = http.map(|http| http.serve(&shared, &stopping)).transpose()?;
+        #[cfg(feature = "flight")]
+        let flight_addresses = flight.serve(&shared, &stopping)?;
         drop(entered);
-        Ok(Running { runtime: Some(runtime), shared, stops, pg_addresses, http, sockets })
+        Ok(Running {
+            runtime: Some(runtime),
+            shared,
+            stops,
+            pg_addresses,
+            http,
+            #[cfg(feature = "flight")]
+            flight_addresses,
+            sockets,
+        })
     }
 
     /// Fails unless clients of an address that other machines reach are known, and nobody reads what passes.
@@ -273,6 +310,8 @@ pub struct Running {
     stops: watch::Sender<bool>,
     pg_addresses: Vec<SocketAddr>,
     http: Option<http::Served>,
+    #[cfg(feature = "flight")]
+    flight_addresses: Vec<SocketAddr>,
     sockets: Vec<PathBuf>,
 }
 
@@ -285,6 +324,12 @@ impl Running {
     /// The addresses where HTTP is served.
     pub fn http_addresses(&self) -> &[SocketAddr] {
         self.http.as_ref().map_or(&[], |http| &http.addresses)
+    }
+
+    /// The addresses where Flight SQL is served.
+    #[cfg(feature = "flight")]
+    pub fn flight_addresses(&self) -> &[SocketAddr] {
+        &self.flight_addresses
     }
 
     /// The token that clients of HTTP have to know: they send it as `Authorization: Bearer`, and a browser opens `/login?token=` with it.

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::{Engine, FileAccess, Policy, RelationInfo, Roles, Session, SubscribeOptions};
+use alluvium::{
+    Engine, FileAccess, Policy, RelationInfo, Roles, Session, SubscribeOptions, Subscription,
+};
 
 use crate::guesses::Guesses;
 use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::password::Decoy;
+use crate::pg::Channels;
 use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::tls::Tls;
@@ -19,6 +22,8 @@ pub(crate) struct Shared {
     file_access: FileAccess,
     pub(crate) pool: Arc<Pool>,
     pub(crate) registry: Arc<Registry>,
+    /// The relations that clients listen to.
+    pub(crate) channels: Channels,
     /// Logins that have failed.
     pub(crate) guesses: Guesses,
     /// What passwords of unknown roles are checked against.
@@ -44,6 +49,7 @@ impl Shared {
             guesses: Guesses::new(limits.login_delay),
             decoy: Decoy::new()?,
             registry: Arc::new(Registry::new(limits)),
+            channels: Channels::default(),
             tls,
             is_insecure,
         })
@@ -86,6 +92,15 @@ impl Shared {
     /// The epoch of the transaction that was committed with a key, if there was one.
     pub(crate) fn committed(&self, key: &str) -> alluvium::Result<Option<u64>> {
         self.engine.committed(key)
+    }
+
+    /// Subscribes to a relation, whoever asks for it.
+    pub(crate) fn subscribe(
+        &self,
+        relation: &str,
+        options: SubscribeOptions,
+    ) -> alluvium::Result<Subscription> {
+        self.engine.subscribe_with(relation, options)
     }
 
     /// What is known of a relation.

@@ -3,15 +3,13 @@
 use crate::pg::SERVER_VERSION;
 
 /// Their names, values and descriptions.
-pub(super) const CONSTANTS: [(&str, &str, &str); 17] = [
+pub(super) const CONSTANTS: [(&str, &str, &str); 15] = [
     ("server_version", SERVER_VERSION, "The version of Postgres whose protocol is spoken."),
     ("server_version_num", "150000", "The same, as a number."),
     ("block_size", "8192", "The size of a page of Postgres."),
     ("max_identifier_length", "63", "How long names of Postgres are."),
     ("max_index_keys", "32", "How many columns an index of Postgres has at most."),
     ("max_function_args", "100", "How many arguments a function of Postgres has at most."),
-    ("is_superuser", "on", "Whether the role may do everything."),
-    ("session_authorization", "alluvium", "The role of the session."),
     ("in_hot_standby", "off", "Whether the server only follows another one."),
     ("lc_collate", "C", "The order of text."),
     ("lc_ctype", "C", "The kinds of letters."),

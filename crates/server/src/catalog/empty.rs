@@ -48,7 +48,7 @@ const EMPTY: &[(&str, &str)] = &[
         "pg_available_extensions",
         "name text, default_version text, installed_version text, comment text",
     ),
-    ("pg_auth_members", "roleid oid, member oid, grantor oid, admin_option bool"),
+    ("pg_db_role_setting", "setdatabase oid, setrole oid, setconfig text[]"),
     ("pg_shdescription", "objoid oid, classoid oid, description text"),
     (
         "pg_shdepend",

@@ -11,8 +11,10 @@ use alluvium::functions::{
     create_udf,
 };
 
+use super::acl;
 use super::lookup::lookup;
 use super::object_id::object_id;
+use super::privilege::HasPrivilege;
 use super::reference::{Kind, Reference};
 use super::types;
 use super::vector::AsVector;
@@ -27,7 +29,8 @@ macro_rules! function {
 /// All of them.
 pub(super) fn all() -> Vec<ScalarUDF> {
     let text = || DataType::Utf8;
-    let texts = || DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+    let list_of = |of| DataType::List(Arc::new(Field::new_list_field(of, true)));
+    let texts = || list_of(DataType::Utf8);
     let listed =
         |name, noun, strict| ScalarUDF::from(Reference::new(Kind::Listed { name, noun, strict }));
     vec![
@@ -36,6 +39,9 @@ pub(super) fn all() -> Vec<ScalarUDF> {
         function!("column_type_id", [text()], DataType::UInt32, types::column_type_id),
         function!("column_type_modifier", [text()], DataType::Int32, types::column_type_modifier),
         function!("shown_type", [DataType::Int64, DataType::Int64], text(), types::shown_type),
+        function!("owner_of", [list_of(texts())], text(), acl::owner_of),
+        function!("acl_of", [text(), list_of(texts())], texts(), acl::acl_of),
+        function!("acl_of_owner", [text(), text()], texts(), acl::acl_of_owner),
         function!("quoted_names", [texts()], text(), quoted_names),
         function!("quoted_name", [text()], text(), quoted_name),
         listed("relation_reference", "relation", true),
@@ -46,6 +52,7 @@ pub(super) fn all() -> Vec<ScalarUDF> {
         listed("role_reference", "role", true),
         ScalarUDF::from(Reference::new(Kind::Function)),
         ScalarUDF::from(AsVector::new()),
+        ScalarUDF::from(HasPrivilege::new()),
         ScalarUDF::from(Numbered { signature: Signature::any(1, Volatility::Immutable) }),
     ]
 }

@@ -8,16 +8,19 @@
 //! - [`constants`] are settings that only the server has;
 //! - [`empty`] lists relations without rows, of what the engine does not have;
 //! - [`functions`] are those that SQL cannot write: [`object_id`] gives objects their OIDs, [`reference`](mod@reference) reads and writes names of objects,
-//!   [`lookup`] finds what is said of an OID, [`vector`] marks vectors.
+//!   [`lookup`] finds what is said of an OID, [`privilege`] judges by [`facts`] what a role may do, [`acl`] makes lists of rights, [`vector`] marks vectors.
 //!
 //! OIDs are `UINTEGER`. Those of Postgres's own types, schemas and catalogs are Postgres's; that of another object follows from its kind and
 //! name, so it is the same in every session and after a restart, and an object that is renamed has another one.
 
+mod acl;
 mod constants;
 mod empty;
+mod facts;
 mod functions;
 mod lookup;
 mod object_id;
+mod privilege;
 mod procedures;
 mod reference;
 mod types;
@@ -32,9 +35,12 @@ use crate::password::password_verifier;
 const SCHEMA: &str = "pg_catalog";
 
 /// The definitions, in their order.
-const FILES: [&str; 8] = [
+const FILES: [&str; 11] = [
     include_str!("sql/casts.sql"),
+    include_str!("sql/roles.sql"),
+    include_str!("sql/rights.sql"),
     include_str!("sql/objects.sql"),
+    include_str!("sql/privileges.sql"),
     include_str!("sql/relations.sql"),
     include_str!("sql/server.sql"),
     include_str!("sql/names.sql"),

@@ -7,11 +7,14 @@ use alluvium::functions::{ColumnarValue, Result};
 const FIRST: u32 = 16_384;
 
 /// Postgres's OIDs of schemas, roles and the like.
-const KNOWN: [(&str, &str, u32); 6] = [
+const KNOWN: [(&str, &str, u32); 9] = [
     ("schema", "pg_catalog", 11),
     ("schema", "public", 2200),
     ("schema", "information_schema", 13_000),
     ("database", "alluvium", 5),
+    ("role", "alluvium", 10),
+    ("role", "pg_read_server_files", 4569),
+    ("role", "pg_write_server_files", 4570),
     ("access method", "heap", 2),
     ("access method", "btree", 403),
 ];

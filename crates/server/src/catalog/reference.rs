@@ -47,7 +47,7 @@ impl Reference {
 }
 
 /// Whether values of a type are names. So are parameters that are not known yet.
-fn is_name(data_type: &DataType) -> bool {
+pub(super) fn is_name(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null)
 }
 
@@ -144,7 +144,7 @@ fn number(oid: &str) -> String {
 
 /// A name as the entries have it: without the schema that is searched anyway, without blanks around its dot, in lower case where it is
 /// not in quotes, and in quotes where it has to be.
-fn known_as(name: &str) -> String {
+pub(super) fn known_as(name: &str) -> String {
     match parts(name).as_deref() {
         Some([name]) => quoted(name),
         Some([schema, name]) if matches!(schema.as_str(), "pg_catalog" | "public") => quoted(name),

@@ -1,28 +1,16 @@
 //! Who sends a request.
 
-use std::time::Instant;
-
-use alluvium::Roles;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use tokio::time;
 
 use super::connection::Connection;
 use super::problem::Problem;
 use super::service::Http;
 use super::token::Kind;
+use crate::basic::role_of;
 use crate::identity::Identity;
 use crate::log;
 use crate::password;
-
-/// Some clients leave the padding out.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// Says who sends a request with these headers.
 ///
@@ -44,7 +32,8 @@ pub(super) async fn authenticate(
                 false => found(http, token, Kind::Token),
             },
             Some(Credentials::Basic(encoded)) => {
-                return basic(http, connection, encoded).await;
+                let role = role_of(&http.shared, connection.address, encoded).await;
+                return role.ok_or_else(|| unknown(http));
             }
             None => None,
         },
@@ -63,7 +52,7 @@ pub(super) async fn authenticate(
 fn found(http: &Http, secret: &[u8], kind: Kind) -> Option<Identity> {
     let shown = http.tokens.find(secret, kind)?;
     let roles = http.shared.roles();
-    if !is_let_in(&roles, &shown) {
+    if !shown.is_let_in(&roles) {
         return None;
     }
     match shown.role() {
@@ -78,15 +67,7 @@ fn found(http: &Http, secret: &[u8], kind: Kind) -> Option<Identity> {
 /// Whether a client that was known is so still: a stream outlives what its client has shown.
 pub(super) fn is_known(http: &Http, identity: &Identity) -> bool {
     let is_issued = identity.token.is_none_or(|number| http.tokens.is_issued(number));
-    is_issued && is_let_in(&http.shared.roles(), identity)
-}
-
-/// Whether these roles let a client in: everybody if there are none, or else a role that has still the password that it had.
-fn is_let_in(roles: &Roles, identity: &Identity) -> bool {
-    match identity.role() {
-        None => roles.is_empty(),
-        Some(role) => roles.may_connect(role) && identity.is_still(roles),
-    }
+    is_issued && identity.is_let_in(&http.shared.roles())
 }
 
 /// The answer to a request that does not show who sends it. The connection ends.
@@ -101,33 +82,6 @@ pub(super) fn unknown(http: &Http) -> Problem {
         }
     };
     Problem::new(StatusCode::UNAUTHORIZED, detail).with("sqlstate", "28000".into()).last()
-}
-
-/// The role that a name and a password show.
-async fn basic(http: &Http, connection: &Connection, encoded: &[u8]) -> Result<Identity, Problem> {
-    let decoded = BASE64.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let Some((name, password)) = decoded.as_deref().and_then(|text| text.split_once(':')) else {
-        return Err(unknown(http));
-    };
-    let roles = http.shared.roles();
-    let role = roles.get(name);
-    let verifier =
-        role.filter(|role| password::is_valid(role)).and_then(|role| role.verifier.as_deref());
-    let verifier = verifier.and_then(password::secret);
-    let is_there = verifier.is_some();
-    let secret = verifier.unwrap_or_else(|| http.shared.decoy.secret(name));
-    let password = password.to_owned();
-    // It is made to take long.
-    let fits = tokio::task::spawn_blocking(move || password::fits(&password, &secret)).await;
-    let is_right = fits.is_ok_and(|fits| fits) && is_there && roles.may_connect(name);
-    match role.filter(|_| is_right) {
-        Some(role) => Ok(Identity::of(role)),
-        None => {
-            log::failed_login(connection.address, name, "the password does not fit");
-            time::sleep(http.shared.guesses.fail(connection.address, Instant::now())).await;
-            Err(unknown(http))
-        }
-    }
 }
 
 /// What an authorization shows.

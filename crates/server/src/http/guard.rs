@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -12,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::authenticate::authenticate;
 use super::connection::Connection;
-use super::origin;
+use super::origin::{self, is_of};
 use super::problem::Problem;
 use super::service::Http;
 
@@ -42,7 +43,11 @@ pub(super) async fn guard(State(http): State<Arc<Http>>, request: Request, next:
 }
 
 async fn admit(http: &Http, mut request: Request) -> Result<Request, Problem> {
-    origin::check(request.uri(), request.headers(), &http.names)?;
+    origin::check(request.uri(), request.headers(), &http.names, &http.origins)?;
+    if is_of(&http.origins, request.headers()) {
+        // The user may be logged in for the server's own pages.
+        request.headers_mut().remove(COOKIE);
+    }
     if PUBLIC.contains(&request.uri().path()) {
         return Ok(request);
     }

@@ -184,7 +184,7 @@ fn copy_arrow(session: &mut Session, table: &Relation, spool: &Spool) -> Result<
 }
 
 /// The rows with the types of these columns.
-fn fitting(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
+pub(crate) fn fitting(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
     let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
         let safe = CastOptions { safe: false, ..Default::default() };
         let cast = match column.data_type() == field.data_type() {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use alluvium::unstable::owned_key;
 use axum::http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 
@@ -23,7 +24,7 @@ pub(super) struct Key {
 }
 
 impl Keys {
-    /// The key of a request with these headers, for this table. Keys of others, and for other tables, are others.
+    /// The key of a request with these headers, for this table. Keys of others, and for other tables, are others. It belongs to the role.
     ///
     /// # Errors
     /// 409 if another request with this key is being answered.
@@ -41,12 +42,12 @@ impl Keys {
             return Err(Problem::bad(detail));
         };
         // Lengths tell where each part ends.
-        let text = format!(
-            "http {} {} {} {} {given}",
-            role.map_or(-1, |role| role.len() as i64),
-            role.unwrap_or_default(),
-            table.len(),
-            table,
+        let length = role.map_or(-1, |role| role.len() as i64);
+        // U+001F ends the owner.
+        let owner = role.unwrap_or_default().replace('%', "%25").replace('\u{1f}', "%1f");
+        let text = owned_key(
+            &format!("http {length} {owner}"),
+            &format!("{} {table} {given}", table.len()),
         );
         match self.0.lock().insert(text.clone()) {
             true => Ok(Some(Key { keys: self.clone(), text })),

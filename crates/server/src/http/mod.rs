@@ -9,7 +9,7 @@
 //!
 //! - [`listener`] accepts connections and gives them to hyper; [`stalled`] ends those whose peer takes nothing. A [`connection`] counts
 //!   as a client once a request has shown who it is.
-//! - [`guard`] lets requests pass that are for this [host and from no other page](origin), from somebody whom [`authenticate`] knows by a
+//! - [`guard`] lets requests pass that are for this [host and from a page that may](origin), from somebody whom [`authenticate`] knows by a
 //!   [`token`]. [`routes`] says who answers what, and [`problem`] is how errors are answered.
 //! - [`sql`] runs statements, [`relations`] reads the rows of one, [`mod@insert`] and [`row`] write them, [`changes`] streams what becomes of
 //!   them, [`pages`] are about the server.
@@ -46,4 +46,9 @@ mod stalled;
 mod token;
 mod tokens;
 
+pub use self::origin::{NoOrigin, Origin};
 pub(crate) use self::settings::{Served, Settings};
+#[cfg(feature = "flight")]
+pub(crate) use self::{
+    insert::fitting, relation::quoted, results::rows_of, stalled::Stalled, token::Secret,
+};

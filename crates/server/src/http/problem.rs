@@ -111,6 +111,8 @@ fn status_of(error: &Error) -> StatusCode {
         _ => match error.sqlstate().as_str() {
             // Constraints.
             state if state.starts_with("23") => StatusCode::CONFLICT,
+            // The client's own limit.
+            state if state == SqlState::LIMIT.as_str() => StatusCode::TOO_MANY_REQUESTS,
             // Limits of the server.
             state if state.starts_with("53") => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,

@@ -48,7 +48,7 @@ impl Relation {
 }
 
 /// A name as SQL writes it, whatever is in it.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

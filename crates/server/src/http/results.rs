@@ -113,7 +113,7 @@ impl Results {
 }
 
 /// How many rows of a batch have about this many bytes in memory; at least one.
-pub(super) fn rows_of(batch: &RecordBatch, bytes: usize) -> usize {
+pub(crate) fn rows_of(batch: &RecordBatch, bytes: usize) -> usize {
     let all = batch.get_array_memory_size().max(1);
     (bytes.saturating_mul(batch.num_rows()) / all).max(1)
 }

@@ -10,6 +10,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use super::changes::changes;
 use super::guard::guard;
 use super::insert::insert;
+use super::origin;
 use super::pages::{healthz, login, openapi, readyz};
 use super::problem::Problem;
 use super::relations::{relations, rows};
@@ -49,7 +50,8 @@ fn routes() -> Vec<Route> {
 /// The service of all connections.
 pub(super) fn router(http: &Arc<Http>) -> Router {
     let all = routes().into_iter();
-    all.fold(Router::new(), |router, Route { path, answer, .. }| router.route(path, answer))
+    let router = all
+        .fold(Router::new(), |router, Route { path, answer, .. }| router.route(path, answer))
         // A key may be the word that is a path of its own for GET.
         .route("/v1/relations/{name}/changes", put(row::put).delete(row::delete))
         .fallback(|| async {
@@ -60,7 +62,11 @@ pub(super) fn router(http: &Arc<Http>) -> Router {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
         })
         .layer(from_fn_with_state(http.clone(), guard))
-        .with_state(http.clone())
+        .with_state(http.clone());
+    match &http.origins[..] {
+        [] => router,
+        origins => router.layer(origin::layer(origins)),
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::caller::Caller;
 use super::connection::Connection;
 use super::keys::Keys;
+use super::origin::Origin;
 use super::problem::Problem;
 use super::token::Tokens;
 use crate::client::Client;
@@ -23,6 +24,8 @@ pub(super) struct Http {
     pub(super) cookie: String,
     /// Names of this host, beside those that each has.
     pub(super) names: Vec<String>,
+    /// The origins of other pages that may send requests.
+    pub(super) origins: Vec<Origin>,
     pub(super) keys: Arc<Keys>,
     /// Whether the server stops.
     pub(super) stops: watch::Receiver<bool>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::keys::Keys;
+use super::origin::Origin;
 use super::service::Http;
 use super::token::Tokens;
 use crate::log;
@@ -19,6 +20,7 @@ pub(crate) struct Settings {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) names: Vec<String>,
+    pub(crate) origins: Vec<Origin>,
 }
 
 /// Where HTTP is served, and for whom.
@@ -68,7 +70,7 @@ impl Doors {
         shared: &Arc<Shared>,
         stops: &watch::Receiver<bool>,
     ) -> Result<Served, Error> {
-        let Self { listeners, settings: Settings { addresses, names, .. }, tokens } = self;
+        let Self { listeners, settings: Settings { addresses, names, origins, .. }, tokens } = self;
         let token = tokens.token().to_owned();
         // Cookies do not belong to ports: servers beside each other have cookies of other names.
         let port = addresses.first().map_or(0, SocketAddr::port);
@@ -77,6 +79,7 @@ impl Doors {
             tokens,
             cookie: format!("alluvium-{port}"),
             names,
+            origins,
             keys: Arc::new(Keys::default()),
             stops: stops.clone(),
         });

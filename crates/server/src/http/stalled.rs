@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// A stream that fails once its peer has taken no byte for a while although there were some. So a client that is gone without a word,
 /// or does not read what it has asked for, is noticed.
-pub(super) struct Stalled<S> {
+pub(crate) struct Stalled<S> {
     stream: S,
     patience: Duration,
     timer: Pin<Box<Sleep>>,
@@ -20,7 +20,7 @@ pub(super) struct Stalled<S> {
 
 impl<S> Stalled<S> {
     /// The stream, which fails after `patience`.
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+    pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self { stream, patience, timer: Box::pin(sleep(patience)), waits: false }
     }
 

@@ -23,11 +23,11 @@ pub(super) const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A random text, which only its owners know.
 #[derive(Clone)]
-pub(super) struct Secret(String);
+pub(crate) struct Secret(String);
 
 impl Secret {
     /// A new one; fails if the system has no random numbers.
-    pub(super) fn random() -> io::Result<Self> {
+    pub(crate) fn random() -> io::Result<Self> {
         let mut bytes = [0_u8; BYTES];
         getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
         let mut text = String::with_capacity(2 * BYTES);
@@ -38,12 +38,12 @@ impl Secret {
     }
 
     /// The text itself.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
     /// Whether the text is this one; takes as long for each text of its length.
-    pub(super) fn is(&self, text: &[u8]) -> bool {
+    pub(crate) fn is(&self, text: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(text).into()
     }
 }

@@ -1,7 +1,7 @@
 //! A connection whose client has logged in: the loop that answers its messages.
 
-use std::collections::HashMap;
 use std::mem;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,17 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::failure::{Ended, Failure, code};
+use super::kept::Kept;
+use super::listening::Listening;
 use super::parameters::Parameters;
+use super::recent::Recent;
 use super::startup::LoggedIn;
 use super::statement::{Portal, Statement};
 use super::wire::{Broken, Wire};
 use crate::client::Client;
 use crate::log;
 use crate::registry::Registered;
+use crate::shared::Shared;
 
 /// A connection whose client has logged in.
 pub(super) struct Connection<S> {
@@ -30,9 +34,11 @@ pub(super) struct Connection<S> {
     /// The parameters that the client knows.
     parameters: Parameters,
     /// Prepared statements by name; that without a name is under the empty one.
-    pub(super) statements: HashMap<String, Arc<Statement>>,
+    pub(super) statements: Kept<Arc<Statement>>,
+    /// Those that were prepared last, though they may be closed.
+    pub(super) recent: Recent<Statement>,
     /// Portals by name, as statements are.
-    pub(super) portals: HashMap<String, Portal>,
+    pub(super) portals: Kept<Portal>,
     /// Whether an error has come, and messages are skipped until the next Sync.
     is_skipping: bool,
     /// Whether the open transaction is one of several statements that were sent together, and not of a BEGIN.
@@ -41,50 +47,58 @@ pub(super) struct Connection<S> {
     pub(super) command: &'static str,
     /// Known to others until it is dropped.
     registered: Registered,
-    /// Statements that take longer are logged; zero logs none.
-    slow: Duration,
+    /// Whether the client has the answers to all that it has sent.
+    pub(super) has_answered: bool,
+    /// What the client is told of between statements.
+    pub(super) listening: Listening,
+    pub(super) shared: Arc<Shared>,
+    /// Whether the server stops.
+    pub(super) stops: watch::Receiver<bool>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(super) fn new(wire: Wire<S>, logged_in: LoggedIn, slow: Duration) -> Self {
+    pub(super) fn new(
+        wire: Wire<S>,
+        logged_in: LoggedIn,
+        shared: Arc<Shared>,
+        stops: watch::Receiver<bool>,
+    ) -> Self {
         let LoggedIn { client, registered, parameters } = logged_in;
+        let limits = shared.registry.limits();
+        let statements =
+            Kept::new(limits.statement_bytes, "prepared statements", "statement_bytes");
+        let portals = Kept::new(limits.portal_bytes, "portals", "portal_bytes");
         Self {
             wire,
             client,
             parameters,
-            statements: HashMap::new(),
-            portals: HashMap::new(),
+            statements,
+            recent: Recent::default(),
+            portals,
             is_skipping: false,
             is_implicit: false,
             command: "",
             registered,
-            slow,
+            has_answered: false,
+            listening: Listening::new(),
+            shared,
+            stops,
         }
     }
 
     /// Answers messages until the client is gone, or the server stops.
-    pub(super) async fn run(mut self, stops: &mut watch::Receiver<bool>) {
-        if let Err(Broken::Malformed(malformed)) = self.answer_all(stops).await {
+    pub(super) async fn run(mut self) {
+        if let Err(Broken::Malformed(malformed)) = self.answer_all().await {
             let _ = self.wire.put(Failure::from(malformed).answer());
         }
         self.wire.close().await;
     }
 
-    async fn answer_all(&mut self, stops: &mut watch::Receiver<bool>) -> Result<(), Broken> {
+    async fn answer_all(&mut self) -> Result<(), Broken> {
         self.ready()?;
         loop {
-            let idle = self.client.session().ok().and_then(|session| session.idle_timeout());
-            let next = tokio::select! {
-                next = self.wire.next() => next?,
-                () = elapsed(idle) => {
-                    return self.wire.put(idle_too_long(self.client.is_in_transaction()).answer());
-                }
-                _ = stops.wait_for(|stops| *stops) => {
-                    let failure = Failure::fatal(code::SHUTDOWN, "the server stops");
-                    return self.wire.put(failure.answer());
-                }
-            };
-            let Some(message) = next else { return Ok(()) };
+            let Some(message) = self.next_message().await? else { return Ok(()) };
+            self.has_answered = false;
             if let Message::Terminate(_) = message {
                 return Ok(());
             }
@@ -113,14 +127,43 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
+    /// The next message, until which the client is told what it listens to; `None` when the connection is to end.
+    async fn next_message(&mut self) -> Result<Option<Message>, Broken> {
+        let idle = self.client.session().ok().and_then(|session| session.idle_timeout());
+        let mut idle = pin!(elapsed(idle));
+        loop {
+            let listens = self.has_answered && !self.client.is_in_transaction();
+            // What a slow client does not take stays in its mailbox, and not in the output.
+            let sends = listens && self.listening.is_any() && self.wire.unsent() > 0;
+            let wire = &mut self.wire;
+            let step = async {
+                match sends {
+                    true => wire.flush().await.map(|()| None),
+                    false => wire.next().await.map(Some),
+                }
+            };
+            let failure = tokio::select! {
+                step = step => match step? {
+                    Some(next) => return Ok(next),
+                    None => continue,
+                },
+                () = self.listening.arrives(), if listens && !sends => {
+                    self.tell()?;
+                    continue;
+                }
+                () = &mut idle => idle_too_long(self.client.is_in_transaction()),
+                failure = stops(&mut self.stops) => failure,
+            };
+            self.wire.put(failure.answer())?;
+            return Ok(None);
+        }
+    }
+
     /// Logs what was slow, and faults of the server. Of a subscription the time is the client's own.
     fn log(&self, begun: Instant, answered: &Result<(), Ended>) {
         let (number, identity) = (self.registered.number, &self.registered.identity);
-        let time = begun.elapsed();
-        if self.slow != Duration::ZERO
-            && time >= self.slow
-            && !matches!(self.command, "" | "SUBSCRIBE")
-        {
+        let (time, slow) = (begun.elapsed(), self.shared.registry.limits().slow_statement);
+        if slow != Duration::ZERO && time >= slow && !matches!(self.command, "" | "SUBSCRIBE") {
             log::slow(number, identity, self.command, time);
         }
         if matches!(answered, Err(Ended::Failed(failure)) if failure.is_fault()) {
@@ -177,7 +220,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         // Portals read the versions that the transaction began with.
         self.portals.clear();
-        Ok(self.call(|session| session.execute("COMMIT").map(drop)).await??)
+        self.call(|session| session.execute("COMMIT").map(drop)).await??;
+        self.listening.settle(true);
+        Ok(())
+    }
+
+    /// A statement of this command has run, before which the transaction had been aborted or not.
+    pub(super) fn ran(&mut self, command: &str, was_aborted: bool) {
+        match command {
+            "COMMIT" => self.listening.settle(!was_aborted),
+            "DISCARD ALL" => self.listening.clear(),
+            _ => (),
+        }
     }
 
     async fn roll_back_implicit(&mut self) -> Result<(), Broken> {
@@ -206,6 +260,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.wire.put(Answer::ParameterStatus(status))?;
             }
         }
+        if !is_open {
+            self.listening.settle(false);
+        }
+        self.has_answered = true;
+        self.tell()?;
         self.wire.put(Answer::ReadyForQuery(ReadyForQuery::new(status)))
     }
 
@@ -267,6 +326,13 @@ async fn elapsed(idle: Option<Duration>) {
         Some(idle) => time::sleep(idle).await,
         None => std::future::pending().await,
     }
+}
+
+/// Waits until the server stops, and says so.
+pub(super) async fn stops(stops: &mut watch::Receiver<bool>) -> Failure {
+    // Without a server there is none to wait for.
+    let _ = stops.wait_for(|stops| *stops).await;
+    Failure::fatal(code::SHUTDOWN, "the server stops")
 }
 
 fn idle_too_long(is_in_transaction: bool) -> Failure {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium::unstable::{SessionParts, StatementKind, StatementTree, tree, with_tree};
-use alluvium::{Error, Outcome, Session, Statement};
+use alluvium::unstable::{SessionParts, StatementKind, tree};
+use alluvium::{Error, Session, Statement};
 use arrow::array::RecordBatch;
 use bytes::{Bytes, BytesMut};
 use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
@@ -31,8 +31,18 @@ type Sent = Result<Bytes, String>;
 pub(super) struct Copy {
     statement: Statement,
     options: CopyOptions,
-    /// Whether the client sends them. Otherwise the statement is the query of the rows.
-    is_in: bool,
+    rows: CopiedRows,
+}
+
+/// The rows of a COPY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CopiedRows {
+    /// The client sends them.
+    Sent,
+    /// It takes those of a query.
+    Query,
+    /// It takes the changes of a relation.
+    Changes,
 }
 
 impl Copy {
@@ -42,12 +52,15 @@ impl Copy {
         match &parsed.kind {
             StatementKind::Copy { path: None, options: given, .. } => {
                 let (statement, options) = (statement.clone(), options(given, sql)?);
-                Ok(Some(Self { statement, options, is_in: true }))
+                Ok(Some(Self { statement, options, rows: CopiedRows::Sent }))
             }
-            StatementKind::CopyTo { path: None, query, options: given, .. } => {
-                let kind = StatementKind::Query(query.clone());
-                let statement = with_tree(StatementTree { kind, ..parsed.clone() });
-                Ok(Some(Self { statement, options: options(given, sql)?, is_in: false }))
+            StatementKind::CopyTo { path: None, options: given, .. } => {
+                let (statement, options) = (statement.clone(), options(given, sql)?);
+                Ok(Some(Self { statement, options, rows: CopiedRows::Query }))
+            }
+            StatementKind::CopyChanges { options: given, .. } => {
+                let (statement, options) = (statement.clone(), options(given, sql)?);
+                Ok(Some(Self { statement, options, rows: CopiedRows::Changes }))
             }
             _ => Ok(None),
         }
@@ -150,9 +163,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if begins {
             self.call(|session| session.execute("BEGIN").map(drop)).await??;
         }
-        match copy.is_in {
-            true => self.copy_in(copy, sql).await,
-            false => self.copy_out(copy, sql).await,
+        match copy.rows {
+            CopiedRows::Sent => self.copy_in(copy, sql).await,
+            CopiedRows::Query => self.copy_out(copy, sql).await,
+            CopiedRows::Changes => {
+                let format = copy.format();
+                self.copy_changes(copy.statement, copy.options, format, sql).await
+            }
         }
     }
 
@@ -226,18 +243,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let Copy { statement, options, .. } = copy;
         let (mut given, columns) = self
             .call(move |session| {
-                let rows = match session.run(&statement) {
-                    Ok(Outcome::Rows(rows)) => rows,
-                    Ok(_) => return Err(Failure::new("0A000", "COPY TO STDOUT copies rows")),
-                    Err(error) => return Err(Failure::of(&error, &sql)),
-                };
+                let rows = session.copy_to_client(&statement);
+                let rows = rows.map_err(|error| Failure::of(&error, &sql))?;
                 let schema = match session.uses_system(tree(&statement)) {
                     true => with_catalog_types(rows.schema()),
                     false => rows.schema().clone(),
                 };
                 let columns = schema.fields().len();
                 let encoder = CopyEncoder::new(&schema, options)?;
-                Ok((Box::new(Given { rows: Pieces::of_rows(rows), encoder, count: 0 }), columns))
+                let given = Given { rows: Pieces::of_rows(rows), encoder, count: 0 };
+                Ok::<_, Failure>((Box::new(given), columns))
             })
             .await??;
         let response =

@@ -3,8 +3,9 @@
 use std::mem;
 use std::sync::Arc;
 
-use alluvium::SqlState;
-use alluvium::unstable::{SessionParts, prepared_tree};
+use alluvium::unstable::{SessionParts, StatementKind, StatementTree, prepared_tree};
+use alluvium::{Outcome, SqlState, Value};
+use bytes::Bytes;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::extendedquery::{
     Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
@@ -19,7 +20,10 @@ use super::control::Control;
 use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
+use super::listening::Listen;
+use super::results::{Pulled, Results};
 use super::statement::{Portal, Preparation, State, Statement};
+use super::types::Format;
 
 /// The kind of a message that says that those before it belong together.
 const SYNC: u8 = b'S';
@@ -36,8 +40,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let sql: Arc<str> = parse.query.into();
         let text = sql.clone();
+        let others = self.client.session()?.named_statement_bytes();
+        self.statements.check(&name, sql.len(), others)?;
         // The one without a name is replaced, even by one that fails.
         self.statements.remove(&name);
+        if let Some(statement) = self.prepared_before(&sql, &parse.type_oids)? {
+            self.statements.insert(name, statement, sql.len());
+            self.wire.put(Answer::ParseComplete(ParseComplete::new()))?;
+            return Ok(());
+        }
         let prepared = self
             .call(move |session| {
                 let failed = |error: alluvium::Error| Failure::of(&error, &text);
@@ -47,9 +58,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let prepared = session.prepare(&text).map_err(failed)?;
                 // The others are parsed once.
                 let statement = match prepared.command() {
-                    "COPY" | "DEALLOCATE" | "DEALLOCATE ALL" | "DISCARD ALL" => {
-                        parsed(&text).map_err(failed)?
-                    }
+                    "COPY" | "DEALLOCATE" | "DEALLOCATE ALL" | "DISCARD ALL" | "LISTEN"
+                    | "UNLISTEN" => parsed(&text).map_err(failed)?,
                     _ => None,
                 };
                 let is_of_catalog = session.uses_system(prepared_tree(&prepared));
@@ -58,14 +68,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     return Ok(Preparation { prepared, is_of_catalog, ..Preparation::default() });
                 };
                 let copy = Copy::of(&statement, &text)?;
-                let deallocation = Deallocation::of(&statement);
-                Ok::<_, Failure>(Preparation { prepared, copy, deallocation, is_of_catalog })
+                let (deallocation, listen) = (Deallocation::of(&statement), Listen::of(&statement));
+                Ok::<_, Failure>(Preparation {
+                    prepared,
+                    copy,
+                    deallocation,
+                    listen,
+                    is_of_catalog,
+                })
             })
             .await??;
-        let statement = Statement::new(sql, prepared, parse.type_oids);
-        self.statements.insert(name, Arc::new(statement));
+        let bytes = sql.len();
+        let oids = parse.type_oids;
+        let statement = Arc::new(Statement::new(sql.clone(), prepared, oids.clone()));
+        if statement.is_plain() {
+            self.recent.keep(sql, oids, statement.clone());
+        }
+        self.statements.insert(name, statement, bytes);
         self.wire.put(Answer::ParseComplete(ParseComplete::new()))?;
         Ok(())
+    }
+
+    /// The statement of a text and types of parameters, if it was prepared before and would be the same again.
+    fn prepared_before(
+        &mut self,
+        sql: &str,
+        oids: &[u32],
+    ) -> Result<Option<Arc<Statement>>, Ended> {
+        let Some(statement) = self.recent.get(sql, oids) else { return Ok(None) };
+        let Some(prepared) = statement.prepared() else { return Ok(None) };
+        let is_current = self.client.call_at_once(|session| session.is_current(prepared))?;
+        Ok(is_current.then_some(statement))
     }
 
     /// Binds values to the parameters of a statement.
@@ -76,8 +109,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let message = format!("there is a portal \"{name}\" already");
             return Err(Failure::new(SqlState::DUPLICATE_CURSOR.as_str(), message).into());
         }
+        let bytes = bind.parameters.iter().flatten().map(Bytes::len).sum();
+        self.portals.check(&name, bytes, 0)?;
         let portal = Portal::new(statement, bind)?;
-        self.portals.insert(name, portal);
+        self.portals.insert(name, portal, bytes);
         self.wire.put(Answer::BindComplete(BindComplete::new()))?;
         Ok(())
     }
@@ -147,9 +182,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let Control::Run { begins } = self.control(command, others_follow)? else {
                     return Ok(());
                 };
-                if let Some(copy) = statement.copy().cloned() {
-                    return self.copy(copy, statement.sql.clone(), begins).await;
+                if self.answer_own(&statement, &formats, begins, most).await? {
+                    return Ok(());
                 }
+                let was_aborted = self.client.is_aborted();
                 let shape = Shape {
                     formats: formats.clone(),
                     columns: statement.columns().cloned(),
@@ -157,6 +193,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     is_described: false,
                     most,
                 };
+                if !begins && let Some(outcome) = self.at_once(&statement, &values)? {
+                    let begun = begin(outcome, command, &shape, self.wire.output())?;
+                    let Begun::Rows(results, pulled) = begun else { return Ok(()) };
+                    return self.send(&name, results, pulled, command, most).await;
+                }
                 let begun = self
                     .call_adding(move |session, out| {
                         let Some(prepared) = statement.prepared() else {
@@ -172,7 +213,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     })
                     .await?;
                 match begun {
-                    Begun::Complete => return Ok(()),
+                    Begun::Complete => {
+                        self.ran(command, was_aborted);
+                        return Ok(());
+                    }
                     Begun::Rows(results, pulled) => (results, pulled),
                     Begun::Subscribed(subscription) => {
                         return self.follow(subscription, formats, false).await;
@@ -180,8 +224,58 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
         };
+        self.send(&name, results, pulled, command, most).await
+    }
+
+    /// Answers a statement by which rows or changes go to the client as data, come from it, are fetched as they come, or are told of. Returns whether it
+    /// is one.
+    async fn answer_own(
+        &mut self,
+        statement: &Statement,
+        formats: &[Format],
+        begins: bool,
+        most: u64,
+    ) -> Result<bool, Ended> {
+        if let Some(copy) = statement.copy().cloned() {
+            self.copy(copy, statement.sql.clone(), begins).await?;
+            return Ok(true);
+        }
+        if let Some(listen) = statement.listen().cloned() {
+            self.listen(listen, statement.sql.clone(), begins).await?;
+            return Ok(true);
+        }
+        let Some(prepared) = statement.prepared() else { return Ok(false) };
+        if let Some(fetching) = self.begin_fetch(prepared_tree(prepared), &statement.sql)? {
+            statement.check_columns(&fetching.schema)?;
+            self.fetch(fetching, formats, false, most).await?;
+            return Ok(true);
+        }
+        self.check_prepare(prepared_tree(prepared))?;
+        Ok(false)
+    }
+
+    /// The outcome of a read by key that need not wait: it runs here, on the connection's own task.
+    fn at_once(
+        &mut self,
+        statement: &Statement,
+        values: &[Value],
+    ) -> Result<Option<Outcome>, Ended> {
+        let Some(prepared) = statement.prepared() else { return Ok(None) };
+        let done = self.client.call_at_once(|session| session.execute_at_once(prepared, values))?;
+        Ok(done.transpose().map_err(|error| Failure::of(&error, &statement.sql))?)
+    }
+
+    /// Sends the rows of a portal, which goes on with those that are left.
+    async fn send(
+        &mut self,
+        portal: &str,
+        results: Box<Results>,
+        pulled: Pulled,
+        command: &'static str,
+        most: u64,
+    ) -> Result<(), Ended> {
         let rest = self.send_rows(results, pulled, command, most).await?;
-        if let (Some(rest), Some(portal)) = (rest, self.portals.get_mut(&name)) {
+        if let (Some(rest), Some(portal)) = (rest, self.portals.get_mut(portal)) {
             portal.state = State::Open(rest);
         }
         Ok(())
@@ -199,6 +293,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.call(move |session| session.prepare(&text)).await?.map_err(|_| missing)?;
         let prepared = Preparation { prepared: Some(prepared), ..Preparation::default() };
         Ok(Statement::new(sql, prepared, Vec::new()))
+    }
+
+    /// Fails if PREPARE would make the connection keep too much.
+    pub(super) fn check_prepare(&mut self, statement: &StatementTree) -> Result<(), Ended> {
+        let StatementKind::Prepare { name, .. } = &statement.kind else { return Ok(()) };
+        let others = self.client.session()?.named_statement_bytes();
+        Ok(self.statements.check(&name.name, statement.text.len(), others)?)
     }
 
     fn statement(&self, name: &str) -> Result<Arc<Statement>, Failure> {

@@ -23,6 +23,8 @@ pub(super) mod code {
     pub(in crate::pg) const TOO_MUCH: &str = "54000";
     /// More statements wait than may.
     pub(in crate::pg) const WAITING: &str = "53400";
+    /// More than a connection may keep.
+    pub(in crate::pg) const LIMIT: &str = "53400";
     /// More connections than there may be.
     pub(in crate::pg) const CONNECTIONS: &str = "53300";
     /// The server ends.
@@ -176,9 +178,18 @@ impl From<Broken> for Ended {
 
 /// A warning, which changes nothing.
 pub(super) fn warning(code: &str, message: &str) -> Answer {
+    note("WARNING", code, message)
+}
+
+/// A notice, which changes nothing.
+pub(super) fn notice(message: &str) -> Answer {
+    note("NOTICE", "00000", message)
+}
+
+fn note(severity: &str, code: &str, message: &str) -> Answer {
     let fields = vec![
-        (b'S', "WARNING".to_owned()),
-        (b'V', "WARNING".to_owned()),
+        (b'S', severity.to_owned()),
+        (b'V', severity.to_owned()),
         (b'C', code.to_owned()),
         (b'M', message.to_owned()),
     ];

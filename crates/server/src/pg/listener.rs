@@ -101,7 +101,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     address: Option<IpAddr>,
     shared: Arc<Shared>,
-    mut stops: watch::Receiver<bool>,
+    stops: watch::Receiver<bool>,
 ) {
     let mut wire = Wire::new(Stream::Clear(stream));
     let login_time = shared.registry.limits().login_time;
@@ -119,9 +119,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             let registered = &logged_in.registered;
             log::connected(address, registered, wire.stream().is_encrypted());
             let (number, identity) = (registered.number, registered.identity.clone());
-            let connection =
-                Connection::new(wire, logged_in, shared.registry.limits().slow_statement);
-            connection.run(&mut stops).await;
+            Connection::new(wire, logged_in, shared, stops).run().await;
             return log::disconnected(number, &identity, address);
         }
         Ok(Ok(None)) => return,

@@ -6,23 +6,20 @@ use alluvium::Session;
 pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Alluvium ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Those that never change.
-const FIXED: [(&str, &str); 4] = [
-    ("server_version", SERVER_VERSION),
-    ("is_superuser", "on"),
-    ("in_hot_standby", "off"),
-    ("session_authorization", "alluvium"),
-];
+const FIXED: [(&str, &str); 2] = [("server_version", SERVER_VERSION), ("in_hot_standby", "off")];
 
 /// Those that are settings of the session.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 12] = [
     "application_name",
     "client_encoding",
     "DateStyle",
     "default_transaction_read_only",
     "integer_datetimes",
     "IntervalStyle",
+    "is_superuser",
     "search_path",
     "server_encoding",
+    "session_authorization",
     "standard_conforming_strings",
     "TimeZone",
 ];

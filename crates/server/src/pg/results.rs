@@ -17,7 +17,7 @@ use crate::lines::lines;
 /// How many bytes of rows are encoded before they are sent.
 pub(super) const CHUNK: usize = 128 << 10;
 /// How many rows are encoded in one step: the bytes of a row are not known before.
-const STEP: usize = 256;
+pub(super) const STEP: usize = 256;
 
 /// Rows that are left, in pieces.
 pub(super) struct Pieces {

@@ -15,6 +15,7 @@ use super::control::Control;
 use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
+use super::listening::Listen;
 
 /// Longer texts are parsed on a thread of the pool.
 const SHORT: usize = 16 << 10;
@@ -71,6 +72,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let Some(copy) = Copy::of(&statement, &sql)? {
             return self.copy(copy, sql, begins).await;
         }
+        if let Some(listen) = Listen::of(&statement) {
+            return self.listen(listen, sql, begins).await;
+        }
+        if let Some(fetching) = self.begin_fetch(tree(&statement), &sql)? {
+            return self.fetch(fetching, &[], true, u64::MAX).await;
+        }
+        self.check_prepare(tree(&statement))?;
+        let was_aborted = self.client.is_aborted();
         let is_of_catalog = self.client.session()?.uses_system(tree(&statement));
         let (formats, columns, is_described, most) = (Vec::new(), None, true, u64::MAX);
         let shape = Shape { formats, columns, is_of_catalog, is_described, most };
@@ -84,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             })
             .await?;
         match begun {
-            Begun::Complete => (),
+            Begun::Complete => self.ran(command, was_aborted),
             Begun::Rows(results, pulled) => {
                 self.send_rows(results, pulled, command, u64::MAX).await?;
             }

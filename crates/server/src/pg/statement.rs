@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use alluvium::{Prepared, Value};
-use arrow::datatypes::{DataType, SchemaRef};
+use alluvium::unstable::{StatementKind, columns_of_changes, prepared_tree};
+use alluvium::{Prepared, SqlState, Value};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use bytes::Bytes;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::data::{NoData, ParameterDescription};
@@ -12,8 +13,8 @@ use pgwire::messages::extendedquery::Bind;
 use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::Failure;
+use super::listening::Listen;
 use super::results::{Results, description, format_of};
-use super::subscription::schema_of_changes;
 use super::types::{self, Format, PgType, with_catalog_types};
 
 /// A text as the engine has prepared it. The default is that of an empty one.
@@ -25,6 +26,8 @@ pub(super) struct Preparation {
     pub(super) copy: Option<Copy>,
     /// The prepared statements that it removes, if it does.
     pub(super) deallocation: Option<Deallocation>,
+    /// What it asks for, if it is LISTEN or UNLISTEN.
+    pub(super) listen: Option<Listen>,
     /// Whether it is a query that reads the catalog, or calls its functions.
     pub(super) is_of_catalog: bool,
 }
@@ -43,13 +46,20 @@ impl Statement {
     pub(super) fn new(sql: Arc<str>, preparation: Preparation, oids: Vec<u32>) -> Self {
         let columns = preparation.prepared.as_ref().and_then(|prepared| {
             let columns = prepared.description().columns.as_ref()?;
-            Some(match prepared.command() {
-                "SUBSCRIBE" => schema_of_changes(columns),
+            Some(match &prepared_tree(prepared).kind {
+                StatementKind::Subscribe(changes) => {
+                    columns_of_changes(columns, changes.has_progress)
+                }
                 _ if preparation.is_of_catalog => with_catalog_types(columns),
                 _ => columns.clone(),
             })
         });
         Self { sql, preparation, oids, columns }
+    }
+
+    /// Whether it reads or changes rows, and nothing else.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.command(), "SELECT" | "INSERT" | "UPDATE" | "DELETE")
     }
 
     /// What runs; `None` of an empty text.
@@ -65,6 +75,20 @@ impl Statement {
     /// The prepared statements that it removes, if it does.
     pub(super) fn deallocation(&self) -> Option<&Deallocation> {
         self.preparation.deallocation.as_ref()
+    }
+
+    /// What it asks for, if it is LISTEN or UNLISTEN.
+    pub(super) fn listen(&self) -> Option<&Listen> {
+        self.preparation.listen.as_ref()
+    }
+
+    /// Fails if it has other columns by now than when it was described.
+    pub(super) fn check_columns(&self, now: &Schema) -> Result<(), Failure> {
+        if self.columns().is_some_and(|columns| **columns == *now) {
+            return Ok(());
+        }
+        let message = "cached plan must not change result type: since the statement was prepared its columns have changed, prepare it again";
+        Err(Failure::new(SqlState::NOT_SUPPORTED.as_str(), message))
     }
 
     /// Whether it is a query that reads the catalog, or calls its functions.

@@ -1,81 +1,168 @@
-//! The changes of a relation, as rows that have no end.
+//! The changes of a relation, as rows or as data that have no end.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
-use alluvium::{Change, Error, Subscription};
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use futures::StreamExt;
+use alluvium::unstable::ChangedRows;
+use alluvium::{Error, Outcome, Statement, Subscription};
+use arrow::array::RecordBatch;
+use bytes::BytesMut;
+use pgwire::messages::PgWireBackendMessage as Answer;
+use pgwire::messages::copy::{CopyDone, CopyOutResponse};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time;
 
 use super::completion::complete;
-use super::connection::Connection;
+use super::connection::{Connection, stops};
 use super::failure::{Ended, Failure};
-use super::results::description;
+use super::results::{CHUNK, STEP, description};
+use super::types::copy::{CopyEncoder, CopyOptions};
 use super::types::{Format, RowEncoder};
 use super::wire::Broken;
 
-/// The columns before those of the relation: the epoch of a change, and by how many copies of the row it changes the relation.
-const EPOCH: &str = "epoch";
-const WEIGHT: &str = "weight";
+/// How often changes are asked for progress, which wakes nobody.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// The columns of the changes of a relation.
-pub(super) fn schema_of_changes(relation: &Schema) -> SchemaRef {
-    let before = [EPOCH, WEIGHT].map(|name| Arc::new(Field::new(name, DataType::Int64, false)));
-    let fields = before.into_iter().chain(relation.fields().iter().cloned());
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+/// How changes are sent.
+pub(super) enum ChangeEncoder {
+    /// As the rows of a result.
+    Rows(RowEncoder),
+    /// As the data of COPY.
+    Copy(Box<CopyEncoder>),
 }
 
-/// A change as rows of these columns.
-fn rows_of(change: &Change, schema: &SchemaRef) -> Result<RecordBatch, Error> {
-    let epoch = i64::try_from(change.epoch).unwrap_or(i64::MAX);
-    let epochs: ArrayRef = Arc::new(Int64Array::from_value(epoch, change.rows.num_rows()));
-    let weights: ArrayRef = Arc::new(Int64Array::new(change.weights.clone(), None));
-    let columns = [epochs, weights].into_iter().chain(change.rows.columns().iter().cloned());
-    Ok(RecordBatch::try_new(schema.clone(), columns.collect())?)
+impl ChangeEncoder {
+    fn encode(
+        &mut self,
+        rows: &RecordBatch,
+        first: usize,
+        count: usize,
+        out: &mut BytesMut,
+    ) -> Result<(), Failure> {
+        let range = first..first + count;
+        let encoded = match self {
+            Self::Rows(encoder) => encoder.encode(rows, range, out),
+            Self::Copy(encoder) => encoder.encode(rows, range, out),
+        };
+        Ok(encoded?)
+    }
+}
+
+/// Waits until progress should be asked for; forever if it is not told.
+pub(super) async fn look(has_progress: bool) {
+    match has_progress {
+        true => time::sleep(LOOK).await,
+        false => std::future::pending().await,
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Sends the rows of a relation and then its changes, until the client cancels or goes, or the relation is dropped. The columns are
-    /// described before if the client has not asked for that.
+    /// Sends the rows of a relation and then its changes as rows, until the client cancels or goes, the relation is dropped or the server
+    /// stops. The columns are described before if the client has not asked for that.
     pub(super) async fn follow(
         &mut self,
-        mut subscription: Subscription,
+        subscription: Subscription,
         formats: Vec<Format>,
         is_described: bool,
     ) -> Result<(), Ended> {
-        let schema = schema_of_changes(subscription.schema());
-        let mut encoder = RowEncoder::new(&schema, &formats).map_err(Failure::from)?;
+        let changes = ChangedRows::new(subscription);
+        let encoder = RowEncoder::new(changes.schema(), &formats).map_err(Failure::from)?;
         if is_described {
-            self.wire.put(description(&schema, &formats))?;
+            self.wire.put(description(changes.schema(), &formats))?;
         }
+        let (sent, _) = self.send_all(changes, ChangeEncoder::Rows(encoder)).await?;
+        self.wire.put(complete("SUBSCRIBE", Some(sent)))?;
+        Ok(())
+    }
+
+    /// As [`Connection::follow`], by `COPY (SUBSCRIBE …) TO STDOUT`.
+    pub(super) async fn copy_changes(
+        &mut self,
+        statement: Statement,
+        options: CopyOptions,
+        format: Format,
+        sql: Arc<str>,
+    ) -> Result<(), Ended> {
+        // It takes as long as the client wishes.
+        self.command = "SUBSCRIBE";
+        let outcome = self
+            .call(move |session| session.run(&statement).map_err(|error| Failure::of(&error, &sql)))
+            .await??;
+        let Outcome::Subscribed(subscription) = outcome else {
+            return Err(Failure::new("0A000", "COPY (SUBSCRIBE …) copies changes").into());
+        };
+        let changes = ChangedRows::new(subscription);
+        let columns = changes.schema().fields().len();
+        let encoder = CopyEncoder::new(changes.schema(), options).map_err(Failure::from)?;
+        let response =
+            CopyOutResponse::new(format.code() as i8, columns as i16, vec![format.code(); columns]);
+        self.wire.put(Answer::CopyOutResponse(response))?;
+        let encoder = ChangeEncoder::Copy(Box::new(encoder));
+        let (sent, encoder) = self.send_all(changes, encoder).await?;
+        if let ChangeEncoder::Copy(mut encoder) = encoder {
+            encoder.finish(self.wire.output()).map_err(Failure::from)?;
+        }
+        self.wire.put(Answer::CopyDone(CopyDone::new()))?;
+        self.wire.put(complete("COPY", Some(sent)))?;
+        Ok(())
+    }
+
+    /// Sends changes until there will be no more. Returns how many rows they were.
+    async fn send_all(
+        &mut self,
+        changes: ChangedRows,
+        mut encoder: ChangeEncoder,
+    ) -> Result<(u64, ChangeEncoder), Ended> {
         // The client learns that it has begun, even if there is no row.
         self.wire.flush().await?;
         let cancel = self.client.cancel().clone();
         let mut sent = 0;
         // The first rows may be many: they are read on a thread of the pool.
-        let (first, rest) = self.call(move |_| (subscription.try_next(), subscription)).await?;
-        subscription = rest;
-        let mut next = first?;
+        let mut changes = changes;
+        let (mut next, mut changes) = self
+            .call(move |_| {
+                let first = changes.poll_next(None);
+                (first, changes)
+            })
+            .await?;
         loop {
-            if let Some(change) = next.take() {
-                let rows = rows_of(&change, &schema)?;
-                sent += rows.num_rows() as u64;
-                encoder
-                    .encode(&rows, 0..rows.num_rows(), self.wire.output())
-                    .map_err(Failure::from)?;
-                self.wire.flush().await?;
+            match next {
+                Poll::Ready(Ok(Some(rows))) => {
+                    self.send_changes(&mut encoder, &rows).await?;
+                    sent += rows.num_rows() as u64;
+                }
+                Poll::Ready(Ok(None)) => return Ok((sent, encoder)),
+                Poll::Ready(Err(error)) => return Err(error.into()),
+                Poll::Pending => {}
             }
+            let has_progress = changes.has_progress();
             next = tokio::select! {
-                change = StreamExt::next(&mut subscription) => match change.transpose()? {
-                    Some(change) => Some(change),
-                    None => break,
-                },
+                next = poll_fn(|context| changes.poll_next(Some(context.waker())).map(Poll::Ready)) => next,
+                () = look(has_progress) => Poll::Pending,
                 () = cancel.requested() => return Err(Error::Interrupted.into()),
                 () = self.wire.gone() => return Err(Broken::gone().into()),
+                failure = stops(&mut self.stops) => return Err(failure.into()),
             };
         }
-        self.wire.put(complete("SUBSCRIBE", Some(sent)))?;
-        Ok(())
+    }
+
+    /// Sends rows, a part at a time.
+    pub(super) async fn send_changes(
+        &mut self,
+        encoder: &mut ChangeEncoder,
+        rows: &RecordBatch,
+    ) -> Result<(), Ended> {
+        let mut first = 0;
+        while first < rows.num_rows() {
+            let count = STEP.min(rows.num_rows() - first);
+            encoder.encode(rows, first, count, self.wire.output())?;
+            first += count;
+            if self.wire.unsent() >= CHUNK {
+                self.wire.flush().await?;
+            }
+        }
+        Ok(self.wire.flush().await?)
     }
 }

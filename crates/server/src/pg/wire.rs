@@ -182,6 +182,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         &mut self.output
     }
 
+    /// How many bytes are put and not sent yet.
+    pub(super) fn unsent(&self) -> usize {
+        self.output.len()
+    }
+
     /// Sends all that was put.
     pub(super) async fn flush(&mut self) -> Result<(), Broken> {
         if !self.output.is_empty() {

@@ -59,6 +59,8 @@ pub enum Unusable {
 pub(super) struct Certificate {
     pub(super) postgres: Arc<ServerConfig>,
     pub(super) http: Arc<ServerConfig>,
+    #[cfg(feature = "flight")]
+    pub(super) flight: Arc<ServerConfig>,
     /// Checks passwords. It has the hash of the certificate for clients that bind their login to it, unless the certificate's signature
     /// has no hash for that.
     pub(super) scram: ScramServerAuth,
@@ -89,7 +91,13 @@ impl Certificate {
         let mut scram = ScramServerAuth::new();
         // Without it logins are not bound to the certificate.
         let _ = scram.configure_certificate(&text);
-        Ok(Self { postgres: with_protocol(b"postgresql"), http: with_protocol(b"http/1.1"), scram })
+        Ok(Self {
+            postgres: with_protocol(b"postgresql"),
+            http: with_protocol(b"http/1.1"),
+            #[cfg(feature = "flight")]
+            flight: with_protocol(b"h2"),
+            scram,
+        })
     }
 }
 

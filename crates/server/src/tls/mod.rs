@@ -36,6 +36,9 @@ pub(crate) enum Inside {
     Postgres,
     /// HTTP/1.1.
     Http,
+    /// HTTP/2, with gRPC.
+    #[cfg(feature = "flight")]
+    Flight,
 }
 
 /// An encrypted connection, with what its login has to know of it.
@@ -90,6 +93,8 @@ impl Tls {
         let config = match inside {
             Inside::Postgres => &current.postgres,
             Inside::Http => &current.http,
+            #[cfg(feature = "flight")]
+            Inside::Flight => &current.flight,
         };
         let stream = TlsAcceptor::from(config.clone()).accept(stream).await?;
         Ok(Accepted { stream, scram: current.scram.clone() })

@@ -139,3 +139,42 @@ fn a_statement_whose_columns_have_changed_is_prepared_again() {
         client.query("SELECT * FROM t", &[]).await.expect("no rows");
     });
 }
+
+#[test]
+fn a_text_that_is_prepared_again_means_what_it_does_by_then() {
+    served().with_client(async |client| {
+        client
+            .batch_execute(
+                "CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER); INSERT INTO t VALUES (1, 10); CREATE SCHEMA s;
+                 CREATE TABLE s.t (k INTEGER PRIMARY KEY, v VARCHAR); INSERT INTO s.t VALUES (1, 'of s')",
+            )
+            .await
+            .expect("tables");
+        const SQL: &str = "SELECT v FROM t WHERE k = $1";
+        // A text that runs again is prepared anew by the driver each time.
+        let ask = async || {
+            let row = client.query_one(SQL, &[&1_i32]).await.expect("a row");
+            (row.columns()[0].type_().clone(), row.try_get::<_, i32>(0).ok(), row.try_get::<_, String>(0).ok())
+        };
+        for _ in 0..3 {
+            assert_eq!(ask().await, (Type::INT4, Some(10), None));
+        }
+        client.batch_execute("SET search_path = s, public").await.expect("a path");
+        for _ in 0..3 {
+            assert_eq!(ask().await, (Type::TEXT, None, Some("of s".to_owned())));
+        }
+        client.batch_execute("RESET search_path").await.expect("a path");
+        assert_eq!(ask().await, (Type::INT4, Some(10), None));
+        client
+            .batch_execute("DROP TABLE t; CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR); INSERT INTO t VALUES (1, 'new')")
+            .await
+            .expect("another table");
+        for _ in 0..2 {
+            assert_eq!(ask().await, (Type::TEXT, None, Some("new".to_owned())));
+        }
+        client.batch_execute("BEGIN").await.expect("a transaction");
+        client.batch_execute("SELECT 1 FROM nothing").await.expect_err("no table");
+        let error = client.query_one(SQL, &[&1_i32]).await.expect_err("it is aborted");
+        assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+    });
+}

@@ -88,3 +88,43 @@ fn times_are_those_of_the_server_until_a_client_sets_its_own() {
         patient.batch_execute("COMMIT").await.expect("a commit");
     });
 }
+
+#[test]
+fn what_a_connection_keeps_by_names_is_limited() {
+    let mut limits = Limits::default();
+    (limits.statement_bytes, limits.portal_bytes) = (20_000, 10_000);
+    let served = served_with(limits);
+    served.with_client(async |client| {
+        let limited = Some(SqlState::CONFIGURATION_LIMIT_EXCEEDED);
+        let text = format!("SELECT '{}' || $1::VARCHAR", "x".repeat(8_000));
+        let first = client.prepare(&text).await.expect("a statement");
+        let second = client.prepare(&text).await.expect("a statement");
+        let error = client.prepare(&text).await.expect_err("a refusal");
+        assert_eq!(error.code().cloned(), limited);
+        let error = error.as_db_error().expect("an answer");
+        assert!(error.message().contains("\"statement_bytes\""), "{error}");
+        let named = format!("PREPARE p AS {text}");
+        let error = client.batch_execute(&named).await.expect_err("a refusal");
+        assert_eq!(error.code().cloned(), limited);
+        drop(second);
+        // It is closed before the next one is prepared.
+        client.batch_execute("SELECT 1").await.expect("an answer");
+        client.batch_execute(&named).await.expect("a statement");
+        let error = client.prepare(&text).await.expect_err("a refusal");
+        assert_eq!(error.code().cloned(), limited);
+        client.batch_execute("DEALLOCATE p").await.expect("it is gone");
+        client.prepare(&text).await.expect("a statement");
+        let value = "y".repeat(6_000);
+        let transaction = client.transaction().await.expect("a transaction");
+        let portal = transaction.bind(&first, &[&value]).await.expect("a portal");
+        let error = transaction.bind(&first, &[&value]).await.err().expect("a refusal");
+        assert_eq!(error.code().cloned(), limited);
+        let error = error.as_db_error().expect("an answer");
+        assert!(error.message().contains("\"portal_bytes\""), "{error}");
+        drop(portal);
+        transaction.rollback().await.expect("the end");
+        // Statements and portals without a name are one each.
+        let row = client.query_one(&first, &[&"z".repeat(30_000)]).await.expect("a row");
+        assert_eq!(row.get::<_, &str>(0).len(), 38_000);
+    });
+}

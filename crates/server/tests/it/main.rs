@@ -2,11 +2,16 @@
 
 mod cancel;
 mod catalog;
+mod catalog_roles;
 mod connections;
 mod copied;
+mod cursors;
 mod extended;
+#[cfg(feature = "flight")]
+mod flight;
 mod http;
 mod limited;
+mod listen;
 mod login;
 mod malformed;
 mod oids;
@@ -16,5 +21,6 @@ mod secure;
 mod served;
 mod simple;
 mod subscribe;
+mod subscribe_psql;
 mod tls;
 mod transactions;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::served::{Served, served};
 
 /// psql, where it is installed.
-fn psql() -> Option<PathBuf> {
+pub(crate) fn psql() -> Option<PathBuf> {
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let versions = installed.map(|version| version.path().join("bin/psql"));
     let found = versions.chain([PathBuf::from("/usr/bin/psql")]).find(|path| path.exists());
@@ -20,7 +20,7 @@ fn psql() -> Option<PathBuf> {
 }
 
 /// What psql prints for this input.
-fn printed(psql: &PathBuf, served: &Served, options: &[&str], input: &str) -> String {
+pub(crate) fn printed(psql: &PathBuf, served: &Served, options: &[&str], input: &str) -> String {
     let mut child = Command::new(psql)
         .args(["-X", "-h", "127.0.0.1", "-U", "someone", "-d", "alluvium", "-p"])
         .arg(served.address().port().to_string())

@@ -50,8 +50,32 @@ SELECT CAST(NULL AS VARCHAR) AS specific_catalog, CAST(NULL AS VARCHAR) AS speci
     CAST(NULL AS VARCHAR) AS routine_type, CAST(NULL AS VARCHAR) AS data_type
 WHERE false;
 
-CREATE VIEW information_schema.table_privileges AS
-SELECT 'alluvium' AS grantor, 'alluvium' AS grantee, 'alluvium' AS table_catalog, schema AS table_schema,
-    name AS table_name, privilege AS privilege_type, 'YES' AS is_grantable, 'NO' AS with_hierarchy
+CREATE VIEW pg_internal.table_grants (grantor, grantee, schema, name, privilege, is_owner) AS
+SELECT owner, owner, schema, name, privilege, true
 FROM pg_internal.relations
-CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE'), ('TRUNCATE')) AS privileges (privilege);
+CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE'), ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) AS privileges (privilege)
+UNION ALL
+SELECT owner, role, relations.schema, relations.name, privilege, false
+FROM pg_internal.relations AS relations
+JOIN alluvium.grants AS grants
+    ON grants.kind = 'table' AND grants.schema = relations.schema AND object = relations.name AND role <> owner AND privilege <> 'OWNER';
+
+-- The roles that the session's has the rights of.
+CREATE VIEW information_schema.enabled_roles AS
+SELECT name AS role_name FROM pg_internal.roles WHERE pg_has_role(oid, 'USAGE');
+
+CREATE VIEW information_schema.applicable_roles AS
+SELECT member AS grantee, role AS role_name, 'NO' AS is_grantable
+FROM pg_internal.members WHERE member IN (SELECT role_name FROM information_schema.enabled_roles);
+
+CREATE VIEW information_schema.table_privileges AS
+SELECT grantor, CASE grantee WHEN 'public' THEN 'PUBLIC' ELSE grantee END AS grantee, 'alluvium' AS table_catalog,
+    schema AS table_schema, name AS table_name, privilege AS privilege_type,
+    CASE WHEN is_owner THEN 'YES' ELSE 'NO' END AS is_grantable,
+    CASE privilege WHEN 'SELECT' THEN 'YES' ELSE 'NO' END AS with_hierarchy
+FROM pg_internal.table_grants
+WHERE grantee = 'public' OR grantee IN (SELECT role_name FROM information_schema.enabled_roles)
+    OR grantor IN (SELECT role_name FROM information_schema.enabled_roles);
+
+CREATE VIEW information_schema.role_table_grants AS
+SELECT * FROM information_schema.table_privileges WHERE grantee <> 'PUBLIC';

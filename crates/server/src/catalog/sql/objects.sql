@@ -15,30 +15,35 @@ FROM (VALUES
 ) AS known (oid, name);
 
 CREATE VIEW pg_internal.relations
-    (oid, schema, name, kind, persistence, columns, indexes, checks, tuples, definition, comment) AS
+    (oid, schema, name, kind, persistence, columns, indexes, checks, tuples, definition, comment, owner, owner_oid, acl) AS
 SELECT
-    object_id('relation', schema, relation),
-    schema,
+    object_id('relation', relations.schema, relation),
+    relations.schema,
     relation,
-    CASE kind WHEN 'table' THEN 'r' WHEN 'materialized view' THEN 'm' ELSE 'v' END,
+    CASE relations.kind WHEN 'table' THEN 'r' WHEN 'materialized view' THEN 'm' ELSE 'v' END,
     CASE WHEN temporary THEN 't' ELSE 'p' END,
-    columns, indexes, checks, rows, definition, comment
-FROM alluvium.relations
-WHERE kind <> 'index';
+    columns, indexes, checks, rows, definition, comment,
+    coalesce(owner, 'alluvium'), coalesce(owner_oid, CAST(10 AS UINTEGER)), acl
+FROM alluvium.relations AS relations
+LEFT JOIN pg_internal.rights AS rights
+    ON rights.kind = 'table' AND rights.schema = relations.schema AND rights.object = relation
+WHERE relations.kind <> 'index';
 
 -- The order of a table by its primary key is an index, too.
 CREATE VIEW pg_internal.indexes
-    (oid, relation_oid, schema, relation, name, columns, positions, is_unique, is_primary, comment) AS
+    (oid, relation_oid, schema, relation, name, columns, positions, is_unique, is_primary, comment, owner_oid) AS
 SELECT
-    object_id('relation', schema, name), object_id('relation', schema, relation),
-    schema, relation, name, columns, positions, is_unique, is_primary, comment
+    object_id('relation', indexes.schema, name), object_id('relation', indexes.schema, relation),
+    indexes.schema, relation, name, columns, positions, is_unique, is_primary, comment, coalesce(owner_oid, CAST(10 AS UINTEGER))
 FROM (
     SELECT schema, relation, name, columns, positions, "unique" AS is_unique, false AS is_primary, comment
     FROM alluvium.indexes
     UNION ALL
     SELECT schema, relation, name, columns, positions, true, true, CAST(NULL AS VARCHAR)
     FROM alluvium.constraints WHERE kind = 'primary key'
-) AS indexes;
+) AS indexes
+LEFT JOIN pg_internal.rights AS rights
+    ON rights.kind = 'table' AND rights.schema = indexes.schema AND rights.object = relation;
 
 -- Everything that is a row of pg_class, with its name as regclass shows it.
 CREATE VIEW pg_internal.classes (oid, name) AS
@@ -68,4 +73,3 @@ CREATE FUNCTION _regtype(arg) AS type_reference(arg, (SELECT array_agg(entry ORD
 CREATE FUNCTION to_regtype(arg) AS type_or_null(arg, (SELECT array_agg(entry ORDER BY place) FROM pg_internal.type_entries));
 CREATE FUNCTION regnamespace(arg) AS
     schema_reference(arg, (SELECT array_agg(CAST(oid AS VARCHAR) || chr(31) || name) FROM pg_internal.schemas));
-CREATE FUNCTION regrole(arg) AS role_reference(arg, make_array('10' || chr(31) || 'alluvium'));

@@ -1,6 +1,7 @@
 CREATE VIEW pg_catalog.pg_namespace AS
-SELECT oid, name AS nspname, CAST(10 AS UINTEGER) AS nspowner, CAST(NULL AS VARCHAR[]) AS nspacl
-FROM pg_internal.schemas;
+SELECT oid, name AS nspname, coalesce(owner_oid, CAST(10 AS UINTEGER)) AS nspowner,
+    coalesce(acl, CASE name WHEN 'public' THEN acl_of_owner('schema', coalesce(owner, 'alluvium')) END) AS nspacl
+FROM pg_internal.schemas LEFT JOIN pg_internal.rights ON kind = 'schema' AND object = name;
 
 CREATE VIEW pg_catalog.pg_class AS
 SELECT
@@ -9,7 +10,7 @@ SELECT
     object_id('schema', '', schema) AS relnamespace,
     reltype,
     CAST(0 AS UINTEGER) AS reloftype,
-    CAST(10 AS UINTEGER) AS relowner,
+    relowner,
     CAST(CASE WHEN relkind IN ('r', 'm') THEN 2 WHEN relkind = 'i' THEN 403 ELSE 0 END AS UINTEGER) AS relam,
     oid AS relfilenode,
     CAST(0 AS UINTEGER) AS reltablespace,
@@ -34,21 +35,23 @@ SELECT
     CAST(0 AS UINTEGER) AS relrewrite,
     CAST(0 AS BIGINT) AS relfrozenxid,
     CAST(0 AS BIGINT) AS relminmxid,
-    CAST(NULL AS VARCHAR[]) AS relacl,
+    relacl,
     CAST(NULL AS VARCHAR[]) AS reloptions,
     CAST(NULL AS VARCHAR) AS relpartbound
 FROM (
     SELECT oid, schema, name AS relname, object_id('type', schema, name) AS reltype, kind AS relkind, persistence,
-        columns, indexes, checks, CAST(tuples AS DOUBLE) AS tuples
+        columns, indexes, checks, CAST(tuples AS DOUBLE) AS tuples, owner_oid AS relowner, acl AS relacl
     FROM pg_internal.relations
     UNION ALL
-    SELECT oid, schema, name, CAST(0 AS UINTEGER), 'i', 'p', CAST(array_length(columns) AS BIGINT), 0, 0, CAST(0 AS DOUBLE)
+    SELECT oid, schema, name, CAST(0 AS UINTEGER), 'i', 'p', CAST(array_length(columns) AS BIGINT), 0, 0, CAST(0 AS DOUBLE),
+        owner_oid, CAST(NULL AS VARCHAR[])
     FROM pg_internal.indexes
     UNION ALL
-    SELECT object_id('relation', schema, name), schema, name, CAST(0 AS UINTEGER), 'S', 'p', 3, 0, 0, CAST(1 AS DOUBLE)
-    FROM alluvium.sequences
+    SELECT oid, schema, name, CAST(0 AS UINTEGER), 'S', 'p', 3, 0, 0, CAST(1 AS DOUBLE), owner_oid, acl
+    FROM pg_internal.sequences
     UNION ALL
-    SELECT oid, 'pg_catalog', name, CAST(0 AS UINTEGER), 'r', 'p', 0, 0, 0, CAST(0 AS DOUBLE)
+    SELECT oid, 'pg_catalog', name, CAST(0 AS UINTEGER), 'r', 'p', 0, 0, 0, CAST(0 AS DOUBLE), CAST(10 AS UINTEGER),
+        make_array('alluvium=arwdDxt/alluvium', '=r/alluvium')
     FROM pg_internal.catalogs
 ) AS classes;
 
@@ -57,7 +60,7 @@ SELECT
     oid,
     typname,
     object_id('schema', '', schema) AS typnamespace,
-    CAST(10 AS UINTEGER) AS typowner,
+    typowner,
     CAST(length AS SMALLINT) AS typlen,
     by_value AS typbyval,
     kind AS typtype,
@@ -89,11 +92,11 @@ SELECT
 FROM (
     SELECT CAST(oid AS UINTEGER) AS oid, name AS typname, 'pg_catalog' AS schema, length, by_value, kind, category,
         CAST(0 AS UINTEGER) AS typrelid, CAST(element AS UINTEGER) AS typelem, CAST(array_oid AS UINTEGER) AS typarray,
-        functions, CAST(collation AS UINTEGER) AS typcollation
+        functions, CAST(collation AS UINTEGER) AS typcollation, CAST(10 AS UINTEGER) AS typowner
     FROM pg_internal.types
     UNION ALL
     SELECT object_id('type', schema, name), name, schema, -1, false, 'c', 'C', oid, CAST(0 AS UINTEGER),
-        CAST(0 AS UINTEGER), 'record_', CAST(0 AS UINTEGER)
+        CAST(0 AS UINTEGER), 'record_', CAST(0 AS UINTEGER), owner_oid
     FROM pg_internal.relations
 ) AS types;
 
@@ -272,16 +275,16 @@ FROM (
 WHERE description IS NOT NULL;
 
 CREATE VIEW pg_catalog.pg_tables AS
-SELECT schema AS schemaname, name AS tablename, 'alluvium' AS tableowner, CAST(NULL AS VARCHAR) AS tablespace,
+SELECT schema AS schemaname, name AS tablename, owner AS tableowner, CAST(NULL AS VARCHAR) AS tablespace,
     indexes > 0 AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity
 FROM pg_internal.relations WHERE kind = 'r';
 
 CREATE VIEW pg_catalog.pg_views AS
-SELECT schema AS schemaname, name AS viewname, 'alluvium' AS viewowner, definition
+SELECT schema AS schemaname, name AS viewname, owner AS viewowner, definition
 FROM pg_internal.relations WHERE kind = 'v';
 
 CREATE VIEW pg_catalog.pg_matviews AS
-SELECT schema AS schemaname, name AS matviewname, 'alluvium' AS matviewowner, CAST(NULL AS VARCHAR) AS tablespace,
+SELECT schema AS schemaname, name AS matviewname, owner AS matviewowner, CAST(NULL AS VARCHAR) AS tablespace,
     indexes > 0 AS hasindexes, true AS ispopulated, definition
 FROM pg_internal.relations WHERE kind = 'm';
 
@@ -300,7 +303,9 @@ SELECT schema AS schemaname, relation AS tablename, name AS indexname, CAST(NULL
 FROM pg_internal.indexes;
 
 CREATE VIEW pg_catalog.pg_sequences AS
-SELECT schema AS schemaname, name AS sequencename, 'alluvium' AS sequenceowner, 'bigint' AS data_type,
+SELECT schema AS schemaname, name AS sequencename, owner AS sequenceowner, 'bigint' AS data_type,
     start AS start_value, minimum AS min_value, maximum AS max_value, increment AS increment_by, cycles AS "cycle",
     CAST(1 AS BIGINT) AS cache_size, CAST(NULL AS BIGINT) AS last_value
-FROM alluvium.sequences;
+FROM alluvium.sequences AS sequences
+JOIN (SELECT schema AS of_schema, name AS of_name, owner FROM pg_internal.sequences) AS rights
+    ON of_schema = schema AND of_name = name;

@@ -2,7 +2,7 @@ CREATE VIEW pg_catalog.pg_database AS
 SELECT
     CAST(5 AS UINTEGER) AS oid,
     'alluvium' AS datname,
-    CAST(10 AS UINTEGER) AS datdba,
+    coalesce(owner_oid, CAST(10 AS UINTEGER)) AS datdba,
     CAST(6 AS INTEGER) AS encoding,
     'c' AS datlocprovider,
     false AS datistemplate,
@@ -15,42 +15,21 @@ SELECT
     'C' AS datctype,
     CAST(NULL AS VARCHAR) AS daticulocale,
     CAST(NULL AS VARCHAR) AS datcollversion,
-    CAST(NULL AS VARCHAR[]) AS datacl;
-
-CREATE VIEW pg_catalog.pg_roles AS
-SELECT
-    'alluvium' AS rolname,
-    true AS rolsuper,
-    true AS rolinherit,
-    true AS rolcreaterole,
-    true AS rolcreatedb,
-    true AS rolcanlogin,
-    true AS rolreplication,
-    CAST(-1 AS INTEGER) AS rolconnlimit,
-    '********' AS rolpassword,
-    CAST(NULL AS TIMESTAMPTZ) AS rolvaliduntil,
-    true AS rolbypassrls,
-    CAST(NULL AS VARCHAR[]) AS rolconfig,
-    CAST(10 AS UINTEGER) AS oid;
-
-CREATE VIEW pg_catalog.pg_authid AS SELECT * FROM pg_catalog.pg_roles;
-
-CREATE VIEW pg_catalog.pg_user AS
-SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper,
-    rolreplication AS userepl, rolbypassrls AS usebypassrls, rolpassword AS passwd, rolvaliduntil AS valuntil,
-    rolconfig AS useconfig
-FROM pg_catalog.pg_roles;
-
-CREATE VIEW pg_catalog.pg_group AS
-SELECT CAST(NULL AS VARCHAR) AS groname, CAST(NULL AS UINTEGER) AS grosysid, CAST(NULL AS UINTEGER[]) AS grolist
-WHERE false;
+    CASE
+        WHEN array_length(acl) = 2 AND array_to_string(acl, ' ') LIKE '% =Tc/%' THEN NULL
+        ELSE coalesce(acl, acl_of_owner('database', coalesce(owner, 'alluvium')))
+    END AS datacl
+-- Without a right that anybody has there is no row of rights.
+FROM (VALUES (5)) AS one (n) LEFT JOIN pg_internal.rights ON kind = 'database';
 
 CREATE VIEW pg_catalog.pg_am (oid, amname, amhandler, amtype) AS
 SELECT CAST(oid AS UINTEGER), name, handler, kind
 FROM (VALUES (2, 'heap', 'heap_tableam_handler', 't'), (403, 'btree', 'bthandler', 'i')) AS known (oid, name, handler, kind);
 
-CREATE VIEW pg_catalog.pg_language (oid, tableoid, lanname, lanowner, lanispl, lanpltrusted) AS
-SELECT CAST(oid AS UINTEGER), CAST(2612 AS UINTEGER), name, CAST(10 AS UINTEGER), false, true
+CREATE VIEW pg_catalog.pg_language
+    (oid, tableoid, lanname, lanowner, lanispl, lanpltrusted, lanplcallfoid, laninline, lanvalidator, lanacl) AS
+SELECT CAST(oid AS UINTEGER), CAST(2612 AS UINTEGER), name, CAST(10 AS UINTEGER), false, true, CAST(0 AS UINTEGER),
+    CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(NULL AS VARCHAR[])
 FROM (VALUES (12, 'internal'), (14, 'sql')) AS known (oid, name);
 
 CREATE VIEW pg_catalog.pg_tablespace (oid, spcname, spcowner, spcacl, spcoptions) AS
@@ -106,17 +85,3 @@ CREATE FUNCTION pg_char_to_encoding(arg) AS CASE upper(arg) WHEN 'UTF8' THEN 6 E
 CREATE FUNCTION pg_postmaster_start_time() AS CAST('2000-01-01 00:00:00+00' AS TIMESTAMPTZ);
 CREATE FUNCTION pg_conf_load_time() AS CAST('2000-01-01 00:00:00+00' AS TIMESTAMPTZ);
 CREATE FUNCTION txid_current() AS CAST(0 AS BIGINT);
-
--- There is one role, which may do everything.
-CREATE FUNCTION pg_get_userbyid(arg) AS CASE WHEN arg = 10 THEN 'alluvium' ELSE 'unknown (OID=' || CAST(arg AS VARCHAR) || ')' END;
-CREATE FUNCTION has_table_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_any_column_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_column_privilege(arg, arg2, arg3, arg4) AS true;
-CREATE FUNCTION has_schema_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_database_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_sequence_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_function_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_tablespace_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_type_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION has_language_privilege(arg, arg2, arg3) AS true;
-CREATE FUNCTION pg_has_role(arg, arg2, arg3) AS true;

@@ -104,6 +104,40 @@ fn requests_for_other_hosts_and_from_other_pages_are_refused() {
 }
 
 #[test]
+fn pages_of_configured_origins_are_answered_by_a_token() {
+    let engine = Engine::builder().workers(1).open_in_memory().expect("an engine");
+    let origin = "https://app.example";
+    let door = Door::serve(engine, |server| server.http_origin(origin.parse().expect("an origin")));
+    let token = format!("Authorization: Bearer {}", door.token());
+    let (host, from) = ("Host: localhost", format!("Origin: {origin}"));
+    let asks = "Access-Control-Request-Method: POST";
+    let headers = "Access-Control-Request-Headers: authorization,content-type";
+    // What a browser asks before, without a token.
+    let answer = raw(&door, &["OPTIONS /v1/sql HTTP/1.1", host, &from, asks, headers]);
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("access-control-allow-origin"), origin);
+    assert!(answer.header("access-control-allow-methods").contains("POST"));
+    assert!(answer.header("access-control-allow-headers").contains("authorization"));
+    assert_eq!(answer.header("access-control-allow-credentials"), "");
+    let answer =
+        raw(&door, &["OPTIONS /v1/sql HTTP/1.1", host, "Origin: https://evil.example", asks]);
+    assert_eq!(answer.header("access-control-allow-origin"), "");
+    let answer = raw(&door, &[LIST, host, &from, &token]);
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, origin));
+    // An error is shown to the page as well.
+    let answer = raw(&door, &[LIST, host, &from]);
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (401, origin));
+    let answer = raw(&door, &[LIST, host, "Origin: https://evil.example", &token]);
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, ""));
+    // A cookie is for the server's own pages.
+    let login = format!("GET /login?token={} HTTP/1.1", door.token());
+    let cookie = raw(&door, &[&login, host]).header("set-cookie").to_owned();
+    let cookie = format!("Cookie: {}", cookie.split(';').next().expect("a cookie"));
+    assert_eq!(raw(&door, &[LIST, host, &cookie]).status, 200);
+    assert_eq!(raw(&door, &[LIST, host, &from, &cookie]).status, 401);
+}
+
+#[test]
 fn a_browser_logs_in_by_a_link() {
     let door = Door::open();
     let login = format!("GET /login?token={} HTTP/1.1", door.token());

@@ -1,19 +1,29 @@
-//! Which pages may send requests: none but the server's own.
+//! Which pages may send requests: the server's own, and those of [`other`] origins that it was told of.
 //!
 //! A web page of anybody can make a browser send requests to this machine. Its `Origin` gives it away, and so does `Host` when a name of
 //! its own stands for an address of this machine (DNS rebinding).
+
+mod other;
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
+pub use self::other::{NoOrigin, Origin};
+pub(super) use self::other::{is_of, layer};
 use super::problem::Problem;
 
 /// The names that this machine has for itself.
 const OWN: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Fails if a request is for another host, or from a page of another one. The server goes by the names `names` as well.
-pub(super) fn check(uri: &Uri, headers: &HeaderMap, names: &[String]) -> Result<(), Problem> {
+/// Fails if a request is for another host, or from a page of another one than these origins. The server goes by the names `names` as
+/// well.
+pub(super) fn check(
+    uri: &Uri,
+    headers: &HeaderMap,
+    names: &[String],
+    others: &[Origin],
+) -> Result<(), Problem> {
     let host = host(headers).ok_or_else(|| {
         Problem::bad("a request has one Host header, which names a host and a port").last()
     })?;
@@ -32,7 +42,7 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap, names: &[String]) -> Result<
         let authority = of("http://").or_else(|| of("https://"));
         authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host.as_str().as_bytes()))
     };
-    match origins.all(|origin| is_same(origin.as_bytes())) {
+    match origins.all(|origin| is_same(origin.as_bytes())) || is_of(others, headers) {
         true => Ok(()),
         false => {
             let detail = "the request comes from a page of another origin";
@@ -62,7 +72,13 @@ mod tests {
             headers.append(*name, HeaderValue::from_static(value));
         }
         let uri: Uri = uri.parse().expect("a path");
-        let problem = check(&uri, &headers, &["db.example".to_owned()]).err()?;
+        let problem = check(
+            &uri,
+            &headers,
+            &["db.example".to_owned()],
+            &["https://app.example".parse().expect("an origin")],
+        )
+        .err()?;
         problem.to_json()["status"].as_u64()
     }
 
@@ -87,8 +103,12 @@ mod tests {
     fn pages_of_others_are_refused() {
         let from = |origin| status("/", &[("host", "localhost:8080"), ("origin", origin)]);
         assert_eq!(from("http://localhost:8080"), None);
+        assert_eq!(from("https://app.example"), None);
         for origin in [
             "http://evil.example",
+            "http://app.example",
+            "https://app.example:444",
+            "https://app.example.evil.example",
             "http://localhost",
             "http://localhost:8081",
             "null",
