@@ -281,6 +281,10 @@ struct Shell {
     merge_threads: usize,
     #[command(flatten)]
     open: OpenArgs,
+    /// Runs the statements on a server: postgresql://[user@]host[:port], or the folder of its socket. PGPASSWORD has the password
+    #[cfg(feature = "connect")]
+    #[arg(long, value_name = "URL", value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["state", "workers", "memory", "merge_threads"])]
+    connect: Option<String>,
     /// The format of results
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -320,6 +324,9 @@ pub(crate) struct ShellArgs {
     /// How many threads merge state in the background.
     pub(crate) merge_threads: usize,
     pub(crate) open: OpenArgs,
+    /// The address of the server that runs the statements.
+    #[cfg(feature = "connect")]
+    pub(crate) connect: Option<String>,
     pub(crate) format: Format,
     pub(crate) null: Option<String>,
 }
@@ -444,6 +451,8 @@ fn args(matches: ArgMatches) -> Result<Args, Error> {
         memory: shell.memory,
         merge_threads: shell.merge_threads,
         open: shell.open,
+        #[cfg(feature = "connect")]
+        connect: shell.connect,
         format: shell.format,
         null: shell.null,
     }))

@@ -63,6 +63,11 @@ impl Refused {
         }
     }
 
+    /// Adds those of others.
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
     /// Whether no rows were refused.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,9 +1,9 @@
 //! Completion at the prompt.
 
 use alluvium::name::{spelled, split, written};
-use alluvium::{Engine, RelationInfo};
 
 use crate::shell::COMMANDS;
+use crate::shell::backend::Listed;
 
 /// The SQL keywords that are completed.
 const KEYWORDS: &[&str] = &[
@@ -103,22 +103,22 @@ const KEYWORDS: &[&str] = &[
 const BEFORE_RELATIONS: &[&str] =
     &["COPY", "FROM", "INTO", "JOIN", "SUBSCRIBE", "TABLE", "UPDATE", "VIEW"];
 
-/// Completes keywords, commands, and the names of an engine's relations and columns.
-pub(crate) struct Names(Engine);
+/// Completes keywords, commands, and the names of relations and columns.
+pub(crate) struct Names(Box<dyn Fn() -> Vec<Listed>>);
 
 impl Names {
-    pub(crate) fn new(engine: Engine) -> Self {
-        Self(engine)
+    /// Completes the names that `relations` gives each time.
+    pub(crate) fn new(relations: Box<dyn Fn() -> Vec<Listed>>) -> Self {
+        Self(relations)
     }
 
     /// The completions of the word at the end of `line`, and the byte where the word starts.
     pub(crate) fn complete(&self, line: &str) -> (usize, Vec<String>) {
-        // An engine that has stopped has no names; the next statement reports why.
-        complete(line, &self.0.relations().unwrap_or_default())
+        complete(line, &(self.0)())
     }
 }
 
-fn complete(line: &str, relations: &[RelationInfo]) -> (usize, Vec<String>) {
+fn complete(line: &str, relations: &[Listed]) -> (usize, Vec<String>) {
     if line.trim_start().starts_with('.') {
         let start = line.len() - line.trim_start().len();
         let known = COMMANDS.iter().map(|(name, ..)| name.to_string());
@@ -163,13 +163,17 @@ fn complete(line: &str, relations: &[RelationInfo]) -> (usize, Vec<String>) {
     (start, found)
 }
 
-fn columns(relation: &RelationInfo) -> impl Iterator<Item = String> {
-    relation.schema.fields().iter().map(|field| spelled(field.name()))
+fn columns(relation: &Listed) -> impl Iterator<Item = String> {
+    relation.columns.iter().map(|name| spelled(name))
 }
 
 #[cfg(test)]
 mod tests {
+    use alluvium::Engine;
+
     use super::*;
+    use crate::shell::backend::Backend;
+    use crate::shell::local::Local;
 
     fn completed(line: &str) -> (usize, Vec<String>) {
         let engine = Engine::builder().workers(1).open_in_memory().unwrap();
@@ -177,7 +181,7 @@ mod tests {
             CREATE MATERIALIZED VIEW fleet AS SELECT COUNT(*) AS planes FROM flights;
             CREATE SCHEMA zoo; CREATE TABLE zoo.\"Apes\" (hair INT)";
         engine.execute(text).unwrap();
-        Names::new(engine).complete(line)
+        Names::new(Local::new(engine).names()).complete(line)
     }
 
     #[test]

@@ -16,25 +16,26 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use crate::console;
 use crate::program::{Program, is_complete};
+use crate::shell::backend::Backend;
 use crate::shell::{Shell, Stop, failed};
 use completion::Names;
 
 const PROMPT: &str = "alluvium> ";
 
 /// A prompt: reads statements, runs them, and continues after an error.
-pub(crate) struct Prompt<'a, W> {
-    shell: &'a mut Shell<W>,
+pub(crate) struct Prompt<'a, W, B> {
+    shell: &'a mut Shell<W, B>,
     editor: Editor<Line, DefaultHistory>,
     history: Option<PathBuf>,
 }
 
-impl<'a, W: Write> Prompt<'a, W> {
-    pub(crate) fn new(shell: &'a mut Shell<W>) -> Result<Self, Stop> {
+impl<'a, W: Write, B: Backend> Prompt<'a, W, B> {
+    pub(crate) fn new(shell: &'a mut Shell<W, B>) -> Result<Self, Stop> {
         let config =
             Config::builder().completion_type(CompletionType::List).auto_add_history(true).build();
         let mut editor =
             Editor::with_config(config).map_err(|error| failed(Some(&"the terminal"), error))?;
-        editor.set_helper(Some(Line(Names::new(shell.engine().clone()))));
+        editor.set_helper(Some(Line(Names::new(shell.backend().names()))));
         let history = history::file();
         if let Some(file) = &history {
             // The file does not exist at first.

@@ -35,7 +35,7 @@ pub(crate) fn check(args: &ServeArgs) -> Result<Checked, String> {
         }
         _ => None,
     };
-    let mut addresses = args.pg.iter().chain(&args.http);
+    let mut addresses = args.pg.iter().chain(&args.http).chain(&args.flight);
     if let Some(address) = addresses.find(|address| is_exposed(address))
         && tls.is_none()
         && !args.insecure

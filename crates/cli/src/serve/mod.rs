@@ -79,9 +79,12 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     interrupt.unparks(&thread::current());
     let running = server.start().map_err(|error| failed(None, error))?;
     console::report(format_args!("psql -h {} -U alluvium", folder.display()));
+    #[cfg(feature = "connect")]
+    console::report(format_args!("alluvium shell --connect {}", folder.display()));
     for address in running.pg_addresses() {
         console::report(format_args!("psql -h {} -p {} -U alluvium", address.ip(), address.port()));
     }
+    note_address(args, &folder);
     greet_browsers(&running, &token);
     reload::whenever_asked(&interrupt, &running, &log, args, || {
         while !interrupt.is_asked() {
@@ -106,7 +109,24 @@ fn configured(engine: &Engine, args: &ServeArgs, checked: Checked) -> Server {
     }
     let server = args.pg.iter().fold(server, |server, address| server.pg(*address));
     let server = args.http.iter().fold(server, |server, address| server.http(*address));
+    #[cfg(feature = "flight")]
+    let server = args.flight.iter().fold(server, |server, address| server.flight(*address));
+    let server = args.http_origin.iter().cloned().fold(server, Server::http_origin);
     args.http_name.iter().fold(server, Server::http_name)
+}
+
+/// Leaves word in the state directory of where the server is, for those who open the directory meanwhile.
+fn note_address(args: &ServeArgs, folder: &Path) {
+    let Some(directory) = &args.open.state.directory else { return };
+    let address = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let noted =
+        alluvium::unstable::note_address(Path::new(directory), &address.display().to_string());
+    if let Err(error) = noted {
+        // They are told of this process alone.
+        console::report(format_args!(
+            "warning: the server's address is not noted in \"{directory}\": {error}"
+        ));
+    }
 }
 
 /// Says how to open the door of HTTP. The token is shown on a terminal alone: elsewhere standard error is kept.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use alluvium_server::Limits;
+use alluvium_server::{Limits, Origin};
 use clap::Command;
 
 use super::duration;
@@ -40,6 +40,12 @@ pub(crate) struct ServeArgs {
     /// Answers HTTP for a host of this name, and not for this machine's own alone; can be repeated
     #[arg(long, value_name = "NAME", env = "ALLUVIUM_HTTP_NAME", value_delimiter = ',')]
     pub(crate) http_name: Vec<String>,
+    /// Answers HTTP from pages of this origin, such as https://app.example, and not from the server's own alone; can be repeated
+    #[arg(long, value_name = "ORIGIN", env = "ALLUVIUM_HTTP_ORIGIN", value_delimiter = ',')]
+    pub(crate) http_origin: Vec<Origin>,
+    /// Serves Flight SQL on an address, such as 127.0.0.1:31337; can be repeated
+    #[arg(long, value_name = "ADDRESS", env = "ALLUVIUM_FLIGHT", value_delimiter = ',', value_parser = flight_address)]
+    pub(crate) flight: Vec<SocketAddr>,
     /// The folder of the socket for processes of the same user [default: one that is made for it]
     #[arg(long, value_name = "DIR", env = "ALLUVIUM_SOCKET")]
     pub(crate) socket: Option<PathBuf>,
@@ -91,6 +97,19 @@ pub(crate) struct ServeArgs {
     pub(crate) line: Vec<OsString>,
 }
 
+/// Reads an address of Flight SQL.
+///
+/// # Errors
+/// If it is none, or if this program was built without Flight SQL.
+fn flight_address(text: &str) -> Result<SocketAddr, String> {
+    match cfg!(feature = "flight") {
+        true => text.parse().map_err(|error| format!("{error}")),
+        false => {
+            Err("this program has no Flight SQL: build it with the feature \"flight\"".to_owned())
+        }
+    }
+}
+
 /// What clients may take.
 #[derive(Debug, PartialEq, clap::Args)]
 pub(crate) struct LimitArgs {
@@ -130,6 +149,12 @@ pub(crate) struct LimitArgs {
     /// The bytes of a message of a client
     #[arg(long, value_name = "SIZE", env = "ALLUVIUM_MESSAGE_BYTES", value_parser = size::parse, default_value = "128M")]
     message_bytes: usize,
+    /// The bytes of the statements that a client has prepared by names
+    #[arg(long, value_name = "SIZE", env = "ALLUVIUM_STATEMENT_BYTES", value_parser = size::parse, default_value = "128M")]
+    statement_bytes: usize,
+    /// The bytes of the values that a client has bound to portals with names
+    #[arg(long, value_name = "SIZE", env = "ALLUVIUM_PORTAL_BYTES", value_parser = size::parse, default_value = "128M")]
+    portal_bytes: usize,
     /// How many changes of a subscription may wait for a client that does not read them
     #[arg(long, value_name = "N", env = "ALLUVIUM_SUBSCRIPTION_CHANGES", default_value = "1024")]
     subscription_changes: NonZeroUsize,
@@ -157,6 +182,8 @@ impl LimitArgs {
         limits.idle_in_transaction = self.idle_in_transaction;
         limits.idle = self.idle;
         limits.message_bytes = self.message_bytes;
+        limits.statement_bytes = self.statement_bytes;
+        limits.portal_bytes = self.portal_bytes;
         limits.subscription_changes = self.subscription_changes.get() as u64;
         limits.subscription_bytes = self.subscription_bytes as u64;
         limits.slow_statement = self.slow_statement;
@@ -188,6 +215,17 @@ mod tests {
     fn limits_are_by_default_those_of_the_server() {
         let line = Line::try_parse_from(["serve"]);
         assert_eq!(line.ok().map(|line| line.serve.limits.limits()), Some(Limits::default()));
+    }
+
+    #[test]
+    fn flight_sql_is_there_or_refused_with_a_reason() {
+        let line = Line::try_parse_from(["serve", "--flight", "127.0.0.1:31337"]);
+        match cfg!(feature = "flight") {
+            true => assert_eq!(line.ok().map(|line| line.serve.flight.len()), Some(1)),
+            false => {
+                assert!(line.err().is_some_and(|error| error.to_string().contains("\"flight\"")))
+            }
+        }
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use alluvium::RelationInfo;
 use clap::ValueEnum;
 
-use super::{Shell, Stop, unwritten};
+use super::Shell;
+use super::backend::{Backend, Failure, Listed};
+use super::shown::Shown;
+use super::stop::{Stop, unwritten};
 use crate::output::Format;
 use crate::program::Program;
 
@@ -33,7 +35,7 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
 /// How many files may be read from within each other.
 const DEEPEST: usize = 20;
 
-impl<W: Write> Shell<W> {
+impl<W: Write, B: Backend> Shell<W, B> {
     /// Runs a command. The inner error is the message for an invalid command.
     pub(super) fn command(&mut self, text: &str) -> Result<(), Result<Stop, String>> {
         let mut words = text.trim_end_matches(';').split_whitespace();
@@ -42,7 +44,7 @@ impl<W: Write> Shell<W> {
         match (name, &rest[..]) {
             (".help", []) => self.say(&help()).map_err(Ok),
             (".tables", []) => {
-                let tables = self.tables().map_err(|error| Err(error.to_string()))?;
+                let tables = self.tables().map_err(told)?;
                 match tables.is_empty() {
                     true => Ok(()),
                     false => self.say(&tables).map_err(Ok),
@@ -100,19 +102,14 @@ impl<W: Write> Shell<W> {
         ran.map_err(Ok)
     }
 
-    /// Reads a file into a table, as COPY or CREATE TABLE does.
+    /// Reads a file into a table.
     fn import(&mut self, path: &str, table: &str) -> Result<(), Result<Stop, String>> {
-        let message = |error: alluvium::Error| Err(error.to_string());
-        let is_table = |name: &str| name == table.trim_matches('"') || name == table.to_lowercase();
-        let relations = self.engine.relations().map_err(message)?;
-        let statement = match relations.iter().any(|relation| is_table(&relation.name)) {
-            true => "COPY",
-            false => "CREATE TABLE",
-        };
-        let sql = format!("{statement} {table} FROM '{}'", path.replace('\'', "''"));
-        self.session.set_base("");
-        for outcome in self.session.execute(&sql).map_err(message)? {
-            self.show(outcome).map_err(Ok)?.map_err(message)?;
+        let Self { backend, output, refused, copied, is_prompt, .. } = self;
+        for answer in backend.import(path, table).map_err(told)? {
+            Shown { output, refused, copied, is_prompt: *is_prompt }
+                .write(answer)
+                .map_err(Ok)?
+                .map_err(told)?;
         }
         Ok(())
     }
@@ -120,34 +117,32 @@ impl<W: Write> Shell<W> {
     /// Shows the definition of a relation with its indexes, or all definitions: functions first, and each relation after those
     /// that it names.
     fn schema(&mut self, name: Option<&str>) -> Result<(), Result<Stop, String>> {
-        let relations = self.engine.relations().map_err(|error| Err(error.to_string()))?;
-        let is_meant = |relation: &RelationInfo| {
+        let relations = self.backend.relations().map_err(told)?;
+        let is_meant = |relation: &Listed| {
             name.is_none_or(|name| {
                 name.trim_matches('"') == relation.name || name.to_lowercase() == relation.name
             })
         };
-        let mut shown = Vec::new();
-        if name.is_none() {
-            let functions = self.engine.functions().into_iter();
-            shown.extend(functions.map(|function| format!("{};", function.sql)));
-        }
+        let mut shown = match name {
+            None => self.backend.functions(),
+            Some(_) => Vec::new(),
+        };
         let mut left: Vec<_> = relations.into_iter().filter(is_meant).collect();
         if let (Some(name), []) = (name, left.as_slice()) {
             return Err(Err(format!("there is no table or view \"{name}\"")));
         }
         while !left.is_empty() {
             let names: BTreeSet<_> = left.iter().map(|relation| relation.name.clone()).collect();
-            let waits =
-                |relation: &RelationInfo| relation.reads.iter().any(|read| names.contains(read));
+            let waits = |relation: &Listed| {
+                relation.reads.iter().any(|read| *read != relation.name && names.contains(read))
+            };
             let (later, now): (Vec<_>, Vec<_>) = left.into_iter().partition(waits);
-            for RelationInfo { sql, indexes, comments, .. } in now {
-                let indexes = indexes.into_iter().map(|index| index.sql);
-                shown.extend(
-                    [sql].into_iter().chain(indexes).chain(comments).map(|sql| format!("{sql};")),
-                );
-            }
+            // Those that name each other.
+            let (later, now) = if now.is_empty() { (now, later) } else { (later, now) };
+            shown.extend(now.into_iter().flat_map(|relation| relation.statements));
             left = later;
         }
+        let shown: Vec<_> = shown.into_iter().map(|sql| format!("{sql};")).collect();
         match shown.is_empty() {
             true => Ok(()),
             false => self.say(&shown.join("\n")).map_err(Ok),
@@ -160,14 +155,21 @@ impl<W: Write> Shell<W> {
     }
 
     /// A line for each relation, such as `table t (a, b)`.
-    fn tables(&self) -> alluvium::Result<String> {
-        let line = |relation: RelationInfo| {
-            let columns: Vec<_> =
-                relation.schema.fields().iter().map(|field| field.name().as_str()).collect();
-            format!("{} {} ({})", relation.kind.noun(), relation.name, columns.join(", "))
+    fn tables(&mut self) -> Result<String, Failure> {
+        let line = |relation: Listed| {
+            let Listed { name, kind, columns, .. } = relation;
+            format!("{kind} {name} ({})", columns.join(", "))
         };
-        let lines: Vec<_> = self.engine.relations()?.into_iter().map(line).collect();
+        let lines: Vec<_> = self.backend.relations()?.into_iter().map(line).collect();
         Ok(lines.join("\n"))
+    }
+}
+
+/// A failure as the message of a command; Ctrl-C ends it, and what comes after it.
+fn told(failure: Failure) -> Result<Stop, String> {
+    match failure {
+        Failure::Interrupted => Ok(Stop::Interrupted),
+        Failure::Error(message, _) => Err(message),
     }
 }
 

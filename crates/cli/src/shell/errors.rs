@@ -7,7 +7,9 @@ use alluvium::arrow::array::AsArray;
 use alluvium::arrow::datatypes::Int64Type;
 use alluvium::{Engine, RelationKind, Result};
 
-use super::{Shell, Stop, stopped};
+use super::Shell;
+use super::backend::{Backend, ended};
+use super::stop::Stop;
 use crate::console::{self, escaped};
 
 /// The errors of views that the user has been told of.
@@ -21,7 +23,7 @@ pub(super) struct ErrorRows {
 
 impl ErrorRows {
     /// The views that have gained errors since the last call: how many rows they have now, and one of the messages.
-    fn gained(&mut self, engine: &Engine) -> Result<Vec<(String, i64, String)>> {
+    pub(super) fn gained(&mut self, engine: &Engine) -> Result<Vec<(String, i64, String)>> {
         let updates = engine.error_updates()?;
         if std::mem::replace(&mut self.updates, updates) == updates {
             return Ok(Vec::new());
@@ -54,14 +56,11 @@ impl ErrorRows {
     }
 }
 
-impl<W: Write> Shell<W> {
+impl<W: Write, B: Backend> Shell<W, B> {
     /// Warns of each view that has gained errors since the last call, as of what is complete now, or of all that is
     /// committed if it `waits` for that.
     pub(crate) fn warn_of_errors(&mut self, waits: bool) -> std::result::Result<(), Stop> {
-        if waits {
-            self.engine.wait(self.engine.progress().committed).map_err(stopped)?;
-        }
-        for (view, count, message) in self.errors.gained(&self.engine).map_err(stopped)? {
+        for (view, count, message) in self.backend.gained_errors(waits).map_err(ended)? {
             let rows = match count {
                 1 => "1 row is".to_owned(),
                 count => format!("{count} rows are"),

@@ -1,31 +1,40 @@
 //! Running programs statement by statement.
 //!
-//! [`Shell`] is an engine with one session and an output for results. It runs statements from files, arguments,
-//! standard input and the [prompt](crate::prompt). [`command`] handles lines that begin with a dot, and
-//! [`subscription`] prints the changes of a view.
+//! [`Shell`] is a [backend] and an output for results: an engine with one session, [`local`], or the connection to a
+//! server. It runs statements from files, arguments, standard input and the [prompt](crate::prompt). [`command`] handles lines
+//! that begin with a dot, [`shown`] writes answers, and [`subscription`] prints the [`changes`] of a view. [`stop`] says why a shell stops.
 
+pub(crate) mod backend;
+mod changes;
 mod command;
 mod errors;
+pub(crate) mod local;
+#[cfg(feature = "connect")]
+mod remote;
+mod shown;
+mod stop;
 mod subscription;
 mod wake;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Instant;
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
-use alluvium::{Builder, Engine, Error, Outcome, Session, Statement};
+use alluvium::{Builder, Engine, Error, Statement};
+pub(crate) use backend::Around;
+use backend::{Answer, Backend, Changes, Failure, ended};
 pub(crate) use command::COMMANDS;
-use errors::ErrorRows;
-use subscription::Followed;
+use local::Local;
+use shown::Shown;
+use stop::unwritten;
+pub(crate) use stop::{Stop, failed, stopped};
 
 use crate::args::{Origin, ShellArgs};
 use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
-use crate::output::{Output, Unwritten};
+use crate::output::Output;
 use crate::process::allocator;
 use crate::process::interrupt::Interrupt;
 use crate::process::status::Status;
@@ -33,35 +42,6 @@ use crate::program::{Filled, Piece, PieceKind, Position, Program, Variables, off
 use crate::progress::ProgressLine;
 use crate::prompt::Prompt;
 use crate::waits;
-
-/// Why the shell stops.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// An error, which has been reported.
-    Failed,
-    /// The user asked to stop.
-    Interrupted,
-    /// Everything is done, or the reader of the results is gone.
-    Closed,
-}
-
-/// Actions around the statements of a program.
-pub(crate) trait Around {
-    /// Is told of a statement before it is executed; returns whether it is.
-    fn before(&mut self, session: &mut Session, statement: &Statement) -> alluvium::Result<bool> {
-        let _ = (session, statement);
-        Ok(true)
-    }
-
-    /// Is told of a statement and its result, before that is written. An error counts as the statement's.
-    fn after(&mut self, statement: &Statement, outcome: &Outcome) -> alluvium::Result<()> {
-        let _ = (statement, outcome);
-        Ok(())
-    }
-}
-
-/// Nothing is done around them.
-impl Around for () {}
 
 /// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, and after a
 /// signal 128 and its number.
@@ -82,6 +62,16 @@ pub(crate) fn opened(builder: Builder) -> Result<Engine, Stop> {
 }
 
 fn run_origins(args: ShellArgs) -> Result<(), Stop> {
+    #[cfg(feature = "connect")]
+    if let Some(address) = &args.connect {
+        let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);
+        let interrupt = Interrupt::listen().map_err(|error| failed(Some(&"signals"), error))?;
+        let remote = remote::Remote::connect(address, interrupt)?;
+        let mut shell = Shell::over(remote, output)?;
+        let stop = shell.run_all(&args.origins);
+        shell.warn();
+        return stop;
+    }
     let builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
     let engine = opened(args.open.apply(builder))?;
     interruptible(&engine, || {
@@ -146,19 +136,14 @@ pub(crate) fn status(stop: Result<(), Stop>) -> Status {
     }
 }
 
-/// A session and the output for its results.
-pub(crate) struct Shell<W> {
-    engine: Engine,
-    session: Session,
+/// What runs statements, and the output for their results.
+pub(crate) struct Shell<W, B = Local> {
+    backend: B,
     output: Output<W>,
     pub(crate) interrupt: Interrupt,
     refused: Refused,
-    /// The number of refused rows already reported, by table and input.
-    reported: BTreeMap<(String, PathBuf), u64>,
     /// The numbers of rows that COPY has inserted and refused.
     copied: (u64, u64),
-    /// The errors of views that were reported.
-    errors: ErrorRows,
     /// The progress line, which messages must not overwrite.
     line: ProgressLine,
     /// The variables of a program started by `alluvium run`.
@@ -168,7 +153,7 @@ pub(crate) struct Shell<W> {
     /// Whether another program may write statements while it reads the changes of subscriptions.
     is_driven: bool,
     /// The subscriptions whose changes are printed between statements.
-    followed: Vec<Followed>,
+    followed: Vec<Changes>,
     /// Whether to print how long each statement took.
     timer: bool,
     /// How many files are read from within each other.
@@ -178,18 +163,25 @@ pub(crate) struct Shell<W> {
 impl<W: Write> Shell<W> {
     /// A shell with a new session.
     pub(crate) fn new(engine: Engine, output: Output<W>) -> Result<Self, Stop> {
+        Self::over(Local::new(engine), output)
+    }
+
+    /// The engine that statements run on.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.backend.engine
+    }
+}
+
+impl<W: Write, B: Backend> Shell<W, B> {
+    /// A shell whose statements run there.
+    fn over(backend: B, output: Output<W>) -> Result<Self, Stop> {
         let interrupt = Interrupt::listen().map_err(|error| failed(Some(&"signals"), error))?;
-        let mut session = engine.session();
-        session.set_awaits_sources(true);
         Ok(Self {
-            engine,
-            session,
+            backend,
             output,
             interrupt,
             refused: Refused::default(),
-            reported: BTreeMap::new(),
             copied: (0, 0),
-            errors: ErrorRows::default(),
             line: ProgressLine::hidden(),
             variables: None,
             is_prompt: false,
@@ -211,9 +203,9 @@ impl<W: Write> Shell<W> {
         self.copied
     }
 
-    /// The engine that statements run on.
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+    /// What runs statements.
+    pub(crate) fn backend(&self) -> &B {
+        &self.backend
     }
 
     fn run_all(&mut self, origins: &[Origin]) -> Result<(), Stop> {
@@ -231,8 +223,7 @@ impl<W: Write> Shell<W> {
         if io::stdin().is_terminal() {
             self.is_prompt = true;
             self.interrupt.at_prompt();
-            // The user can repeat a query.
-            self.session.set_awaits_sources(false);
+            self.backend.at_prompt();
             return Prompt::new(self)?.run();
         }
         let mut program = Program::from_stdin().map_err(|error| failed(Some(&"<stdin>"), error))?;
@@ -301,28 +292,18 @@ impl<W: Write> Shell<W> {
         piece: &Piece,
         around: &mut dyn Around,
     ) -> Result<(), Stop> {
-        self.session.set_base(&program.base);
+        self.backend.set_base(&program.base);
         let filled = self.fill(program, piece)?;
-        let at = |error: &Error| {
-            error.position().map(|position| filled.written(offset(&filled.text, position)))
-        };
+        let at = |position| filled.written(offset(&filled.text, position));
         // A piece is one statement or none, or more if the value of a variable contains a semicolon.
         for statement in alluvium::parse(&filled.text) {
             let start = Instant::now();
-            let outcome = statement.and_then(|statement| {
-                if !around.before(&mut self.session, &statement)? {
-                    return Ok(Outcome::Done);
-                }
-                let outcome = self.session.run(&statement)?;
-                around.after(&statement, &outcome)?;
-                Ok(outcome)
-            });
-            let shown = match outcome {
-                Ok(outcome) => self.show(outcome)?,
-                Err(error) => Err(error),
+            let shown = match statement {
+                Ok(statement) => self.answer(&statement, around)?,
+                Err(error) => Err(error.into()),
             };
-            if let Err(error) = shown {
-                return Err(self.report_statement(program, piece, at(&error), &error));
+            if let Err(failure) = shown {
+                return Err(self.report_failure(program, piece, &failure, at));
             }
             if self.variables.is_none() {
                 // In a program later statements do not wait for this one.
@@ -336,6 +317,23 @@ impl<W: Write> Shell<W> {
             }
         }
         Ok(())
+    }
+
+    /// Runs a statement and writes its result. The rows of a query are computed meanwhile: their failure is the statement's.
+    fn answer(
+        &mut self,
+        statement: &Statement,
+        around: &mut dyn Around,
+    ) -> Result<Result<(), Failure>, Stop> {
+        let Self { backend, output, refused, copied, is_prompt, .. } = self;
+        let changes = match backend.run(statement, around) {
+            Ok(Answer::Changes(changes)) => changes,
+            Ok(answer) => {
+                return Shown { output, refused, copied, is_prompt: *is_prompt }.write(answer);
+            }
+            Err(failure) => return Ok(Err(failure)),
+        };
+        self.follow(changes)
     }
 
     /// A piece of a program with the values of variables.
@@ -360,44 +358,13 @@ impl<W: Write> Shell<W> {
             let filled = self.fill(program, &piece)?;
             let at = |position| filled.written(offset(&filled.text, position));
             for statement in alluvium::parse(&filled.text) {
-                let statement = statement.map_err(|error| {
-                    self.report_statement(program, &piece, error.position().map(at), &error)
-                })?;
+                let statement = statement
+                    .map_err(|error| self.report_failure(program, &piece, &error.into(), at))?;
                 let position = program.position(&piece, at(statement.position()));
                 all.push((statement, position));
             }
         }
         Ok(all)
-    }
-
-    /// Writes the result of a statement; at a prompt, also a confirmation of statements without one. The rows of a query are
-    /// computed meanwhile: an error of these is returned as the statement's.
-    fn show(&mut self, outcome: Outcome) -> Result<alluvium::Result<()>, Stop> {
-        let confirmation = match outcome {
-            Outcome::Rows(rows) => {
-                return match self.output.rows(&rows.schema().clone(), rows) {
-                    Ok(()) => Ok(Ok(())),
-                    Err(Unwritten::Read(error)) => Ok(Err(error)),
-                    Err(Unwritten::Write(error)) => Err(unwritten(error)),
-                };
-            }
-            Outcome::Text(text) => return self.output.text(&text).map(Ok).map_err(unwritten),
-            Outcome::Subscribed(subscription) => return self.follow(subscription).map(Ok),
-            Outcome::Changed { rows, .. } => format!("{rows} rows changed"),
-            Outcome::Copied { rows, refused, messages, .. } => {
-                self.copied.0 += rows;
-                self.copied.1 += refused;
-                self.refused.add(refused, messages);
-                format!("{rows} rows copied")
-            }
-            Outcome::Moved { rows, .. } => format!("{rows} rows passed"),
-            Outcome::RolledBack => "rolled back: an error had aborted the transaction".to_string(),
-            _ => "done".to_string(),
-        };
-        match self.is_prompt {
-            true => self.output.text(&confirmation).map(Ok).map_err(unwritten),
-            false => Ok(Ok(())),
-        }
     }
 
     /// Writes rows under a name.
@@ -413,28 +380,25 @@ impl<W: Write> Shell<W> {
     /// Warns of the input rows refused since the last call.
     pub(crate) fn warn(&mut self) {
         let mut refused = std::mem::take(&mut self.refused);
-        for source in self.engine.progress().sources {
-            let reported = self.reported.entry((source.table, source.path)).or_default();
-            let before = std::mem::replace(reported, source.refused);
-            let new = source.messages.into_iter().skip(before as usize).collect();
-            refused.add(source.refused.saturating_sub(before), new);
-        }
+        refused.append(self.backend.refused());
         if !refused.is_empty() {
             self.line.aside(|| console::report(&refused));
         }
     }
 
-    /// Reports an error of a statement, unless the user has ended it.
-    fn report_statement(
+    /// Reports the failure of a statement, unless the user has ended it. Its position is in the text that was parsed.
+    fn report_failure(
         &self,
         program: &Program,
         piece: &Piece,
-        at: Option<usize>,
-        error: &Error,
+        failure: &Failure,
+        at: impl Fn(Position) -> usize,
     ) -> Stop {
-        match error {
-            Error::Interrupted => Stop::Interrupted,
-            error => self.report(program, piece, at, error),
+        match failure {
+            Failure::Interrupted => Stop::Interrupted,
+            Failure::Error(message, position) => {
+                self.report(program, piece, position.map(at), message)
+            }
         }
     }
 
@@ -458,30 +422,4 @@ impl<W: Write> Shell<W> {
             error => self.line.aside(|| failed(Some(&program), error)),
         }
     }
-}
-
-/// Reports that results cannot be written, unless the reader is gone.
-fn unwritten(error: io::Error) -> Stop {
-    match error.kind() {
-        ErrorKind::BrokenPipe => Stop::Closed,
-        _ => failed(Some(&"<stdout>"), error),
-    }
-}
-
-/// Reports an error of the engine, unless the user has ended the call.
-pub(crate) fn stopped(error: Error) -> Stop {
-    match error {
-        Error::Interrupted => Stop::Interrupted,
-        error => failed(None, error),
-    }
-}
-
-/// Reports an error without a position in a program.
-pub(crate) fn failed(what: Option<&dyn Display>, error: impl Display) -> Stop {
-    let error = console::shortened(&error);
-    match what {
-        Some(what) => console::report(format_args!("error: {what}: {error}")),
-        None => console::report(format_args!("error: {error}")),
-    }
-    Stop::Failed
 }

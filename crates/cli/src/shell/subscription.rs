@@ -1,129 +1,112 @@
 //! SUBSCRIBE: the contents of a view, and its changes as they are made.
 
 use std::io::Write;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
-use alluvium::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use alluvium::arrow::error::ArrowError;
-use alluvium::{Change, Error, Subscription};
-use futures::Stream;
+use alluvium::arrow::array::RecordBatch;
+use alluvium::arrow::datatypes::SchemaRef;
+use futures::StreamExt;
 
+use super::Shell;
+use super::backend::ended;
+use super::backend::{Backend, Changes, Failure};
+use super::stop::{Stop, unwritten};
 use super::wake::{SourcesEnd, unparks_this_thread};
-use super::{Shell, Stop, failed, stopped, unwritten};
 
-/// A subscription whose changes are printed between statements.
-pub(super) struct Followed {
-    changes: Subscription,
-    schema: SchemaRef,
+/// What a subscription has for now.
+enum Next {
+    Rows(RecordBatch),
+    /// Nothing: the waker is woken once there is more.
+    Nothing,
+    /// Nothing, and nothing comes.
+    Over,
 }
 
-impl<W: Write> Shell<W> {
+impl<W: Write, B: Backend> Shell<W, B> {
     /// Writes changes as they are made: at a prompt until interrupted, in a program until its finite sources are
     /// exhausted. Statements on standard input continue after the first change.
-    pub(super) fn follow(&mut self, mut changes: Subscription) -> Result<(), Stop> {
-        let schema = changes_schema(changes.schema());
-        // The first change is a snapshot of the view.
-        let mut next = changes.next().transpose().map_err(stopped)?;
-        let mut first = true;
-        if self.is_driven {
-            if let Some(change) = next {
-                self.print(&schema, &change, true)?;
-            }
-            self.followed.push(Followed { changes, schema });
-            return Ok(());
-        }
+    pub(super) fn follow(&mut self, mut changes: Changes) -> Result<Result<(), Failure>, Stop> {
         self.interrupt.unparks(&thread::current());
         let waker = unparks_this_thread();
         // Its sources end without a change.
-        let end = if self.is_prompt { None } else { Some(SourcesEnd::watch(&self.engine)?) };
+        let waits_for_end = !self.is_prompt && !self.is_driven;
+        let end = if waits_for_end { self.backend.sources_end()? } else { None };
+        let mut first = true;
         loop {
+            // Asked before the changes are, so that none is missed.
             let all = end.as_ref().is_some_and(SourcesEnd::has_come);
-            while let Some(change) = next {
-                self.print(&schema, &change, first)?;
+            loop {
+                match poll(&mut changes, &waker) {
+                    Ok(Next::Rows(rows)) => self.print(&changes.schema, &rows, first)?,
+                    Ok(Next::Nothing) => break,
+                    Ok(Next::Over) | Err(Failure::Interrupted) => return Ok(Ok(())),
+                    Err(failure) => return Ok(Err(failure)),
+                }
                 first = false;
+                if self.is_driven {
+                    self.followed.push(changes);
+                    return Ok(Ok(()));
+                }
                 if self.interrupt.is_asked() {
                     break;
                 }
-                next = match poll(&mut changes, &waker) {
-                    Err(Error::Interrupted) => return Ok(()),
-                    polled => polled.map_err(stopped)?,
-                };
             }
-            if self.interrupt.is_asked() || all || changes.is_over() {
-                return Ok(());
+            if self.interrupt.is_asked() || (all && !first) {
+                return Ok(Ok(()));
             }
-            next = match poll(&mut changes, &waker) {
-                Err(Error::Interrupted) => return Ok(()),
-                polled => polled.map_err(stopped)?,
-            };
-            if next.is_none() && !changes.is_over() {
-                thread::park();
-            }
+            thread::park();
         }
     }
 
-    fn print(&mut self, schema: &SchemaRef, change: &Change, first: bool) -> Result<(), Stop> {
-        let rows = change_rows(schema, change).map_err(|error| failed(None, error))?;
-        self.output.part(schema, &rows, first).map_err(unwritten)
+    fn print(&mut self, schema: &SchemaRef, rows: &RecordBatch, first: bool) -> Result<(), Stop> {
+        self.output.part(schema, rows, first).map_err(unwritten)
     }
 
     /// Writes the changes of subscriptions that are there. This thread is unparked when there are more.
     pub(super) fn deliver(&mut self) -> Result<(), Stop> {
         let waker = unparks_this_thread();
         let mut followed = std::mem::take(&mut self.followed);
-        for Followed { changes, schema } in &mut followed {
-            while let Some(change) = poll(changes, &waker).map_err(stopped)? {
-                self.print(schema, &change, false)?;
+        let mut at = 0;
+        while let Some(changes) = followed.get_mut(at) {
+            match poll(changes, &waker).map_err(ended)? {
+                Next::Rows(rows) => self.print(&changes.schema, &rows, false)?,
+                Next::Nothing => at += 1,
+                Next::Over => drop(followed.remove(at)),
             }
         }
         self.followed = followed;
         Ok(())
     }
 
-    /// Writes the changes of subscriptions until the finite sources are exhausted.
+    /// Writes the changes of subscriptions until the finite sources are exhausted, or the subscriptions are over.
     pub(super) fn follow_to_the_end(&mut self) -> Result<(), Stop> {
         if self.followed.is_empty() {
             return Ok(());
         }
         self.interrupt.unparks(&thread::current());
-        let end = SourcesEnd::watch(&self.engine)?;
+        let end = self.backend.sources_end()?;
         loop {
-            let all = end.has_come();
-            self.engine.wait(self.engine.progress().committed).map_err(stopped)?;
+            let has_come = || end.as_ref().is_some_and(SourcesEnd::has_come);
+            let all = has_come();
+            self.backend.settle().map_err(ended)?;
             self.deliver()?;
-            if all || self.interrupt.is_asked() {
+            if all || self.followed.is_empty() || self.interrupt.is_asked() {
                 return Ok(());
             }
             // A thread that waits for an epoch may have taken the wake-up of the end.
-            if !end.has_come() {
+            if !has_come() {
                 thread::park();
             }
         }
     }
 }
 
-/// The next change of a subscription, if it is there; else `waker` is woken once it is.
-fn poll(changes: &mut Subscription, waker: &Waker) -> Result<Option<Change>, Error> {
-    match Pin::new(changes).poll_next(&mut Context::from_waker(waker)) {
-        Poll::Ready(change) => change.transpose(),
-        Poll::Pending => Ok(None),
+/// What a subscription has; if that is nothing yet, `waker` is woken once there is more.
+fn poll(changes: &mut Changes, waker: &Waker) -> Result<Next, Failure> {
+    match changes.rows.poll_next_unpin(&mut Context::from_waker(waker)) {
+        Poll::Ready(Some(rows)) => rows.map(Next::Rows),
+        Poll::Ready(None) => Ok(Next::Over),
+        Poll::Pending => Ok(Next::Nothing),
     }
-}
-
-/// The columns of a view's changes: the epoch, the weight, and the view's own.
-pub(crate) fn changes_schema(view: &SchemaRef) -> SchemaRef {
-    let ours = [("epoch", DataType::UInt64), ("weight", DataType::Int64)];
-    let ours = ours.into_iter().map(|(name, kind)| Arc::new(Field::new(name, kind, false)));
-    Arc::new(Schema::new(ours.chain(view.fields().iter().cloned()).collect::<Vec<_>>()))
-}
-
-fn change_rows(schema: &SchemaRef, change: &Change) -> Result<RecordBatch, ArrowError> {
-    let epochs: ArrayRef = Arc::new(UInt64Array::from_value(change.epoch, change.rows.num_rows()));
-    let weights: ArrayRef = Arc::new(Int64Array::new(change.weights.clone(), None));
-    let columns = [epochs, weights].into_iter().chain(change.rows.columns().iter().cloned());
-    RecordBatch::try_new(schema.clone(), columns.collect())
 }

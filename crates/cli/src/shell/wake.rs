@@ -8,7 +8,7 @@ use std::thread::{self, Builder, JoinHandle, Thread};
 use alluvium::Engine;
 use alluvium::unstable::EngineParts;
 
-use super::{Stop, failed};
+use super::stop::{Stop, failed};
 
 /// Wakes a thread that is parked.
 struct Unpark(Thread);
@@ -25,7 +25,7 @@ pub(super) fn unparks_this_thread() -> Waker {
 }
 
 /// The end of the sources of an engine, which unparks the thread that waits for it.
-pub(super) struct SourcesEnd {
+pub(crate) struct SourcesEnd {
     has_come: Arc<AtomicBool>,
     stop: alluvium::Interrupt,
     thread: Option<JoinHandle<()>>,

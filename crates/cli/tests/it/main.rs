@@ -3,6 +3,7 @@
 
 mod binary;
 mod configured;
+mod connect;
 mod demo;
 mod durable;
 mod endings;

@@ -17,15 +17,15 @@ const PROGRAM: &str = "CREATE TABLE bid (auction BIGINT, price BIGINT);
     INSERT INTO bid VALUES (1, 10), (1, 30), (2, 20);";
 
 /// A server, and where its socket and its port are.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     lines: BufReader<std::process::ChildStderr>,
-    folder: String,
-    port: u16,
+    pub(crate) folder: String,
+    pub(crate) port: u16,
 }
 
 impl Served {
-    fn start(program: &Path, state: &Path, temporary: &Path) -> Self {
+    pub(crate) fn start(program: &Path, state: &Path, temporary: &Path) -> Self {
         let mut child = Command::new(binary())
             .arg("serve")
             .arg(program)
@@ -51,7 +51,7 @@ impl Served {
     }
 
     /// Ends it by a signal; its status has to be 0, and nothing went wrong.
-    fn end(mut self, signal: &str) {
+    pub(crate) fn end(mut self, signal: &str) {
         send(signal, &self.child);
         let status = self.child.wait().unwrap();
         let mut rest = String::new();

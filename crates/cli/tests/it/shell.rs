@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::binary::binary;
 
-fn alluvium(arguments: &[&str]) -> Command {
+pub fn alluvium(arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -40,7 +40,7 @@ pub fn run(arguments: &[&str]) -> Run {
 }
 
 /// Runs with `input` as standard input.
-fn run_with(input: &str, arguments: &[&str]) -> Run {
+pub fn run_with(input: &str, arguments: &[&str]) -> Run {
     let mut child = alluvium(arguments).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     child.wait_with_output().unwrap().into()

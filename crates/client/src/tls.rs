@@ -1,0 +1,145 @@
+//! TLS: what is checked of a server's certificate.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::address::Verification;
+use crate::error::{Error, Result};
+
+/// What makes connections over TLS that check so much.
+pub(crate) fn connector(verification: &Verification) -> Result<MakeRustlsConnect> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Connection(error.to_string()))?;
+    let builder = match verification {
+        Verification::Full(file) => builder.with_root_certificates(roots(file)?),
+        Verification::Issuer(file) => {
+            let verifier =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots(file)?), provider)
+                    .build()
+                    .map_err(|error| wrong(file, &error))?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
+        }
+        Verification::Nothing => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
+        }
+    };
+    Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
+}
+
+/// The certificates of a file.
+fn roots(file: &Path) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let found = CertificateDer::pem_file_iter(file).map_err(|error| wrong(file, &error))?;
+    for certificate in found {
+        let certificate = certificate.map_err(|error| wrong(file, &error))?;
+        roots.add(certificate).map_err(|error| wrong(file, &error))?;
+    }
+    match roots.is_empty() {
+        true => {
+            Err(Error::Address(format!("sslrootcert={}: it has no certificate", file.display())))
+        }
+        false => Ok(roots),
+    }
+}
+
+fn wrong(file: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Address(format!("sslrootcert={}: {error}", file.display()))
+}
+
+/// Checks who signed a certificate, but not the host that it names, as `verify-ca` does.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match self.0.verify_server_cert(certificate, others, name, ocsp, now) {
+            // The name is what is checked last.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// Takes any certificate, as `require` does without `sslrootcert`: against who listens, not against who intervenes.
+#[derive(Debug)]
+struct Unchecked(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let schemes = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, schemes)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let schemes = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, schemes)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

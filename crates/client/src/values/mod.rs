@@ -1,0 +1,23 @@
+//! Values: Postgres's binary form of each type that the server sends, and Arrow's.
+//!
+//! A [`Kind`] is a type, by its OID and its digits. [`Rows`] takes rows of fields and makes batches of them; a column of it is a
+//! [`Column`](column::Column), with [`lists`] for arrays and [`numeric`] for numbers. A [`Writer`] is the way back, for COPY.
+//!
+//! Nothing is converted on the way: integers keep their size, a `DECIMAL` its digits, timestamps their microseconds. Arrays of several dimensions are lists
+//! of lists. Values of a STRUCT or a MAP come as text.
+
+mod column;
+mod kind;
+mod lists;
+mod malformed;
+mod moment;
+mod numeric;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod writer;
+mod written;
+
+pub(crate) use kind::Kind;
+pub(crate) use rows::Rows;
+pub(crate) use writer::{END, HEAD, Writer};
