@@ -39,6 +39,7 @@ pub const CRATES: &[Bounds] = &[
     Bounds { path: "crates/engine", circle: 35, file: 727, function: 165, folder: 42 },
     Bounds { path: "crates/connect", circle: 6, file: 500, function: 80, folder: 20 },
     Bounds { path: "crates/server", circle: 5, file: 500, function: 80, folder: 31 },
+    Bounds { path: "crates/client", circle: 6, file: 500, function: 80, folder: 20 },
     Bounds { path: "crates/cli", circle: 7, file: 500, function: 80, folder: 20 },
 ];
 
