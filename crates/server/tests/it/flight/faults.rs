@@ -144,7 +144,7 @@ fn a_statement_of_100_mb_and_a_row_of_1_mb_are_taken() {
         let rows = rows.expect("rows");
         assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 20);
         let sql = format!("SELECT '{}'", "x".repeat(130 << 20));
-        let error = query(client, &sql).await.err().expect("beyond the limit").to_string();
+        let error = query(client, &sql).await.expect_err("beyond the limit").to_string();
         assert!(error.contains("message"), "{}", &error[..error.len().min(300)]);
     });
 }
@@ -211,7 +211,7 @@ fn a_command_with_nothing_behind_it_is_answered() {
         };
         assert!(client.do_put(stream::iter([data])).await.is_err());
         let data = FlightData { flight_descriptor: Some(append()), ..Default::default() };
-        let error = client.do_put(stream::iter([data])).await.err().expect("no columns");
+        let error = client.do_put(stream::iter([data])).await.expect_err("no columns");
         assert_eq!(state(&error).1, "08P01");
         let empty = FlightDescriptor::new_cmd(Bytes::new());
         assert!(client.inner_mut().get_flight_info(empty).await.is_err());

@@ -128,7 +128,7 @@ fn a_statement_is_of_its_session_and_they_are_limited() {
         for _ in 0..1_000 {
             kept.push(client.prepare("SELECT 1".to_owned(), None).await.expect("a statement"));
         }
-        let error = client.prepare("SELECT 1".to_owned(), None).await.err().expect("one too many");
+        let error = client.prepare("SELECT 1".to_owned(), None).await.expect_err("one too many");
         assert!(error.to_string().contains("1000"), "{error}");
         assert!(query(client, "SELECT 1").await.is_ok());
         kept.pop().expect("one").close().await.expect("closed");
