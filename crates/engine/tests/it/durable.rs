@@ -423,6 +423,8 @@ fn a_read_by_key_is_answered_at_once_unless_it_has_to_wait() {
     session.set_reads_stale(false);
     journal.open(true);
     commit.join().unwrap().unwrap();
+    // Who commits waits until it is durable, and not until all relations have it.
+    engine.wait(engine.progress().committed).unwrap();
     assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["11".to_owned()]));
     // A definition ends plans.
     engine.execute("CREATE TABLE other (n INT)").unwrap();
