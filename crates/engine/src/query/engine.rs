@@ -10,16 +10,20 @@ use alluvium_sql::planner::{
 use alluvium_storage::Storage;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::common::DFSchema;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 
@@ -177,6 +181,27 @@ impl QueryEngine {
         let task = planning.task(&self.memory);
         let rows = execute(planned, &task, turns.clone())?;
         Ok(Running::new(rows, task.memory_pool().clone(), turns, again))
+    }
+
+    /// Begins to run a query whose rows are computed without operators.
+    pub(super) fn start_rows(
+        &self,
+        schema: SchemaRef,
+        rows: impl Iterator<Item = datafusion::error::Result<RecordBatch>> + Send + 'static,
+    ) -> Running {
+        let rows = RecordBatchStreamAdapter::new(schema, futures::stream::iter(rows));
+        let memory = self.simple().task.memory_pool().clone();
+        Running::new(Box::pin(rows), memory, None, None)
+    }
+
+    /// An expression of an optimised plan, over rows of these columns.
+    pub(super) fn expression(
+        &self,
+        expression: &Expr,
+        columns: &DFSchema,
+    ) -> datafusion::error::Result<Arc<dyn PhysicalExpr>> {
+        let properties = self.simple().state.execution_props();
+        create_physical_expr(expression, columns, properties, &PhysicalPlanningContext::default())
     }
 
     /// As [`QueryEngine::start`], for a plan that has run out of memory: with joins that need less.

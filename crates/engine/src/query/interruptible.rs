@@ -66,7 +66,8 @@ pub(super) fn interruptible(
     Ok(interruptible.data)
 }
 
-fn check() -> Result<()> {
+/// Fails if the query is interrupted.
+pub(super) fn check() -> Result<()> {
     interrupt::check().map_err(|interrupted| DataFusionError::External(interrupted.into()))
 }
 

@@ -5,7 +5,7 @@
 //! plan, which computes rows as they are [pulled](Rows), on the thread that pulls them ([running]). Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
 //! the time of the epoch that is read or, inside a transaction, the transaction's. Queries compute in [slots], share [memory], and move
 //! rows that do not fit to files ([spill], [merge_joins]). [Recursions](recursions) may have NULLs. The plans of statements by key are
-//! [kept](mod@prepared), and reads of one row by key need no [query engine](key_read).
+//! [kept](mod@kept_plans): they run step by step, without the query engine, and reads of one row by key look it up.
 
 mod access_path;
 mod arrangements;
@@ -22,13 +22,11 @@ mod file;
 mod grouping_sets;
 mod interruptible;
 mod kept;
+mod kept_plans;
 mod key_order;
-mod key_read;
 mod memory;
 mod merge_joins;
 mod objects;
-mod plans;
-mod prepared;
 mod providers;
 mod reader;
 mod recursions;
@@ -52,8 +50,9 @@ mod wrapped;
 pub(crate) use self::objects::shown_settings::ShownSettings;
 pub(crate) use engine::{Held, QueryEngine};
 pub(crate) use file::{File, FileScope, Files};
-pub(crate) use plans::{OwnPlan, Plans};
-pub(crate) use prepared::{Change, Execution, KeptPlan, Plan, shape_before_parsing, shape_of};
+pub(crate) use kept_plans::{
+    Change, Execution, KeptPlan, OwnPlan, Plan, Plans, shape_before_parsing, shape_of,
+};
 pub(crate) use reader::{Answer, Reader, Reading, relations};
 pub use rows::Rows;
 pub(crate) use running::Running;

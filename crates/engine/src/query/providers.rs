@@ -11,7 +11,7 @@ use super::file::Files;
 use super::objects::information_schema;
 use super::reader::{Reader, Reading};
 use super::{arrangements, clock, errors, file, kept, objects, relations, table, tables};
-use crate::authorizer::Object;
+use crate::authorizer::{Object, Rights};
 use crate::catalog::{
     ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system,
 };
@@ -23,22 +23,15 @@ use crate::worker::{DataflowId, Published};
 /// A table for DataFusion in place of each relation, by name.
 pub(super) type Providers = BTreeMap<String, Arc<dyn TableProvider>>;
 
-/// The relations of which system relations show rows and state.
-fn shown(names: &[String], reading: Reading<'_>) -> Arc<Entries> {
+/// The relations, sequences and schemas that the system relations among these names may show to a session.
+fn visible(
+    names: &[String],
+    reading: Reading<'_>,
+    is_visible: impl Fn(&Rights, Object<'_>) -> bool,
+) -> Arc<Entries> {
     match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
         None => reading.entries.clone(),
-        Some(rights) => Arc::new(reading.entries.only(|object| match object {
-            Object::Relation(name) => rights.shows(name),
-            _ => false,
-        })),
-    }
-}
-
-/// The relations, sequences and schemas of which system relations tell that they are there.
-fn told(names: &[String], reading: Reading<'_>) -> Arc<Entries> {
-    match reading.rights.filter(|_| names.iter().any(|name| is_system(name))) {
-        None => reading.entries.clone(),
-        Some(rights) => Arc::new(reading.entries.only(|object| rights.tells(object))),
+        Some(rights) => Arc::new(reading.entries.only(|object| is_visible(rights, object))),
     }
 }
 
@@ -55,7 +48,12 @@ impl Reader {
         };
         let (created, kept): (Vec<&Entry>, Vec<&Entry>) =
             names.iter().filter_map(entry).partition(|entry| entry.is_staged);
-        let shown = shown(names, reading);
+        // Those of which rows and state are shown.
+        let shown = visible(
+            names,
+            reading,
+            |rights, object| matches!(object, Object::Relation(name) if rights.shows(name)),
+        );
         kept.iter().try_for_each(|entry| entry.check_runs())?;
         let views: Vec<&Entry> = match names.iter().any(|name| name == ERRORS) {
             true => shown
@@ -178,7 +176,8 @@ impl Reader {
                 None => comments,
             }
         };
-        let told = told(names, reading);
+        // Those of which it is told that they are there.
+        let told = visible(names, reading, Rights::tells);
         if names.iter().any(|name| name == RELATIONS) {
             let table = relations::table(&self.progress, &told, &comments())?;
             providers.insert(RELATIONS.to_owned(), table);

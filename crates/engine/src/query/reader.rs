@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use alluvium_sql::functions::sequence::Sequences;
 use alluvium_sql::name;
-use alluvium_sql::planner::{
-    BindSequences, LiteralRows, Planner, RelationSource, SeriesSource, WorkTable, at,
-};
+use alluvium_sql::planner::{BindSequences, LiteralRows, Planner, SeriesSource, WorkTable, at};
 use alluvium_sql::statement::StatementKind;
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
@@ -17,6 +15,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 use super::providers::Providers;
+use super::table::relation;
 use super::{Files, Held, Plan, Plans, QueryEngine, Running, series};
 use crate::authorizer::Rights;
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
@@ -312,9 +311,4 @@ pub(crate) fn relations(plan: &LogicalPlan) -> Result<Vec<String>> {
     names.sort();
     names.dedup();
     Ok(names)
-}
-
-/// The name of the relation that a scan reads.
-fn relation(scan: &TableScan) -> Option<&str> {
-    scan.source.downcast_ref::<RelationSource>().map(RelationSource::name)
 }

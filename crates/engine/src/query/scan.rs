@@ -143,6 +143,31 @@ impl Scan {
         }
     }
 
+    /// The rows, with the transaction's changes.
+    pub(super) fn rows(&self) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
+        match &self.overlay {
+            None => {
+                let rows = self.read(&self.columns);
+                let rows = match self.limit {
+                    Some(limit) => first(limit, rows),
+                    None => rows,
+                };
+                Box::new(rows.map(Ok))
+            }
+            Some(overlay) => {
+                // The writes of the transaction are sorted by the relation's own key.
+                let ranges = self.seek.as_ref().filter(|_| self.path == 0).map(|seek| &seek.ranges);
+                let before = self.read(&overlay.columns_to_read(&self.columns));
+                let rows = overlay.apply(&self.columns, ranges, before);
+                Box::new(
+                    rows.map(|rows| {
+                        rows.map_err(|error| DataFusionError::External(Box::new(error)))
+                    }),
+                )
+            }
+        }
+    }
+
     /// The rows without the transaction's changes.
     fn read(&self, columns: &[usize]) -> Rows {
         let Some(AccessPath { snapshots, .. }) = self.paths.get(self.path) else {
@@ -186,27 +211,8 @@ impl fmt::Debug for Scan {
 
 impl DataSource for Scan {
     fn open(&self, _partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let schema = self.schema.clone();
-        Ok(match &self.overlay {
-            None => {
-                let rows = self.read(&self.columns);
-                let rows = match self.limit {
-                    Some(limit) => first(limit, rows),
-                    None => rows,
-                };
-                let rows = futures::stream::iter(rows.map(Ok));
-                Box::pin(RecordBatchStreamAdapter::new(schema, rows))
-            }
-            Some(overlay) => {
-                // The writes of the transaction are sorted by the relation's own key.
-                let ranges = self.seek.as_ref().filter(|_| self.path == 0).map(|seek| &seek.ranges);
-                let before = self.read(&overlay.columns_to_read(&self.columns));
-                let rows = overlay.apply(&self.columns, ranges, before);
-                let rows = rows
-                    .map(|rows| rows.map_err(|error| DataFusionError::External(Box::new(error))));
-                Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(rows)))
-            }
-        })
+        let rows = futures::stream::iter(self.rows());
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), rows)))
     }
 
     fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

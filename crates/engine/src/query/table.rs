@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use alluvium_dataflow::state::snapshot::Snapshot;
+use alluvium_sql::planner::RelationSource;
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -11,7 +12,7 @@ use datafusion::catalog::Session;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableScan};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::access_path::{AccessPath, choose};
@@ -54,6 +55,34 @@ impl RelationTable {
         let bytes: usize = snapshots.iter().map(Snapshot::bytes).sum();
         bytes / rows.max(1)
     }
+
+    /// A scan of some columns, of the rows that filters may leave. The transaction depends on these from then on.
+    pub(super) fn scan_of(
+        &self,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Scan> {
+        let columns =
+            projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        let (path, seek) = choose(&self.paths, filters)?.unzip();
+        if let Some(noted) = &self.noted {
+            // Keys are those of the relation, not of an index.
+            let own = seek.as_ref().filter(|_| path == Some(0));
+            noted.add(own.map(|seek| &seek.ranges));
+        }
+        Ok(Scan {
+            schema: Arc::new(self.schema.project(&columns)?),
+            columns: columns.into(),
+            epoch: self.epoch,
+            paths: self.paths.clone(),
+            path: path.unwrap_or_default(),
+            overlay: self.overlay.clone(),
+            seek,
+            order: Order::None,
+            limit: limit.filter(|_| self.overlay.is_none()),
+        })
+    }
 }
 
 impl fmt::Debug for RelationTable {
@@ -94,24 +123,11 @@ impl TableProvider for RelationTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let columns =
-            projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        let (path, seek) = choose(&self.paths, filters)?.unzip();
-        if let Some(noted) = &self.noted {
-            // Keys are those of the relation, not of an index.
-            let own = seek.as_ref().filter(|_| path == Some(0));
-            noted.add(own.map(|seek| &seek.ranges));
-        }
-        Ok(DataSourceExec::from_data_source(Scan {
-            schema: Arc::new(self.schema.project(&columns)?),
-            columns: columns.into(),
-            epoch: self.epoch,
-            paths: self.paths.clone(),
-            path: path.unwrap_or_default(),
-            overlay: self.overlay.clone(),
-            seek,
-            order: Order::None,
-            limit: limit.filter(|_| self.overlay.is_none()),
-        }))
+        Ok(DataSourceExec::from_data_source(self.scan_of(projection, filters, limit)?))
     }
+}
+
+/// The name of the relation that a scan reads.
+pub(super) fn relation(scan: &TableScan) -> Option<&str> {
+    scan.source.downcast_ref::<RelationSource>().map(RelationSource::name)
 }

@@ -93,7 +93,7 @@ impl Session {
             return Ok(rows.with_written_names());
         }
         // Plans are kept of shallow statements only.
-        self.rows(reader.start(kept.bind(values)?, reading)?, 0, parameters, statement)
+        self.rows(reader.start_kept(kept, values, reading)?, 0, parameters, statement)
     }
 
     /// The rows of a query that runs, of a statement with so many levels. The first ones are computed here; errors of the others

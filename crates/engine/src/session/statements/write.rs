@@ -16,7 +16,8 @@ use crate::catalog::{Entries, Entry};
 use crate::error::{Conflict, Error, Result};
 use crate::interrupt;
 use crate::query::{
-    Answer, Change, Execution, FileScope, Files, Held, Plan, Reader, Reading, Rows,
+    Answer, Change, Execution, FileScope, Files, Held, KeptPlan, Plan, Reader, Reading, Rows,
+    Running,
 };
 use crate::session::{Outcome, Session};
 use crate::transaction::{Staging, Transaction};
@@ -29,8 +30,7 @@ pub(in crate::session) const TRIES: usize = 3;
 struct Write {
     table: String,
     change: Change,
-    /// The rows that it changes.
-    plan: Plan,
+    rows: RowsToChange,
     on_conflict: Option<OnConflict>,
     returning: Option<Returning>,
     files: Files,
@@ -38,8 +38,25 @@ struct Write {
 
 impl Write {
     /// One that only changes rows.
-    fn of_rows(table: String, plan: Plan, change: Change) -> Self {
-        Self { table, change, plan, on_conflict: None, returning: None, files: Files::new() }
+    fn of_kept(table: &str, kept: Arc<KeptPlan>, values: Vec<ScalarValue>, change: Change) -> Self {
+        let (table, rows) = (table.to_owned(), RowsToChange::Kept(kept, values));
+        Self { table, change, rows, on_conflict: None, returning: None, files: Files::new() }
+    }
+}
+
+/// The query of the rows that a statement changes.
+enum RowsToChange {
+    Planned(Plan),
+    /// With values for its parameters.
+    Kept(Arc<KeptPlan>, Vec<ScalarValue>),
+}
+
+impl RowsToChange {
+    fn start(&self, reader: &Reader, reading: Reading<'_>) -> Result<Running> {
+        match self {
+            Self::Planned(plan) => reader.start(plan.clone(), reading),
+            Self::Kept(plan, values) => reader.start_kept(plan, values, reading),
+        }
     }
 }
 
@@ -147,7 +164,7 @@ impl Session {
                 && let Some(kept) = own.get(parameters, &entries)
                 && let Some((table, _)) = kept.target()
             {
-                let write = Write::of_rows(table.to_owned(), kept.bind(parameters)?, change);
+                let write = Write::of_kept(table, kept.clone(), parameters.to_vec(), change);
                 return session.stage(write, &entries);
             }
             let (PlannedFor { planned, is_typed }, files) = plan(session, &entries)?;
@@ -162,7 +179,7 @@ impl Session {
             let write = Write {
                 table,
                 change,
-                plan,
+                rows: RowsToChange::Planned(plan),
                 on_conflict: on_conflict.transpose()?,
                 returning: returning.transpose()?,
                 files,
@@ -188,7 +205,7 @@ impl Session {
                 is_kept = false;
                 return Err(Error::sql("there has been a definition"));
             };
-            let write = Write::of_rows(table.to_owned(), kept.bind(values)?, change);
+            let write = Write::of_kept(table, kept.clone(), values.clone(), change);
             session.stage(write, &entries)
         });
         if !is_kept {
@@ -233,7 +250,7 @@ impl Session {
         transaction: &Transaction,
         entries: &Arc<Entries>,
     ) -> Result<(Staging<'a>, Changed)> {
-        let Write { change, plan, on_conflict, returning, files, .. } = write;
+        let Write { change, rows: to_change, on_conflict, returning, files, .. } = write;
         let reader = &self.instance().reader;
         let mut staging = transaction.begin_staging(table)?;
         if *change == Change::Replace {
@@ -252,7 +269,8 @@ impl Session {
             .map(|returning| Returned::new(reader, reading, &table.schema, returning));
         let mut returned = returned.transpose()?;
         let mut rows = 0;
-        reader.evaluate_each(plan.clone(), reading, &mut |batch| {
+        let mut running = to_change.start(reader, reading)?;
+        while let Some(batch) = running.pull()? {
             let changed = match &mut conflicts {
                 Some(conflicts) => conflicts.stage(&mut staging, &batch)?,
                 None => vec![stage(*change, &mut staging, &batch)?],
@@ -263,8 +281,7 @@ impl Session {
                     returned.add(&changed)?;
                 }
             }
-            Ok(())
-        })?;
+        }
         let returned = returned.map(|returned| returned.answer);
         drop(conflicts);
         Ok((staging, Changed { rows, returned }))
@@ -312,7 +329,7 @@ impl Session {
         let transaction = self.transaction.take();
         let done = acted?;
         let epoch = transaction.map(Transaction::commit).transpose()?;
-        self.committed = epoch.or(self.committed);
+        self.settings.committed = epoch.or(self.settings.committed);
         Ok((done, epoch))
     }
 

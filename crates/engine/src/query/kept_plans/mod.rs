@@ -2,7 +2,7 @@
 //!
 //! A statement by key spends nearly all of its time on its plan. So when a text is planned for the second time, or a statement
 //! that was prepared for the first time, its plan is kept: optimised, with its parameters open. From then on the values are
-//! put in, and the plan runs; or, if it is a [read by key](KeyRead), the row is looked up.
+//! put in, and the plan runs, [step by step](Steps); or, if it is a [read by key](KeyRead) outside of BEGIN and COMMIT, the row is looked up.
 //!
 //! A plan is kept only where that cannot matter to the result, nor to how rows are found:
 //!
@@ -15,6 +15,10 @@
 //! A text is known by its [shape](Shape): where only the value of a literal matters, it is a parameter of the plan. So a plan is
 //! found for texts with other keys, before they are parsed.
 
+mod key_read;
+mod plans;
+mod steps;
+
 use std::sync::Arc;
 
 use alluvium_sql::functions::sequence::is_sequence;
@@ -24,17 +28,21 @@ use alluvium_sql::planner::{Parametrized, bind, is_now, literal_value, may_becom
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Shape, Statement, StatementKind};
 use arrow::datatypes::DataType;
-use datafusion::common::Result as PlanResult;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result as PlanResult};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, Volatility};
 use datafusion::scalar::ScalarValue;
 
-use super::key_read::KeyRead;
-use super::plans::{Kept, OwnPlan, Seen};
+use self::key_read::KeyRead;
+use self::plans::{Kept, Seen};
+pub(crate) use self::plans::{OwnPlan, Plans};
+use self::steps::Steps;
 use super::reader::{Reader, Reading, relations};
 use super::rows::Rows;
+use super::running::Running;
 use super::seek;
+use super::table::RelationTable;
 use super::values::allow_nulls;
 use crate::catalog::{Entries, Scope};
 use crate::error::Result;
@@ -118,6 +126,8 @@ pub(crate) struct KeptPlan {
     reads: bool,
     /// Its form as a read by key, if it finds a row by its key.
     by_key: Option<KeyRead>,
+    /// Its steps, if it needs no query engine.
+    steps: Option<Arc<Steps>>,
 }
 
 impl KeptPlan {
@@ -146,13 +156,28 @@ impl KeptPlan {
         self.by_key.is_some()
     }
 
+    /// Whether the statement changes or reads the row with one key, or has its rows in its text.
+    pub(crate) fn is_of_one_key(&self) -> bool {
+        self.by_key.is_some() || self.steps.as_ref().is_some_and(|steps| steps.is_of_one_key())
+    }
+
+    /// The command of the statement.
+    pub(crate) fn command(&self) -> &'static str {
+        match &self.target {
+            None => "SELECT",
+            Some((_, Change::Insert | Change::Replace)) => "INSERT",
+            Some((_, Change::Update)) => "UPDATE",
+            Some((_, Change::Delete)) => "DELETE",
+        }
+    }
+
     /// Whether the statement reads a relation.
     pub(crate) fn reads(&self) -> bool {
         self.reads
     }
 
     /// The plan for these values, which are of the types that it was prepared for.
-    pub(crate) fn bind(&self, values: &[ScalarValue]) -> Result<Plan> {
+    fn bind(&self, values: &[ScalarValue]) -> Result<Plan> {
         Ok(Plan { logical: bind(self.plan.clone(), values)?, is_optimized: true })
     }
 }
@@ -168,6 +193,25 @@ impl Reader {
         match (&plan.by_key, reading.transaction) {
             (Some(by_key), None) => by_key.read(self, values, reading.at_least).map(Some),
             _ => Ok(None),
+        }
+    }
+
+    /// Begins to run a kept plan for these values, which are of the types that it was prepared for.
+    pub(crate) fn start_kept(
+        &self,
+        plan: &KeptPlan,
+        values: &[ScalarValue],
+        reading: Reading<'_>,
+    ) -> Result<Running> {
+        match &plan.steps {
+            Some(steps) => {
+                let relations = steps.relations();
+                let (providers, time) = self.providers(relations, reading)?;
+                let provider = relations.first().and_then(|name| providers.get(name));
+                let table = provider.and_then(|provider| provider.downcast_ref::<RelationTable>());
+                Ok(self.query.start_rows(steps.schema().clone(), steps.run(table, time, values)?))
+            }
+            None => self.start(plan.bind(values)?, reading),
         }
     }
 
@@ -354,7 +398,10 @@ impl Reader {
             Some(_) => None,
         };
         let (plan, reads) = (detached.data, source.is_some());
-        Ok(Some(KeptPlan { plan, target, literals, reads, by_key }))
+        let compile =
+            |expression: &Expr, columns: &DFSchema| self.query.expression(expression, columns);
+        let steps = Steps::of(&plan, reading.entries, &compile)?.map(Arc::new);
+        Ok(Some(KeptPlan { plan, target, literals, reads, by_key, steps }))
     }
 
     /// The read by key that a plan is.
@@ -410,7 +457,9 @@ fn has_parameter(expression: &Expr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::shape_of;
+    use std::sync::Arc;
+
+    use super::{KeptPlan, shape_of};
     use crate::{Engine, Value};
 
     const TABLES: &str = "
@@ -418,8 +467,8 @@ mod tests {
         CREATE TABLE heap (id INTEGER, v BIGINT); CREATE TABLE made (id SERIAL PRIMARY KEY, v BIGINT);
         CREATE VIEW doubled AS SELECT id AS k, v * 2 AS v2 FROM t WHERE name <> 'b'";
 
-    /// Whether the plan of a statement is kept once it ran twice.
-    fn is_kept(engine: &Engine, sql: &str) -> bool {
+    /// The plan that is kept of a statement once it ran twice.
+    fn kept(engine: &Engine, sql: &str) -> Option<Arc<KeptPlan>> {
         let statement = crate::parse(sql).next().expect("a statement").expect("it is right");
         let values: Vec<Value> = vec![1_i64.into(); sql.matches('$').count()];
         let mut session = engine.session();
@@ -429,12 +478,9 @@ mod tests {
             session.execute("ROLLBACK").expect("a transaction ends");
         }
         let entries = engine.instance.definitions.catalog.entries();
-        engine
-            .instance
-            .reader
-            .plans
-            .get(&shape_of(sql).expect("it is short"), Value::scalars(&values), &entries)
-            .is_some()
+        let shape = shape_of(sql).expect("it is short");
+        let plans = &engine.instance.reader.plans;
+        plans.get(&shape, Value::scalars(&values), &entries).map(|(plan, _)| plan)
     }
 
     #[test]
@@ -457,7 +503,9 @@ mod tests {
             "UPDATE t SET at = NOW() WHERE id = $1",
             "SELECT NOW(), v FROM t WHERE id = $1",
         ] {
-            assert!(is_kept(&engine, sql), "{sql}");
+            let plan = kept(&engine, sql).unwrap_or_else(|| panic!("not kept: {sql}"));
+            // Values of sequences are taken by the query engine.
+            assert_eq!(plan.steps.is_some(), !sql.contains("made"), "{sql}");
         }
         for sql in [
             "SELECT * FROM t",
@@ -475,7 +523,7 @@ mod tests {
             "UPDATE t SET at = date_trunc('day', NOW()) WHERE id = $1",
             "INSERT INTO heap SELECT id, v FROM t",
         ] {
-            assert!(!is_kept(&engine, sql), "{sql}");
+            assert!(kept(&engine, sql).is_none(), "{sql}");
         }
     }
 }

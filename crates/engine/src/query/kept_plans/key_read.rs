@@ -1,6 +1,6 @@
 //! Reads of a row by its key, which need no query engine.
 //!
-//! A [kept plan](super::prepared) that compares each column of a relation's key with a constant or a parameter, has no other
+//! A [kept plan](super) that compares each column of a relation's key with a constant or a parameter, has no other
 //! condition, and selects columns as they are runs as [`View::get`](crate::View::get) does: the row is sought in a version
 //! that stays pinned until there is another one, and decoded.
 
@@ -15,11 +15,11 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::scalar::ScalarValue;
 
-use super::reader::Reader;
-use super::rows::Rows;
 use crate::catalog::Entry;
 use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
+use crate::query::reader::Reader;
+use crate::query::rows::Rows;
 use crate::view::Keyed;
 
 /// A read of the row with one key.

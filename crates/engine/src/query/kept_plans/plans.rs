@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
 
-use super::prepared::KeptPlan;
+use super::KeptPlan;
 use crate::catalog::Entries;
 use crate::fault::{Fault, armed};
 
