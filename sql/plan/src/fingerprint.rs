@@ -8,7 +8,10 @@
 //! The encoding has no pointers, no hash map orders and no debug output. Expressions are encoded as their SQL, with
 //! the type of every part.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::rc::Rc;
 
 use alluvium_dataflow::reductions::window::Argument;
 use arrow::array::{Array, ArrayRef, RecordBatch};
@@ -48,52 +51,103 @@ impl IncrementalPlan {
     /// The fingerprint of the plan's rows. Plans have the same rows before and after [sharing](Self::share).
     pub fn fingerprint(&self) -> Fingerprint {
         *self.fingerprint.get_or_init(|| {
-            let node = self.node.as_node();
-            if let Some(index) = node.index() {
-                return index.rows;
-            }
-            let mut canonical = Canonical::new("plan");
-            node.encode(&mut canonical);
-            canonical.schema(&self.schema);
-            canonical.number(self.properties.unique.len());
-            self.properties.unique.iter().for_each(|key| canonical.columns(key));
-            canonical.flag(self.properties.append_only);
-            let inputs = node.inputs();
-            canonical.number(inputs.len());
-            inputs.into_iter().for_each(|input| canonical.fingerprint(input.fingerprint()));
-            canonical.finish()
+            let inputs = self.inputs().into_iter().map(IncrementalPlan::fingerprint);
+            self.encoded(Canonical::new("plan"), inputs.collect())
         })
+    }
+
+    /// The fingerprint of the plan's rows once relations have their other names.
+    pub fn fingerprint_with(&self, renamed: &Rc<Renamed>) -> Fingerprint {
+        let now = self.fingerprint();
+        renamed.known(now).unwrap_or_else(|| {
+            let inputs = self.inputs().into_iter().map(|input| input.fingerprint_with(renamed));
+            let inputs = inputs.collect();
+            let then = self.encoded(Canonical::new("plan").with(renamed), inputs);
+            renamed.fingerprints.borrow_mut().insert(now, then);
+            then
+        })
+    }
+
+    /// The fingerprint of a plan with inputs of these.
+    fn encoded(&self, mut canonical: Canonical, inputs: Vec<Fingerprint>) -> Fingerprint {
+        let node = self.node.as_node();
+        if let Some(index) = node.index() {
+            return index.rows;
+        }
+        node.encode(&mut canonical);
+        canonical.schema(&self.schema);
+        canonical.number(self.properties.unique.len());
+        self.properties.unique.iter().for_each(|key| canonical.columns(key));
+        canonical.flag(self.properties.append_only);
+        canonical.number(inputs.len());
+        inputs.into_iter().for_each(|input| canonical.fingerprint(input));
+        canonical.finish()
+    }
+}
+
+/// Relations that get other names.
+///
+/// A plan that reads them makes the same rows under those names, with another [fingerprint](IncrementalPlan::fingerprint_with).
+#[derive(Debug)]
+pub struct Renamed {
+    names: BTreeMap<String, String>,
+    /// The fingerprints of plans then, by those that they have now.
+    fingerprints: RefCell<HashMap<Fingerprint, Fingerprint>>,
+}
+
+impl Renamed {
+    /// Relations, each with the name that it has then.
+    pub fn new(names: impl IntoIterator<Item = (String, String)>) -> Rc<Self> {
+        Rc::new(Self { names: names.into_iter().collect(), fingerprints: RefCell::default() })
+    }
+
+    fn name<'a>(&'a self, relation: &'a str) -> &'a str {
+        self.names.get(relation).map_or(relation, String::as_str)
+    }
+
+    /// The fingerprint that a plan has then, if it has been asked for.
+    fn known(&self, now: Fingerprint) -> Option<Fingerprint> {
+        self.fingerprints.borrow().get(&now).copied()
     }
 }
 
 /// The canonical encoding of a plan node or of state.
 ///
 /// Texts and lists have their length in front, so that different sequences have different encodings.
-pub(crate) struct Canonical(Vec<u8>);
+pub(crate) struct Canonical {
+    bytes: Vec<u8>,
+    /// Relations that are encoded by other names.
+    renamed: Option<Rc<Renamed>>,
+}
 
 impl Canonical {
     /// The encoding of a thing of this kind.
     pub(crate) fn new(kind: &str) -> Self {
-        let mut canonical = Self(FORMAT.to_le_bytes().to_vec());
+        let mut canonical = Self { bytes: FORMAT.to_le_bytes().to_vec(), renamed: None };
         canonical.text(kind);
         canonical
     }
 
+    /// The same, in which relations have other names.
+    fn with(self, renamed: &Rc<Renamed>) -> Self {
+        Self { renamed: Some(renamed.clone()), ..self }
+    }
+
     pub(crate) fn finish(self) -> Fingerprint {
-        Fingerprint(xxh3_128(&self.0))
+        Fingerprint(xxh3_128(&self.bytes))
     }
 
     pub(crate) fn number(&mut self, number: usize) {
-        self.0.extend((number as u64).to_le_bytes());
+        self.bytes.extend((number as u64).to_le_bytes());
     }
 
     pub(crate) fn flag(&mut self, flag: bool) {
-        self.0.push(flag.into());
+        self.bytes.push(flag.into());
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len());
-        self.0.extend(bytes);
+        self.bytes.extend(bytes);
     }
 
     pub(crate) fn text(&mut self, text: &str) {
@@ -101,7 +155,21 @@ impl Canonical {
     }
 
     pub(crate) fn fingerprint(&mut self, fingerprint: Fingerprint) {
-        self.0.extend(fingerprint.0.to_le_bytes());
+        self.bytes.extend(fingerprint.0.to_le_bytes());
+    }
+
+    /// The name of a relation.
+    pub(crate) fn relation(&mut self, name: &str) {
+        match self.renamed.clone() {
+            Some(renamed) => self.text(renamed.name(name)),
+            None => self.text(name),
+        }
+    }
+
+    /// The fingerprint of a plan that is no input.
+    pub(crate) fn other_plan(&mut self, fingerprint: Fingerprint) {
+        let renamed = self.renamed.as_ref().and_then(|renamed| renamed.known(fingerprint));
+        self.fingerprint(renamed.unwrap_or(fingerprint));
     }
 
     pub(crate) fn columns(&mut self, columns: &[usize]) {

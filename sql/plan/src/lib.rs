@@ -45,7 +45,7 @@ pub use self::constructs::ViewText;
 pub use self::explain::explain;
 pub use self::explain_state::{Keeping, KeptBy, KeptState, LastRows, explain_state};
 pub(crate) use self::fingerprint::Canonical;
-pub use self::fingerprint::Fingerprint;
+pub use self::fingerprint::{Fingerprint, Renamed};
 pub use self::incremental_plan::IncrementalPlan;
 pub use self::node::Node;
 pub use self::properties::Properties;

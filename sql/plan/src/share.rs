@@ -10,6 +10,7 @@
 //! an index has them; it can be read all the same if the other side has none that they could meet.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use alluvium_sql_planner::catalog::Relation;
@@ -17,7 +18,7 @@ use alluvium_sql_syntax::error::Result;
 
 use super::fingerprint::Canonical;
 use super::node::{IndexScan, Indexed};
-use super::{Fingerprint, IncrementalPlan, Node};
+use super::{Fingerprint, IncrementalPlan, Node, Renamed};
 
 /// The rows of a sub-plan, sorted by some of their columns.
 #[derive(Debug)]
@@ -52,8 +53,17 @@ impl Index {
 
     /// Identifies the index: equal rows under equal keys.
     pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint_of(self.rows.fingerprint())
+    }
+
+    /// Its fingerprint once relations have other names, if it is made of no other indexes.
+    pub fn fingerprint_with(&self, renamed: &Rc<Renamed>) -> Fingerprint {
+        self.fingerprint_of(self.rows.fingerprint_with(renamed))
+    }
+
+    fn fingerprint_of(&self, rows: Fingerprint) -> Fingerprint {
         let mut canonical = Canonical::new("index");
-        canonical.fingerprint(self.rows.fingerprint());
+        canonical.fingerprint(rows);
         canonical.columns(&self.keys);
         canonical.finish()
     }

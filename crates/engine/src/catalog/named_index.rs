@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::statement::{TableDefinition, unique_names};
+use alluvium_sql::statement::{IndexDefinition, TableDefinition, unique_names};
 
 use super::{Catalog, Entries, Entry, Uses};
 use crate::error::{Error, Result};
@@ -65,8 +65,14 @@ impl NamedIndex {
         }
     }
 
-    /// The same, whose relation has failed.
-    pub(super) fn stopped(&self) -> Self {
+    /// The same, whose relation has another name.
+    pub(crate) fn of_relation(&self, name: &str) -> Result<Self> {
+        let text = IndexDefinition::of_text(&self.text)?.of(name)?.text;
+        Ok(Self { text, ..self.clone() })
+    }
+
+    /// The same without a dataflow, as when its relation has failed.
+    pub(crate) fn stopped(&self) -> Self {
         Self { id: None, uses: Uses::default(), ..self.clone() }
     }
 

@@ -1,9 +1,11 @@
 //! ALTER.
 //!
-//! Nothing that reads a relation is changed with it: ALTER is refused while views, indexes or outputs read it, and ends
-//! subscriptions. The relation's definition is edited in its text, so that a restart finds one statement that creates it
-//! as it is.
+//! The relation's definition is edited in its text, so that a restart finds one statement that creates it as it is. Subscriptions of it
+//! end.
 //!
+//! - A new name of a relation is one that all who read it know it by from then on ([`followers`](super::followers)). It takes effect as the
+//!   definitions of a transaction do ([`exchange`](super::exchange)). Outputs are of a name that stays.
+//! - Other changes are refused while views, indexes or outputs read the relation.
 //! - A new name, of a relation or of a column, moves what is kept to a new dataflow: no row is touched.
 //! - Other columns make a new table. Its rows are written from those of the old one in an epoch of their own, which is part
 //!   of the definition: to replay that is to write them again.
@@ -12,23 +14,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_sql::name;
-use alluvium_sql::plan::PlannedView;
-use alluvium_sql::statement::{
-    Alter, AlteredKind, Change, Constraint, IfTaken, TableDefinition, ViewDefinition, ViewKind,
-};
+use alluvium_sql::statement::{Alter, AlteredKind, Change, Constraint, TableDefinition};
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
-use super::relations::Start;
-use super::{Definitions, lateness, relations, sequences};
-use crate::catalog::{Entries, Entry, RelationKind, Scope, View};
+use super::staged::{Altered, StagedDefinitions};
+use super::{Definitions, relations, sequences};
+use crate::catalog::{Definition, Entries, Entry, RelationKind, Table, View};
 use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
-use crate::durable::restore::RestoredDataflow;
-use crate::error::{Error, Result, SqlState};
+use crate::error::{Conflict, Error, Result, SqlState};
 use crate::interrupt;
 use crate::query::{Answer, Reader};
 use crate::sequencer::Role;
@@ -56,8 +54,10 @@ enum Contents {
 impl Definitions {
     /// Alters a table or view. Nothing is committed meanwhile.
     pub(crate) fn alter(&self, alter: &Alter, parts: Parts<'_>) -> Result<()> {
-        if let Change::Resume = alter.change {
-            return self.resume(alter, parts.connectors);
+        match alter.change {
+            Change::Resume => return self.resume(alter, parts.connectors),
+            Change::Rename { .. } => return self.rename(alter, parts),
+            _ => {}
         }
         let replays = self.sequencer.durable().is_replaying();
         if let Ok(entry) = self.catalog.get(&alter.name) {
@@ -78,25 +78,70 @@ impl Definitions {
         if !replays {
             entry.check_runs()?;
         }
-        let altered = match entry.as_view() {
-            Ok(view) => self.alter_view(&entry, view, alter, parts),
-            Err(_) => self.alter_table(&entry, alter, parts),
-        };
+        let altered = self.alter_table(&entry, alter, parts);
         drop((writing, lock));
         altered.and_then(|()| self.sequencer.durable().sync_all())
+    }
+
+    /// Gives a relation another name, by which all that reads it goes on to read it, with all that is kept.
+    fn rename(&self, alter: &Alter, parts: Parts<'_>) -> Result<()> {
+        let replays = self.sequencer.durable().is_replaying();
+        loop {
+            let mut staged = StagedDefinitions::new(self.catalog.entries());
+            if alter.if_exists && !staged.entries().contains_key(name::short(&alter.name)) {
+                return Ok(());
+            }
+            let entry = staged.entries().relation(&alter.name)?;
+            check_kind(&entry, alter)?;
+            // A replayed statement had not failed then.
+            if !replays {
+                entry.check_runs()?;
+            }
+            let after = Altered::of(&entry, &alter.change)?;
+            if let Ok(table) = entry.as_table() {
+                check_unconnected(&entry, table)?;
+            }
+            let to = after.name().to_owned();
+            self.stage_altered(&mut staged, (&entry, after.clone()), alter, parts.base, parts)?;
+            let mut candidates = self.build(staged, parts.writer)?;
+            let writing = parts.writer.lock()?;
+            let renamed = candidates.take_places(parts, writing, |exchange| {
+                // No value is recorded by a name that is another one by then.
+                let sequences = match (&entry.definition, &after) {
+                    (Definition::Table(before), Altered::Table(table))
+                        if table.sequences().next().is_some() =>
+                    {
+                        self.check_moved_sequences(&before.defined, table)?;
+                        Some((self.sequencer.hold_sequences(), before, table))
+                    }
+                    _ => None,
+                };
+                let committed = self.sequencer.define(exchange.defined)?;
+                if let Some((mut held, before, table)) = sequences {
+                    sequences::move_sequences(&mut held, &before.defined, table);
+                }
+                self.forget_announced(&to);
+                Ok(committed)
+            });
+            match renamed {
+                // Something that it concerns has been defined meanwhile.
+                Err(Error::Conflict { kind: Conflict::Serialization, .. }) => {}
+                renamed => {
+                    renamed?;
+                    return self.sequencer.durable().sync_all();
+                }
+            }
+        }
     }
 
     fn alter_table(&self, entry: &Arc<Entry>, alter: &Alter, parts: Parts<'_>) -> Result<()> {
         let table = entry.as_table()?;
         let Some(definition) = table.defined.altered(&alter.change)? else { return Ok(()) };
-        if !table.defined.connectors.is_empty() {
-            return Err(Error::sql(format!(
-                "the rows of \"{}\" come from a connector, which knows the table as it is: create another table with that \
-                 connector, and DROP this one",
-                entry.name
-            )));
+        check_unconnected(entry, table)?;
+        check_unread(entry, &self.catalog.entries())?;
+        if parts.connectors.outputs.read(&entry.name) {
+            return Err(is_written(entry));
         }
-        self.check_free_to_change(entry, &alter.change, parts.connectors)?;
         self.check_uniques(&definition, Some(entry), &self.catalog.entries())?;
         let now = parts.writer.now()?;
         let compiled = Arc::new(relations::table_of(&definition)?);
@@ -111,7 +156,7 @@ impl Definitions {
             key.map_or(Ok(()), |key| check_distinct(&definition, key, parts.reader))?;
         }
         let contents = match alter.change {
-            Change::Rename { .. } | Change::RenameColumn { .. } => Contents::Same,
+            Change::RenameColumn { .. } => Contents::Same,
             _ if !table.kept => Contents::Same,
             Change::AddColumn { ref column, .. } => {
                 Contents::Rows(self.rewritten(entry, &definition, Some(column), now, parts)?)
@@ -154,88 +199,8 @@ impl Definitions {
             self.build_uniques(&altered.name)?;
             // The old table's waterlines go by its name, which may be the same.
             self.sequencer.declare(&altered);
-            match entry.name == definition.name {
-                true => Ok(()),
-                false => parts.connectors.refusals.rename(&entry.name, &definition.name),
-            }
-        })
-    }
-
-    fn alter_view(
-        &self,
-        entry: &Arc<Entry>,
-        view: &View,
-        alter: &Alter,
-        parts: Parts<'_>,
-    ) -> Result<()> {
-        let Change::Rename { to, .. } = &alter.change else {
-            return Err(Error::sql("a view can only be renamed"));
-        };
-        self.check_free_to_change(entry, &alter.change, parts.connectors)?;
-        check_only_text(entry, view)?;
-        let definition = lateness::defined(view)?.renamed(to)?;
-        let now = parts.writer.now()?;
-        let record = self.altered(entry, to, alter, &definition.text, parts, now)?;
-        interrupt::deferred(|| {
-            let kept = match view.kind {
-                ViewKind::Local => None,
-                ViewKind::Plain | ViewKind::Materialized => {
-                    view.id.map(|id| self.sequencer.kept(id)).transpose()?
-                }
-            };
-            self.move_view(entry, &definition, kept, record.as_ref(), parts)?;
-            self.move_comments(entry, to, &entry.schema);
-            self.forget_announced(to);
             Ok(())
         })
-    }
-
-    /// Puts a view of another name into the place of one, with what that keeps.
-    fn move_view(
-        &self,
-        entry: &Arc<Entry>,
-        definition: &ViewDefinition,
-        kept: Option<RestoredDataflow>,
-        record: Option<&Recorded>,
-        Parts { writer, connectors, .. }: Parts<'_>,
-    ) -> Result<()> {
-        let entries = self.catalog.entries();
-        let planned = PlannedView::of(definition, &self.planner, &Scope(&entries))?;
-        let start = match kept {
-            Some(kept) => Start::With(kept, record),
-            None => Start::Empty(record),
-        };
-        let moved = self.install_view(definition, planned, None, start, &entries, writer)?;
-        drop(entries);
-        // It starts with the rows of the other one, and so is full.
-        match moved.dataflow().map_or(Ok(()), |id| self.progress.wait_filled(id)) {
-            // As the other one would have, whose name it has from now on.
-            Err(Error::Failed { .. }) => {}
-            filled => filled?,
-        }
-        let removed = self.remove(entry, connectors);
-        self.catalog.insert(moved);
-        removed
-    }
-
-    /// Fails if something reads a relation that is to change, or if another one has the name that it is to have.
-    fn check_free_to_change(
-        &self,
-        entry: &Entry,
-        change: &Change,
-        connectors: &Connectors,
-    ) -> Result<()> {
-        let name = &entry.name;
-        if let Change::Rename { to, position } = change {
-            self.taken(to, IfTaken::Fail, Entry::is_table).map_err(|error| error.at(*position))?;
-        }
-        check_unread(entry, &self.catalog.entries())?;
-        match connectors.outputs.read(name) {
-            true => Err(Error::sql(format!(
-                "\"{name}\" is written to a file, whose columns and name stay: create another relation and DROP this one"
-            ))),
-            false => Ok(()),
-        }
     }
 
     /// The rows of a table as another definition has them, with the DEFAULT of the column that is `added`. Those that take
@@ -287,6 +252,26 @@ impl Definitions {
         let before = Some(entry.name.clone());
         Ok(recorded.map(|recorded| Recorded { before, ..recorded }))
     }
+}
+
+/// Fails if the rows of a table come from a connector.
+fn check_unconnected(entry: &Entry, table: &Table) -> Result<()> {
+    match table.defined.connectors.is_empty() {
+        true => Ok(()),
+        false => Err(Error::sql(format!(
+            "the rows of \"{}\" come from a connector, which knows the table as it is: create another table with that \
+             connector, and DROP this one",
+            entry.name
+        ))),
+    }
+}
+
+/// The error of a relation that has an output.
+pub(super) fn is_written(entry: &Entry) -> Error {
+    Error::sql(format!(
+        "\"{}\" is written to a file, whose columns and name stay: create another relation and DROP this one",
+        entry.name
+    ))
 }
 
 /// Fails if something among relations reads one that is to change, and goes by its name or columns.

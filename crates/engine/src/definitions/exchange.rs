@@ -8,18 +8,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alluvium_sql::plan::PlannedView;
+use alluvium_sql::plan::{PlannedView, Renamed};
 use parking_lot::MutexGuard;
 
 use super::alter::Parts;
 use super::relations::{self, Start};
-use super::staged::{Altered, Created, Moved, StagedDefinitions};
+use super::staged::{Created, Moved, StagedDefinitions};
 use super::{Definitions, failed};
 use crate::catalog::{Entries, Entry, NamedIndex, Scope, named_index};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::roles;
 use crate::sequencer::{Changed, Committed, Defined, Role};
@@ -61,9 +61,10 @@ impl Definitions {
     /// Builds the relations that a transaction creates, and waits until they are full.
     pub(crate) fn build(
         &self,
-        staged: StagedDefinitions,
+        mut staged: StagedDefinitions,
         writer: &Writer,
     ) -> Result<Candidates<'_>> {
+        staged.sort_moved();
         let moved = staged.moved.iter().map(|moved| moved.after.name());
         let names = staged.created.iter().map(|created| created.name()).chain(moved);
         let names: BTreeSet<String> = names.map(str::to_owned).collect();
@@ -76,6 +77,10 @@ impl Definitions {
             names.iter().try_for_each(|name| self.check_unclaimed(name))?;
             self.claimed.lock().extend(names.iter().cloned());
             candidates.claimed = names;
+        }
+        // A relation starts with what is kept by one that is full.
+        for id in candidates.staged.moved.iter().filter_map(|moved| moved.before.dataflow()) {
+            self.wait_filled_or_failed(id)?;
         }
         let created = candidates.staged.created.clone();
         created.iter().try_for_each(|created| candidates.build(created, writer))?;
@@ -93,7 +98,8 @@ impl Definitions {
         moved: &[(Arc<Entry>, Arc<Entry>)],
         connectors: &Connectors,
     ) -> Result<()> {
-        for (before, _) in moved {
+        // Those that read others come after them.
+        for (before, after) in moved.iter().rev() {
             if let Some(id) = before.dataflow() {
                 self.sequencer.remove(id);
             }
@@ -101,6 +107,8 @@ impl Definitions {
                 self.release(&view.uses);
             }
             before.indexes.iter().for_each(|index| self.release(&index.uses));
+            // Waterlines go by the name of the table.
+            self.sequencer.declare(after);
         }
         let renamed = moved.iter().filter(|(before, after)| before.name != after.name);
         // Two may have each other's names.
@@ -120,7 +128,7 @@ impl Definitions {
     fn fill_index(&self, relation: &str, name: &str) {
         let Ok(entry) = self.catalog.get(relation) else { return };
         let Some(index) = entry.indexes.iter().find(|index| index.name == name) else { return };
-        if let Ok(index) = self.indexed_again(&entry, index) {
+        if let Ok(index) = self.indexed_again(&entry, index, &self.catalog.entries()) {
             self.catalog.insert(entry.without_index(name).with_index(index));
         }
     }
@@ -188,33 +196,27 @@ impl Candidates<'_> {
     /// Has relations of other names begin with what those keep whose places they take. Nothing is committed meanwhile.
     fn move_all(&mut self, parts: Parts<'_>) -> Result<()> {
         let definitions = self.definitions;
-        let entries = self.staged.over(&definitions.catalog.entries())?;
+        let mut entries = self.staged.over(&definitions.catalog.entries())?;
+        let names = self.staged.moved.iter();
+        let names = names.map(|moved| (moved.before.name.clone(), moved.after.name().to_owned()));
+        let renamed = Renamed::new(names);
         for Moved { before, after, .. } in &self.staged.moved {
-            let kept = before.dataflow().map(|id| definitions.sequencer.kept(id)).transpose()?;
-            let moved = match (after, kept) {
-                (Altered::Table(definition), kept) => {
-                    let table = Arc::new(relations::table_of(definition)?);
-                    let fingerprint = table.fingerprint();
-                    let kept = kept.map(|kept| kept.of_plan(&fingerprint.to_string()));
-                    let role = Role::of(DataflowKey::relation(&definition.name, fingerprint), kept);
-                    let (name, is_kept) = (&definition.name, definition.is_kept());
-                    let id = definitions.install_table(name, &table, is_kept, None, role)?;
-                    Entry::of_table(definition, id)?
-                }
-                (Altered::View(definition), kept) => {
-                    let planned =
-                        PlannedView::of(definition, &definitions.planner, &Scope(&entries))?;
-                    let start = kept.map_or(Start::Empty(None), |kept| Start::With(kept, None));
-                    let writer = parts.writer;
-                    definitions.install_view(definition, planned, None, start, &entries, writer)?
-                }
-            };
+            let mut indexes = self.staged.moved_indexes(after.name());
+            if before.name != after.name() && self.staged.base_has(after.name()) {
+                // The index of the other one is there still. These are built when it is not.
+                indexes = indexes.iter().map(|index| Arc::new(index.stopped())).collect();
+            }
+            let over = (&entries, &renamed);
+            let moved = definitions.move_relation(before, after, &indexes, over, parts.writer)?;
             let moved = Arc::new(moved);
             self.moved.push((before.clone(), moved.clone()));
             // It starts with the rows of the other one, and so is full.
-            if let Some(id) = moved.dataflow() {
-                definitions.progress.wait_filled(id)?;
+            match moved.dataflow().map_or(Ok(()), |id| definitions.progress.wait_filled(id)) {
+                // As the other one would have.
+                Err(Error::Failed { .. }) => {}
+                filled => filled?,
             }
+            entries.insert(moved.name.clone(), moved);
         }
         Ok(())
     }
@@ -246,8 +248,12 @@ impl Candidates<'_> {
             let gone = dropped.map(|entry| definitions.take_down(entry, parts.connectors));
             let gone = gone.fold(Ok(()), Result::and);
             let renamed = definitions.finish_moved(&moved, parts.connectors);
+            let of_moved = moved.iter().flat_map(|(before, _)| &before.indexes);
+            let of_moved: BTreeSet<&str> = of_moved.map(|index| &*index.name).collect();
             for (_, index) in &self.staged.dropped_indexes {
-                definitions.release(&index.uses);
+                if !of_moved.contains(&*index.name) {
+                    definitions.release(&index.uses);
+                }
             }
             for created in &self.staged.created {
                 if let Created::Index { definition, .. } = created {
@@ -303,10 +309,13 @@ impl Candidates<'_> {
         let created_indexes: Vec<(String, NamedIndex)> = created_indexes.collect();
         let comments = self.staged.comments(definitions.sequencer.comments());
         let roles = self.staged.roles(definitions.sequencer.roles().get());
+        let names =
+            |(before, after): &(Arc<Entry>, Arc<Entry>)| (before.name.clone(), after.name.clone());
         let defined = Defined {
             statements,
             forgotten,
             recorded,
+            moved: self.moved.iter().map(names).collect(),
             comments,
             roles,
             candidates: self.ids(),
@@ -351,6 +360,12 @@ impl Candidates<'_> {
         for Moved { after, base, .. } in &self.staged.moved {
             let whole = Record::definition(after.text(), base, now)?;
             recorded.push(Recorded::new(after.name().to_owned(), whole));
+            for index in self.staged.moved_indexes(after.name()) {
+                if index.unique.is_none() {
+                    let whole = Record::definition(&index.text, base, now)?;
+                    recorded.push(Recorded::new(index.name.clone(), whole));
+                }
+            }
         }
         for created in &self.staged.created {
             let record = match created {
@@ -395,6 +410,7 @@ impl Drop for Candidates<'_> {
             if let Ok(view) = entry.as_view() {
                 self.definitions.release(&view.uses);
             }
+            entry.indexes.iter().for_each(|index| self.definitions.release(&index.uses));
         }
         self.definitions.claimed.lock().retain(|name| !self.claimed.contains(name));
         drop(lock);

@@ -15,6 +15,7 @@ use alluvium_sql::physical::compile;
 use alluvium_sql::statement::Alter;
 use parking_lot::Mutex;
 
+use super::install::Replaced;
 use super::relations::{Built, output_of};
 use super::subscriptions::{Installed, Subscriptions};
 use super::{Definitions, alter};
@@ -237,16 +238,19 @@ impl Definitions {
         check_reads(&entry.name, compiled.plan.relations(), &self.catalog.entries())?;
         let key = DataflowKey::relation(&entry.name, compiled.plan.fingerprint());
         let role = Role::Resumed(key);
-        let (id, uses) =
-            self.install_plan(&compiled, &self.catalog.entries(), None, role, |part| {
-                Dataflow::View {
-                    name: entry.name.clone(),
-                    plan: part.plan.clone(),
-                    reads: part.reads.clone(),
-                    sink: None,
-                    counts: false,
-                }
-            })?;
+        let (id, uses) = self.install_plan(
+            &compiled,
+            &self.catalog.entries(),
+            None,
+            (role, &Replaced::new()),
+            |part| Dataflow::View {
+                name: entry.name.clone(),
+                plan: part.plan.clone(),
+                reads: part.reads.clone(),
+                sink: None,
+                counts: false,
+            },
+        )?;
         let view = View { id: Some(id), uses, ..view.clone() };
         let definition = Definition::View(view);
         let mut resumed = Entry { definition, failed: None, indexes: Vec::new(), ..entry.clone() };
@@ -254,7 +258,8 @@ impl Definitions {
         self.catalog.insert(resumed.clone());
         for index in &entry.indexes {
             // It is dropped by name if it cannot be there again.
-            let again = self.indexed_again(&resumed, index).map(Arc::new);
+            let again = self.indexed_again(&resumed, index, &self.catalog.entries());
+            let again = again.map(Arc::new);
             resumed.indexes.push(again.unwrap_or_else(|_| index.clone()));
         }
         Ok((id, resumed))

@@ -78,7 +78,7 @@ impl Definitions {
         let id = match is_left_out {
             true => None,
             false => {
-                self.use_index(&compiled, &self.catalog.entries(), &mut uses)?;
+                self.use_index(&compiled, None, &self.catalog.entries(), &mut uses)?;
                 Some(uses.all[&compiled.fingerprint])
             }
         };
@@ -106,16 +106,21 @@ impl Definitions {
         }
     }
 
-    /// An index of a relation that has been filled again, over what it has now.
-    pub(super) fn indexed_again(&self, entry: &Entry, index: &NamedIndex) -> Result<NamedIndex> {
-        let NamedIndex { name, columns, text, unique, .. } = index;
+    /// An index of a relation that has another dataflow, over that. It starts with the rows that it has, if it has a dataflow itself.
+    pub(super) fn indexed_again(
+        &self,
+        entry: &Entry,
+        index: &NamedIndex,
+        entries: &Entries,
+    ) -> Result<NamedIndex> {
+        let NamedIndex { name, columns, text, unique, id: before, .. } = index;
         let (name, columns, text) = (name.clone(), columns.clone(), text.clone());
         let sorted = Index::of_relation(&entry.name, &entry.relation(), columns.clone())?;
         let sorted =
             sorted.ok_or_else(|| Error::sql(format!("\"{}\" keeps no rows", entry.name)))?;
         let compiled = compile_index(&sorted)?;
         let mut uses = Uses::default();
-        self.use_index(&compiled, &self.catalog.entries(), &mut uses)?;
+        self.use_index(&compiled, *before, entries, &mut uses)?;
         let id = Some(uses.all[&compiled.fingerprint]);
         Ok(NamedIndex { name, columns, id, uses, text, unique: unique.clone() })
     }
@@ -126,7 +131,7 @@ impl Definitions {
         let Ok(mut entry) = self.catalog.get(table) else { return Ok(()) };
         for (place, index) in entry.indexes.clone().iter().enumerate() {
             if index.unique.is_some() && index.id.is_none() {
-                let built = self.indexed_again(&entry, index)?;
+                let built = self.indexed_again(&entry, index, &self.catalog.entries())?;
                 Arc::make_mut(&mut entry).indexes[place] = Arc::new(built);
                 self.catalog.insert(Entry::clone(&entry));
             }

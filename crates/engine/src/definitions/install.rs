@@ -1,17 +1,23 @@
 //! Dataflows of plans, over the indexes they share.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use alluvium_sql::physical::{Compiled, CompiledIndex, PhysicalPlan};
+use alluvium_sql::plan::Fingerprint;
 use alluvium_sql::planner::CLOCK;
 
 use super::Definitions;
 use crate::catalog::{Entries, Uses};
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::Recorded;
+use crate::durable::restore::RestoredDataflow;
 use crate::error::Result;
 use crate::sequencer::{Role, Stream};
 use crate::worker::{Dataflow, DataflowId, Reads, Start};
+
+/// The dataflows of indexes whose places others take, by the fingerprints of these.
+pub(super) type Replaced = HashMap<Fingerprint, DataflowId>;
 
 /// A plan as one worker runs it.
 pub(super) struct View<'a> {
@@ -25,18 +31,20 @@ pub(super) struct View<'a> {
 
 impl Definitions {
     /// Installs the dataflow of a plan over these relations, which `definition` is the record of. Indexes that it shares with other dataflows are
-    /// installed where they are missing. The caller holds the definitions' lock.
+    /// installed where they are missing, in the place of those `before`. The caller holds the definitions' lock.
     pub(super) fn install_plan(
         &self,
         compiled: &Compiled,
         entries: &Entries,
         definition: Option<&Recorded>,
-        role: Role,
+        (role, before): (Role, &Replaced),
         mut dataflow: impl FnMut(View<'_>) -> Dataflow,
     ) -> Result<(DataflowId, Uses)> {
         let mut uses = Uses::default();
         let mut indexes = compiled.indexes.iter();
-        let used = indexes.try_for_each(|index| self.use_index(index, entries, &mut uses));
+        let used = indexes.try_for_each(|index| {
+            self.use_index(index, before.get(&index.fingerprint).copied(), entries, &mut uses)
+        });
         let installed = used.and_then(|()| {
             let (plan, reads) = (&compiled.plan, self.reads(&compiled.plan, entries, &uses));
             self.sequencer.install(
@@ -55,11 +63,12 @@ impl Definitions {
         }
     }
 
-    /// Adds an index to those that are used, and installs it if it is missing. The indexes it is made of are used
-    /// already.
+    /// Adds an index to those that are used, and installs it if it is missing: with the rows of the one `before`, if it takes the place
+    /// of that. The indexes it is made of are used already.
     pub(super) fn use_index(
         &self,
         index: &CompiledIndex,
+        before: Option<DataflowId>,
         entries: &Entries,
         uses: &mut Uses,
     ) -> Result<()> {
@@ -68,7 +77,9 @@ impl Definitions {
             None => {
                 let reads = self.reads(&index.plan, entries, uses);
                 let streams = streams(&index.plan, entries);
-                let role = Role::Kept(DataflowKey::index(index.fingerprint));
+                let before = before.map(|id| self.kept(id)).transpose()?;
+                let before = before.and_then(|kept| kept.of_names(&index.plan));
+                let role = Role::of(DataflowKey::index(index.fingerprint), before);
                 let id = self.sequencer.install(&streams, None, role, |_, _, _| {
                     Dataflow::Index { plan: index.plan.clone(), reads: reads.clone() }
                 })?;
@@ -78,6 +89,12 @@ impl Definitions {
         };
         uses.add(index, id);
         Ok(())
+    }
+
+    /// What a dataflow keeps, once it is full.
+    pub(super) fn kept(&self, id: DataflowId) -> Result<RestoredDataflow> {
+        self.progress.wait_filled(id)?;
+        self.sequencer.kept(id)
     }
 
     /// Releases indexes, and removes those without users.

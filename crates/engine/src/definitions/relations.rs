@@ -10,12 +10,13 @@ use alluvium_sql::planner::CLOCK;
 use alluvium_sql::statement::{Drop, IfTaken, TableDefinition, ViewDefinition, ViewKind};
 use arrow::datatypes::SchemaRef;
 
+use super::followers::Continued;
+use super::install::Replaced;
 use super::{Definitions, failed, lateness, recursion, schemas};
 use crate::catalog::{Entries, Entry, Scope, Uses};
 use crate::connectors::Connectors;
 use crate::durable::checkpoint::DataflowKey;
 use crate::durable::record::{Record, Recorded};
-use crate::durable::restore::RestoredDataflow;
 use crate::error::{Conflict, Error, Result, SqlState};
 use crate::interrupt;
 use crate::sequencer::Role;
@@ -38,15 +39,15 @@ pub(super) enum Start<'a> {
     Empty(Option<&'a Recorded>),
     /// Empty, to be filled and then to replace another one, when it is recorded.
     Candidate,
-    /// With what another one keeps, whose place it takes; with its record.
-    With(RestoredDataflow, Option<&'a Recorded>),
+    /// With what another one keeps, whose place it takes.
+    With(Continued<'a>),
 }
 
 impl<'a> Start<'a> {
     fn record(&self) -> Option<&'a Recorded> {
         match self {
-            Self::Empty(record) | Self::With(_, record) => *record,
-            Self::Candidate => None,
+            Self::Empty(record) => *record,
+            Self::Candidate | Self::With(_) => None,
         }
     }
 }
@@ -436,8 +437,13 @@ impl Definitions {
         writer: &Writer,
     ) -> Result<Entry> {
         let (name, kind) = (&definition.name, definition.kind);
-        let there = |index| self.indexes.is_there(index);
-        let compiled = compile(&planned.plan, output_of(kind), &there)?;
+        let (compiled, replaced) = match &start {
+            Start::With(continued) => continued.compiled(name, &planned.plan, output_of(kind))?,
+            Start::Empty(_) | Start::Candidate => {
+                let there = |index| self.indexes.is_there(index);
+                (compile(&planned.plan, output_of(kind), &there)?, Replaced::new())
+            }
+        };
         if planned.reads.iter().any(|relation| relation == CLOCK) {
             self.start_clock(writer.now()?)?;
         }
@@ -467,15 +473,11 @@ impl Definitions {
                 let role = match start {
                     Start::Empty(_) => Role::Kept(key),
                     Start::Candidate => Role::Candidate(key),
-                    Start::With(kept, _) if kept.is_of(&key.fingerprint) => {
-                        Role::of(key, Some(kept))
-                    }
-                    Start::With(..) => {
-                        return Err(Error::sql(format!(
-                            "\"{name}\" would be computed in another way than before: create another view and drop this one"
-                        )));
+                    Start::With(continued) => {
+                        Role::of(key, Some(continued.kept(name, &compiled.plan)?))
                     }
                 };
+                let role = (role, &replaced);
                 let installed =
                     self.install_plan(&compiled, entries, record, role, |view| Dataflow::View {
                         name: name.clone(),

@@ -8,13 +8,15 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::Charge;
 
 use super::Definitions;
+use super::install::Replaced;
 use crate::catalog::{Definition, Entry, Uses};
 use crate::durable::checkpoint::DataflowKey;
 use crate::error::{Error, Result};
 use crate::sequencer::Role;
 use crate::subscription::feed::{Feed, FeedSink, Kind, SubscriberId};
 use crate::subscription::{
-    Client, Entered, Owner, PinnedRows, Policy, SubscribeOptions, Subscribed, Subscription, resume,
+    Beginning, Client, Entered, Owner, PinnedRows, Policy, SubscribeOptions, Subscribed,
+    Subscription, resume,
 };
 use crate::worker::{Dataflow, DataflowId};
 
@@ -78,7 +80,8 @@ impl Definitions {
                 let entered = self.install_feed(&entry, feeding)?;
                 drop(lock);
                 let id = entered.id;
-                let subscription = self.subscription(&entry, entered, Policy::Block, owner);
+                let subscription =
+                    self.subscription(&entry, entered, SubscribeOptions::new(), owner);
                 self.progress.wait_filled(id)?;
                 return Ok(subscription);
             }
@@ -105,12 +108,12 @@ impl Definitions {
         &self,
         entry: &Entry,
         entered: Entered,
-        policy: Policy,
+        options: SubscribeOptions,
         owner: &Weak<dyn Owner>,
     ) -> Subscription {
         let relation = entry.dataflow().filter(|_| entry.keeps_rows());
         let of = Subscribed { name: entry.name.clone(), schema: entry.schema.clone(), relation };
-        Subscription::new(entered, of, policy, self.progress.clone(), owner.clone())
+        Subscription::new(entered, of, options, self.progress.clone(), owner.clone())
     }
 
     /// Subscribes to a relation, which sees everything that was committed before; `None` if it has been dropped.
@@ -143,16 +146,11 @@ impl Definitions {
         let Some(entered) = entered else { return Ok(None) };
         let (feed, subscriber, id) = (entered.feed.clone(), entered.subscriber, entered.id);
         // From now on nothing that comes later is lost, and everything goes with the subscription if this fails.
-        let mut subscription = self.subscription(entry, entered, options.policy, owner);
-        match options.after {
-            Some(epoch) if !options.has_rows_of_after => subscription.set_begins_after(epoch),
-            None if options.leaves_out_rows => subscription.leave_out_rows(),
-            _ => {}
-        }
+        let mut subscription = self.subscription(entry, entered, options, owner);
         if self.unless_dropped(entry, self.progress.wait_filled(id))?.is_none() {
             return Ok(None);
         }
-        match (relation, options.after) {
+        match (relation, options.beginning.epoch()) {
             (Some(relation), after) => {
                 self.sequencer.sync(last)?;
                 let at_least = last.max(feed.begins());
@@ -164,7 +162,7 @@ impl Definitions {
                     Some(after) => {
                         let oldest = self.sequencer.oldest(relation, rows.0);
                         check_kept(entry, after, oldest, last)?;
-                        let has_rows = options.has_rows_of_after;
+                        let has_rows = matches!(options.beginning, Beginning::RowsAsOf(_));
                         subscription.begin_with(self.history(&rows, after, has_rows)?);
                         feed.skip(subscriber, rows.0.max(after));
                     }
@@ -299,8 +297,12 @@ impl Definitions {
         };
         let feed = self.feed(self.sequencer.workers(), kind);
         let subscriber = feed.enter(options);
-        let (id, uses) =
-            self.install_plan(&compiled, &self.catalog.entries(), None, role, |view| {
+        let (id, uses) = self.install_plan(
+            &compiled,
+            &self.catalog.entries(),
+            None,
+            (role, &Replaced::new()),
+            |view| {
                 Dataflow::View {
                     name: format!("subscription {} to {name}", view.id.0),
                     plan: view.plan.clone(),
@@ -314,7 +316,8 @@ impl Definitions {
                         view.start,
                     ))),
                 }
-            })?;
+            },
+        )?;
         let installed = Installed { relation: name.clone(), uses, feed: feed.clone() };
         self.subscriptions.lock().insert(id, installed, kind);
         Ok(Entered { feed, subscriber, id })

@@ -171,9 +171,10 @@ fn take(
             owner => format!("process {owner}"),
         };
         let instead = match &*address {
-            _ if is_shared => String::new(),
-            "" => String::new(),
-            address => format!("connect to it with alluvium shell --connect {address}, "),
+            address if !is_shared && !address.is_empty() => {
+                format!("connect to it with alluvium shell --connect {address}, ")
+            }
+            _ => String::new(),
         };
         return Err(format!(
             "the state directory \"{directory}\" is used by {owner}: {instead}end it, or use another directory"

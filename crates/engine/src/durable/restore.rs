@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use alluvium_dataflow::state::states::{Saved, Share, StateName};
+use alluvium_sql::physical::PhysicalPlan;
 use alluvium_storage::{
     Blob, BlobSlice, ClaimedStorage, Error as StorageError, Journal, Manifests, Position, Storage,
     TemporaryBlob,
@@ -62,9 +63,14 @@ impl RestoredDataflow {
         Self { fingerprint: fingerprint.to_owned(), ..self }
     }
 
-    /// Whether a plan makes of the bytes what the plan made of them that has written them.
-    pub(crate) fn is_of(&self, fingerprint: &str) -> bool {
-        self.fingerprint == fingerprint
+    /// The same bytes, for a dataflow that keeps the same under other names of relations; `None` if it keeps something else.
+    pub(crate) fn of_names(mut self, plan: &PhysicalPlan) -> Option<Self> {
+        let of_id: HashMap<&str, String> =
+            plan.states().map(|state| (&*state.id, state.fingerprint.to_string())).collect();
+        for (name, _) in self.shards.iter_mut().flat_map(|shard| &mut shard.states) {
+            name.fingerprint = of_id.get(&*name.id)?.clone();
+        }
+        Some(Self { fingerprint: plan.fingerprint().to_string(), ..self })
     }
 
     /// The initial state of each of `workers` workers, who have everything before `upper`. With another number of workers than before each

@@ -21,6 +21,8 @@ pub(crate) struct Defined<'a> {
     pub(crate) forgotten: Vec<String>,
     /// The definitions in force from now on; none without a journal.
     pub(crate) recorded: Vec<Recorded>,
+    /// The relations whose places others take, by their names before and then.
+    pub(crate) moved: Vec<(String, String)>,
     /// The comments from now on.
     pub(crate) comments: Comments,
     /// The roles from now on.
@@ -35,7 +37,10 @@ pub(crate) struct Defined<'a> {
 impl Defined<'_> {
     /// The one record of all, with that of an epoch.
     pub(super) fn record(&self, epoch: Option<&Record>) -> Result<Record> {
-        Record::transaction(&self.statements, epoch)
+        match (&self.statements[..], epoch) {
+            ([statement], None) => Ok(statement.clone()),
+            (statements, epoch) => Record::transaction(statements, epoch),
+        }
     }
 
     /// Takes effect with an epoch of this number, which `make` makes.
@@ -45,9 +50,16 @@ impl Defined<'_> {
         epoch: Epoch,
         make: impl FnOnce(&mut State) -> R,
     ) -> R {
-        let Self { forgotten, recorded, comments, roles, candidates, catalog, change, .. } = self;
+        let Self {
+            forgotten, recorded, moved, comments, roles, candidates, catalog, change, ..
+        } = self;
+        let failed = moved
+            .iter()
+            .filter_map(|(before, name)| Some((name, state.failed.reason(before)?.to_owned())));
+        let failed: Vec<_> = failed.collect();
         forgotten.iter().for_each(|name| state.forget(name));
         recorded.iter().for_each(|recorded| state.define(recorded));
+        failed.iter().for_each(|(name, reason)| state.failed.fail(name, reason));
         state.comments = comments;
         state.roles.set(roles);
         candidates.into_iter().for_each(|id| state.promote(id));

@@ -112,15 +112,20 @@ pub fn with(clock: &Minutes) -> Builder {
 
 /// A few changes of everything, different in each round.
 pub fn change(engine: &Engine, round: i64) {
+    change_named(engine, round, "");
+}
+
+/// As [`change`], of tables whose names end so.
+pub fn change_named(engine: &Engine, round: i64, end: &str) {
     let mut session = engine.session();
     session
         .execute(&format!(
             "BEGIN;
-             INSERT INTO accounts VALUES ({round}, 'name{}', {}), ({}, 'both', 5);
-             INSERT INTO notes (account, note) VALUES ({round}, 'a{round}'), ({round}, 'b'), ({}, 'c');
-             DELETE FROM notes WHERE note = 'a{}';
-             DELETE FROM accounts WHERE id = {};
-             INSERT INTO ticks VALUES ({round}), (1);
+             INSERT INTO accounts{end} VALUES ({round}, 'name{}', {}), ({}, 'both', 5);
+             INSERT INTO notes{end} (account, note) VALUES ({round}, 'a{round}'), ({round}, 'b'), ({}, 'c');
+             DELETE FROM notes{end} WHERE note = 'a{}';
+             DELETE FROM accounts{end} WHERE id = {};
+             INSERT INTO ticks{end} VALUES ({round}), (1);
              COMMIT",
             round % 3,
             round * 3,

@@ -213,7 +213,7 @@ fn comments_are_there_again_after_a_crash_and_behind_a_checkpoint() {
         RELATIONS.to_owned(),
         format!("COMMENT ON COLUMN t.b IS '{}'", long.replace('\'', "''")),
         "COMMENT ON VIEW v IS 'view'; COMMENT ON INDEX by_n IS 'index'; COMMENT ON TABLE i IS 'gone'".to_owned(),
-        "COMMENT ON TABLE i IS NULL; DROP VIEW v; ALTER TABLE i RENAME TO j".to_owned(),
+        "COMMENT ON TABLE i IS NULL; DROP VIEW v; ALTER TABLE i RENAME COLUMN n TO k".to_owned(),
         "DROP INDEX by_n; COMMENT ON COLUMN i.n IS 'number'; ALTER TABLE i RENAME COLUMN n TO k".to_owned(),
         "CREATE OR REPLACE VIEW m AS SELECT a FROM t; ALTER TABLE i RENAME TO j; CREATE VIEW v AS SELECT k FROM j".to_owned(),
     ];

@@ -314,6 +314,43 @@ impl Trial {
             Change::Rename { to, .. } => to,
             _ => old,
         };
+        let readers = self.readers(name)?;
+        readers.iter().rev().for_each(|(view, _)| self.forget_view(&view.name));
+        let altered = self.alter_relation(alter, name);
+        for (view, skips) in readers {
+            let skips = std::mem::replace(&mut self.skips, skips);
+            self.create_view(&view);
+            self.skips = skips;
+        }
+        altered
+    }
+
+    /// The views that read a relation, directly or through others, as the engine defines them now.
+    fn readers(&self, relation: &str) -> Result<Vec<(ViewDefinition, Skips)>, String> {
+        let relations = self.engine.relations().map_err(|error| error.to_string())?;
+        let (mut read, mut found) = (HashSet::from([relation.to_owned()]), 0);
+        while found < read.len() {
+            found = read.len();
+            let readers =
+                relations.iter().filter(|info| info.reads.iter().any(|name| read.contains(name)));
+            read.extend(readers.map(|info| info.name.clone()).collect::<Vec<_>>());
+        }
+        let readers =
+            self.views.iter().filter(|view| view.name != relation && read.contains(&view.name));
+        let readers = readers.map(|view| {
+            let info = relations.iter().find(|info| info.name == view.name);
+            let statements = info.into_iter().flat_map(|info| parse(&info.sql));
+            let defined = statements.filter_map(|statement| match statement.ok()?.kind {
+                StatementKind::CreateView(definition) => Some(definition),
+                _ => None,
+            });
+            (defined.last().unwrap_or_else(|| view.definition.clone()), view.skips)
+        });
+        Ok(readers.collect())
+    }
+
+    fn alter_relation(&mut self, alter: &Alter, name: &String) -> Result<(), String> {
+        let old = &alter.name;
         if let Some(place) = self.views.iter().position(|view| view.name == *old) {
             let View { definition, skips, .. } = &self.views[place];
             let (definition, skips) = (definition.clone(), *skips);

@@ -190,10 +190,10 @@ impl Retention {
                 Source::Own => canonical.text("own"),
                 Source::View(view) => {
                     canonical.text("view");
-                    canonical.text(view);
+                    canonical.relation(view);
                 }
             }
-            canonical.text(&term.column.table);
+            canonical.relation(&term.column.table);
             canonical.number(term.column.column);
             canonical.expression(&term.value, &term.schema());
         }

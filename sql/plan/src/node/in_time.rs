@@ -110,7 +110,7 @@ impl PlanNode for InTime {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("in time");
-        canonical.text(&self.view);
+        canonical.relation(&self.view);
         canonical.number(self.columns.len());
         for LateColumn { number, lateness } in &self.columns {
             canonical.number(*number);

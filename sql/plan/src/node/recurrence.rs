@@ -69,7 +69,7 @@ impl PlanNode for Recurrence {
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("recurrence");
         canonical.text(&self.name);
-        canonical.fingerprint(self.recursion);
+        canonical.other_plan(self.recursion);
     }
 
     /// # Panics

@@ -214,10 +214,10 @@ impl PlanNode for Scan {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("scan");
-        canonical.text(&self.relation);
+        canonical.relation(&self.relation);
         canonical.columns(&self.columns);
         canonical.flag(self.view.is_some());
-        self.view.iter().for_each(|view| canonical.fingerprint(view.fingerprint));
+        self.view.iter().for_each(|view| canonical.other_plan(view.fingerprint));
     }
 
     fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {

@@ -82,7 +82,7 @@ impl PlanNode for Stream {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("stream");
-        canonical.text(&self.relation);
+        canonical.relation(&self.relation);
         canonical.columns(&self.columns);
     }
 

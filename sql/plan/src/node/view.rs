@@ -56,7 +56,7 @@ impl PlanNode for View {
 
     fn encode(&self, canonical: &mut Canonical) {
         canonical.text("view");
-        canonical.text(&self.name);
+        canonical.relation(&self.name);
     }
 
     fn compile(&self, _: &IncrementalPlan, compiler: &mut Compiler) -> CompileResult<OperatorId> {

@@ -122,6 +122,16 @@ impl PhysicalPlan {
         self.errors.1.fingerprint
     }
 
+    /// All state of the dataflow.
+    pub fn states(&self) -> impl Iterator<Item = &State> {
+        let of_operators = self.places.values().flatten().filter_map(|place| match place {
+            Place::Own(state) => Some(state),
+            Place::Index(_) | Place::Table(_) => None,
+        });
+        let of_steps = self.steps.iter().filter_map(|step| step.state.as_ref());
+        of_operators.chain(of_steps).chain(self.kept()).chain([&self.errors.1])
+    }
+
     /// The state that keeps the rows, if they are kept.
     pub(crate) fn kept(&self) -> Option<&State> {
         self.kept.as_ref().map(|kept| &kept.state)

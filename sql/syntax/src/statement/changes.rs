@@ -33,8 +33,7 @@ pub(super) fn subscribe(parser: &mut Parser<'_>) -> Result<Subscribe> {
     if !matches!(parser.peek_nth_token_ref(1).token, Token::EOF | Token::RParen | Token::Period) {
         let _ = parser.parse_keyword(Keyword::TO);
     }
-    let name = parser.parse_object_name(false).map_err(syntax_error)?;
-    let (name, position) = relation_name(&name)?;
+    let Named { name, position } = named(parser)?;
     let mut read =
         Subscribe { name, position, has_snapshot: true, has_progress: false, as_of: None };
     if parser.parse_keyword(Keyword::WITH) {

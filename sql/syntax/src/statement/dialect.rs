@@ -4,8 +4,8 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    Array, BinaryOperator, ColumnOption, Expr, Ident, LambdaFunction, LambdaFunctionParameter,
-    LambdaSyntax, OneOrManyWithParens, UnaryOperator,
+    Array, BinaryOperator, ColumnOption, Expr, FunctionArguments, Ident, LambdaFunction,
+    LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, GenericDialect};
 use sqlparser::keywords::Keyword;
@@ -253,7 +253,7 @@ impl Dialect for Alluvium {
         }
     }
 
-    /// Words of clauses are no columns; `[x + 1 FOR x IN l]` is a list; `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
+    /// Words of clauses are no columns; `current_role` and `current_schema` are calls; `[x + 1 FOR x IN l]` is a list; `-2 ^ 2` is the square of -2, as in Postgres; `trim(text, characters)` is a call; and `TABLE bid` is an argument of a function of relations.
     /// Ends the parser if it takes too many steps.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         self.reached.set(self.reached.get().max(parser.peek_token_ref().span.start));
@@ -276,6 +276,14 @@ impl Dialect for Alluvium {
         }
         if is_trim(parser) {
             return Some(trim(parser));
+        }
+        if let Some(name) = called_without_brackets(parser) {
+            parser.advance_token();
+            let mut called = call(name, []);
+            if let Expr::Function(function) = &mut called {
+                function.args = FunctionArguments::None;
+            }
+            return Some(Ok(called));
         }
         if parser.consume_token(&Token::LBracket) {
             return Some(list(parser));
@@ -329,6 +337,19 @@ fn is_trim(parser: &Parser<'_>) -> bool {
     is_keyword(token(0), Keyword::TRIM)
         && *token(1) == Token::LParen
         && !words.iter().any(|word| is_keyword(token(2), *word))
+}
+
+/// The name of a function that follows without the brackets of a call, as Postgres has it. The parser knows the others.
+fn called_without_brackets(parser: &Parser<'_>) -> Option<Ident> {
+    let (token, next) = (parser.peek_token_ref(), &parser.peek_nth_token_ref(1).token);
+    let words = [Keyword::CURRENT_ROLE, Keyword::CURRENT_SCHEMA];
+    match &token.token {
+        Token::Word(word) if words.iter().any(|keyword| is_keyword(&token.token, *keyword)) => {
+            let is_name = matches!(next, Token::LParen | Token::Period);
+            (!is_name).then(|| word.to_ident(token.span))
+        }
+        _ => None,
+    }
 }
 
 /// `TRIM(text)`, `TRIM(characters FROM text)` or `TRIM(text, characters)`.

@@ -8,13 +8,13 @@
 //!   depth of its trees;
 //! - `table` and `view` read definitions, `temporary` those of a session's own tables, `declared` what is declared before, `lateness` how late rows may come, `connector` and
 //!   `json` their connectors;
-//! - `alter` reads ALTER, and `source` edits definitions in their text; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
+//! - `alter` reads ALTER, and `source` edits definitions in their text, `reading` those that read a relation which gets another name; `schema` reads CREATE SCHEMA, `function` CREATE FUNCTION, `index`
 //!   CREATE INDEX;
 //! - `changes` reads SUBSCRIBE and LISTEN; `comment` reads COMMENT ON; `copy` reads COPY, `file` finds the files that queries name;
 //! - `rights` reads CREATE ROLE, SET ROLE, GRANT and REVOKE;
 //! - `transaction` reads BEGIN, COMMIT, ROLLBACK and savepoints, `setting` SET, SHOW and RESET;
 //! - `nested` reads PREPARE, EXECUTE and cursors, whose statements are read as others are;
-//! - `unqualified` finds the names that a search path completes;
+//! - `unqualified` finds the names that a search path completes, outside of the `scopes` of WITH;
 //! - `shape` is a text without its literals, before it is parsed.
 mod alter;
 mod changes;
@@ -39,6 +39,7 @@ mod respelled;
 mod rights;
 mod room;
 mod schema;
+mod scopes;
 mod sequence;
 mod setting;
 mod shape;

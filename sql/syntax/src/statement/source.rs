@@ -74,6 +74,14 @@ impl<'a> Source<'a> {
         Some(self.with([(self.bytes(&name_at), name.to_owned())]))
     }
 
+    /// The statement with other texts in the places of these tokens, which are in order.
+    pub(super) fn replaced(
+        &self,
+        edits: impl IntoIterator<Item = (Range<usize>, String)>,
+    ) -> String {
+        self.with(edits.into_iter().map(|(tokens, text)| (self.bytes(&tokens), text)))
+    }
+
     /// CREATE TABLE with one more column, as it is written.
     pub(super) fn with_column(&self, column: &str) -> Option<String> {
         let end = self.parts()?.last()?.tokens.end;
@@ -157,6 +165,45 @@ impl<'a> Source<'a> {
             end += 2;
         }
         Some(start..end)
+    }
+
+    /// The tokens of the name that begins at a position, and has at most so many parts.
+    pub(super) fn name_from(&self, position: Position, parts: usize) -> Option<Range<usize>> {
+        let start = self.word_at(position)?;
+        let (mut end, mut left) = (start + 1, parts);
+        while left > 1 && self.is_period(end) && self.name_part(end + 1).is_some() {
+            (end, left) = (end + 2, left - 1);
+        }
+        Some(start..end)
+    }
+
+    /// The tokens of the name whose last part is at a position, and its folded parts.
+    pub(super) fn name_to(&self, position: Position) -> Option<(Range<usize>, Vec<String>)> {
+        let last = self.word_at(position)?;
+        let mut start = last;
+        while start > 1 && self.is_period(start - 1) && self.name_part(start - 2).is_some() {
+            start -= 2;
+        }
+        let parts = (start..=last).step_by(2).filter_map(|at| self.name_part(at));
+        Some((start..last + 1, parts.collect()))
+    }
+
+    /// The token at a position that may be part of a name.
+    fn word_at(&self, position: Position) -> Option<usize> {
+        let at = Location { line: position.line, column: position.column };
+        let at = self.tokens.binary_search_by_key(&at, |(_, _, start)| *start).ok()?;
+        self.name_part(at).map(|_| at)
+    }
+
+    fn name_part(&self, at: usize) -> Option<String> {
+        match &self.tokens.get(at)?.0 {
+            Token::Word(word) => Some(folded(word)),
+            _ => None,
+        }
+    }
+
+    fn is_period(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(|(token, ..)| *token == Token::Period)
     }
 
     /// The declarations between the brackets of a CREATE TABLE.

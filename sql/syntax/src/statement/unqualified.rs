@@ -9,6 +9,7 @@ use sqlparser::ast::{Ident, ObjectName, Query, TableFactor, Visit, Visitor};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::dialect::Alluvium;
+use super::scopes::Scopes;
 use super::statements::parse;
 use super::{CommentedKind, GrantKind, GrantObject, Granted, Statement, StatementKind};
 use crate::error::{Error, Position, Result};
@@ -172,19 +173,9 @@ fn is_about_column(tokens: &[(TokenWithSpan, Position)]) -> bool {
 #[derive(Default)]
 struct Names {
     found: Vec<Unqualified>,
-    /// The queries around a place, the outermost first.
-    scopes: Vec<Scope>,
+    scopes: Scopes,
     /// Names in FROM that are those of functions, by their addresses.
     functions: Vec<*const ObjectName>,
-}
-
-/// A query, and the relations that its WITH defines.
-struct Scope {
-    /// Each with the query that defines it, by its address.
-    defined: Vec<(String, *const Query)>,
-    is_recursive: bool,
-    /// How many of them can be named at this place.
-    visible: usize,
 }
 
 impl Names {
@@ -311,7 +302,7 @@ impl Names {
         let name = fold(ident);
         if ident.quote_style != Some('\'')
             && let Some(position) = Position::of_span(ident.span)
-            && !self.is_defined(&name)
+            && !self.scopes.define(&name)
         {
             self.found.push(Unqualified { name, position, kind: NamedKind::Relation });
         }
@@ -321,41 +312,18 @@ impl Names {
         // The visitor has no errors.
         let _ = walk(part, self);
     }
-
-    /// Whether WITH defines a relation of this name for this place.
-    fn is_defined(&self, name: &str) -> bool {
-        let visible =
-            |scope: &Scope| scope.defined[..scope.visible].iter().any(|(it, _)| it == name);
-        self.scopes.iter().any(visible)
-    }
 }
 
 impl Visitor for Names {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
-        if let Some(scope) = self.scopes.last_mut()
-            && let Some(number) =
-                scope.defined.iter().position(|(_, body)| std::ptr::eq(*body, query))
-        {
-            scope.visible = if scope.is_recursive { scope.defined.len() } else { number };
-        }
-        let tables = query.with.iter().flat_map(|with| &with.cte_tables);
-        let defined: Vec<_> = tables
-            .map(|table| (fold(&table.alias.name), std::ptr::from_ref::<Query>(&table.query)))
-            .collect();
-        let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-        self.scopes.push(Scope { visible: defined.len(), defined, is_recursive });
+        self.scopes.enter(query);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
-        self.scopes.pop();
-        if let Some(scope) = self.scopes.last_mut()
-            && scope.defined.iter().any(|(_, body)| std::ptr::eq(*body, query))
-        {
-            scope.visible = scope.defined.len();
-        }
+        self.scopes.leave(query);
         ControlFlow::Continue(())
     }
 

@@ -4,6 +4,8 @@
 //! is built before the transaction commits: a table that it has created has the rows that it has written, and the query of a view
 //! stands in its place. Staged definitions are kept by effect: first changes of existing relations, then new ones.
 
+mod altered;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,23 +14,20 @@ use alluvium_sql::name;
 use alluvium_sql::physical::{compile, compile_index};
 use alluvium_sql::plan::{Index, PlannedView};
 use alluvium_sql::statement::{
-    Alter, Change, Drop, GrantKind, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition,
-    ViewDefinition, ViewKind,
+    Drop, GrantKind, IfTaken, IndexDefinition, SchemaDefinition, TableDefinition, ViewDefinition,
+    ViewKind,
 };
 
-use super::alter::{Parts, check_kind, check_only_text, check_unread};
+pub(super) use self::altered::Altered;
 use super::comments::{self, StagedComments};
 use super::relations::{self, Taken, output_of};
-use super::{Definitions, failed, indexes, lateness, schemas};
-use crate::catalog::{Definition, Entries, Entry, NamedIndex, Scope, Uses, View, named_index};
+use super::{Definitions, failed, indexes, schemas};
+use crate::catalog::{Definition, Entries, Entry, NamedIndex, Scope, Uses, named_index};
 use crate::durable::record::Record;
 use crate::error::{Conflict, Error, Result, SqlState};
 use crate::roles::{RoleEdit, Roles};
 use crate::sequencer::Comments;
 use crate::worker::DataflowId;
-
-/// Why a transaction cannot alter a relation in some way.
-const ALTER_OUTSIDE: &str = "inside a transaction ALTER only renames a relation that was there before, or a column of a table; COMMIT first";
 
 /// The definitions of a transaction so far.
 #[derive(Clone)]
@@ -81,29 +80,6 @@ pub(super) struct Moved {
     /// As it is then.
     pub(super) after: Altered,
     pub(super) base: PathBuf,
-}
-
-#[derive(Clone)]
-pub(super) enum Altered {
-    Table(Arc<TableDefinition>),
-    View(Arc<ViewDefinition>),
-}
-
-impl Altered {
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Self::Table(table) => &table.name,
-            Self::View(view) => &view.name,
-        }
-    }
-
-    /// The statement that creates it.
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Table(table) => &table.text,
-            Self::View(view) => &view.text,
-        }
-    }
 }
 
 impl Created {
@@ -233,6 +209,83 @@ impl StagedDefinitions {
                 "roles or their rights have changed since the transaction has changed some; run the transaction again",
             )),
         }
+    }
+
+    /// The indexes of a relation that takes the place of another one, but for those that the transaction creates.
+    pub(super) fn moved_indexes(&self, name: &str) -> Vec<Arc<NamedIndex>> {
+        let is_created = |index: &Arc<NamedIndex>| {
+            self.created.iter().any(|created| created.name() == index.name)
+        };
+        let indexes = self.entries.get(name).into_iter().flat_map(|entry| &entry.indexes);
+        indexes.filter(|index| !is_created(index)).cloned().collect()
+    }
+
+    /// Whether a relation has this name until the transaction commits.
+    pub(super) fn base_has(&self, name: &str) -> bool {
+        self.base.contains_key(name)
+    }
+
+    /// Whether a relation would have a name that another one has until the transaction commits.
+    pub(super) fn replaces(&self, entry: &Entry, name: &str) -> bool {
+        let moved = self.moved.iter().find(|moved| moved.after.name() == entry.name);
+        let before = moved.map_or(&*entry.name, |moved| &*moved.before.name);
+        self.base.contains_key(name) && (entry.is_staged || before != name)
+    }
+
+    /// Puts relations that take the places of others behind those that they read, and leaves out those that are as they were.
+    pub(super) fn sort_moved(&mut self) {
+        let mut left = std::mem::take(&mut self.moved);
+        while !left.is_empty() {
+            let depends = |moved: &Moved, names: &BTreeSet<String>| {
+                let depends = self.entries.get(moved.after.name()).map(|entry| &entry.depends);
+                depends.into_iter().flatten().any(|name| names.contains(name))
+            };
+            let names = |moved: &[Moved]| -> BTreeSet<String> {
+                moved.iter().map(|moved| moved.after.name().to_owned()).collect()
+            };
+            let waiting = names(&left);
+            let next = left.iter().position(|moved| !depends(moved, &waiting)).unwrap_or_default();
+            let next = left.remove(next);
+            let is_other = match (&next.after, &next.before.definition) {
+                (Altered::Table(after), Definition::Table(before)) => {
+                    after.text != before.defined.text
+                }
+                // Its text may name relations in another way.
+                _ => depends(&next, &names(&self.moved)),
+            };
+            if is_other || next.before.name != next.after.name() {
+                self.moved.push(next);
+            }
+        }
+    }
+
+    /// Has a relation take the place of another one.
+    fn put(&mut self, entry: &Arc<Entry>, after: Altered, altered: Arc<Entry>, base: &Path) {
+        if entry.is_staged {
+            let created = self.created.iter_mut().find(|created| created.name() == entry.name);
+            match (created, after) {
+                (Some(Created::Table { definition, .. }), Altered::Table(after)) => {
+                    *definition = after;
+                }
+                (Some(Created::View { definition, .. }), Altered::View(after)) => {
+                    *definition = after;
+                }
+                _ => {}
+            }
+        } else {
+            let is_it = |moved: &&mut Moved| moved.after.name() == entry.name;
+            match self.moved.iter_mut().find(is_it) {
+                Some(moved) => moved.after = after,
+                None => {
+                    let (before, base) = (entry.clone(), base.to_owned());
+                    self.moved.push(Moved { before, after, base });
+                }
+            }
+        }
+        self.named.extend([entry.name.clone(), altered.name.clone()]);
+        let entries = Arc::make_mut(&mut self.entries);
+        entries.remove(&entry.name);
+        entries.insert(altered.name.clone(), altered);
     }
 
     /// Adds a created relation.
@@ -505,118 +558,6 @@ impl Definitions {
             false => entry.check_view()?,
         }
         staged.drop(&entry, dropped.cascade)
-    }
-
-    /// Has a transaction alter a relation, of which it may have `written` rows.
-    pub(crate) fn stage_alter(
-        &self,
-        staged: &mut StagedDefinitions,
-        alter: &Alter,
-        base: &Path,
-        has_written: impl Fn(&Entry) -> bool,
-        Parts { writer, connectors, .. }: Parts<'_>,
-    ) -> Result<()> {
-        if alter.if_exists && !staged.entries.contains_key(name::short(&alter.name)) {
-            staged.named.insert(alter.name.clone());
-            return Ok(());
-        }
-        let entry = staged.entries.relation(&alter.name)?;
-        check_kind(&entry, alter)?;
-        entry.check_runs()?;
-        let after = match (&alter.change, entry.as_view()) {
-            (Change::Rename { to, .. }, Ok(view)) => {
-                check_only_text(&entry, view)?;
-                Altered::View(Arc::new(lateness::defined(view)?.renamed(to)?))
-            }
-            (_, Ok(_)) => return Err(outside(ALTER_OUTSIDE.to_owned())),
-            (change, Err(_)) => {
-                let is_name = matches!(change, Change::Rename { .. });
-                if !is_name && has_written(&entry) {
-                    return Err(outside(format!(
-                        "the transaction has written rows of \"{}\", whose columns stay until it is committed: COMMIT first",
-                        entry.name
-                    )));
-                }
-                if !entry.is_staged && !is_name && !matches!(change, Change::RenameColumn { .. }) {
-                    return Err(outside(ALTER_OUTSIDE.to_owned()));
-                }
-                let table = entry.as_table()?;
-                let has_sequences = table.defined.sequences().next().is_some();
-                if !table.defined.connectors.is_empty()
-                    || !table.lateness.is_empty()
-                    || has_sequences
-                {
-                    return Err(outside(format!(
-                        "\"{}\" has connectors, LATENESS or generated columns: ALTER it outside of BEGIN and COMMIT",
-                        entry.name
-                    )));
-                }
-                match table.defined.altered(change)? {
-                    Some(definition) => Altered::Table(Arc::new(definition)),
-                    None => return Ok(()),
-                }
-            }
-        };
-        if let Change::Rename { to, position } = &alter.change {
-            let taken = relations::taken(&staged.entries, to, IfTaken::Fail, Entry::is_table);
-            taken.map_err(|error| error.at(*position))?;
-            self.check_nothing_said(to)?;
-        }
-        check_unread(&entry, &staged.entries)?;
-        if connectors.outputs.read(&entry.name) && !entry.is_staged {
-            return Err(outside(format!(
-                "\"{}\" is written to a file, whose columns and name stay: create another relation and DROP this one",
-                entry.name
-            )));
-        }
-        let name = after.name().to_owned();
-        let altered = match (&after, &entry.definition) {
-            (Altered::Table(definition), Definition::Table(table)) => {
-                self.check_uniques(definition, Some(&entry), &staged.entries)?;
-                let mut altered = Entry::of_table(definition, table.id)?;
-                altered.keep_uniques(&entry);
-                altered
-            }
-            (Altered::View(definition), Definition::View(view)) => {
-                let text = definition.text.clone();
-                let definition = Definition::View(View { text, ..view.clone() });
-                Entry { name: name.clone(), definition, ..Entry::clone(&entry) }
-            }
-            _ => return Err(outside(ALTER_OUTSIDE.to_owned())),
-        };
-        let (since, is_staged) = (entry.since, entry.is_staged);
-        let altered = Entry { since, is_staged, ..altered };
-        if is_staged {
-            let created = staged.created.iter_mut().find(|created| created.name() == entry.name);
-            match (created, after) {
-                (Some(Created::Table { definition, .. }), Altered::Table(after)) => {
-                    *definition = after;
-                }
-                (Some(Created::View { definition, .. }), Altered::View(after)) => {
-                    *definition = after;
-                }
-                _ => {}
-            }
-        } else {
-            let statement = Record::definition(&alter.text, base, writer.now()?)?;
-            staged.statements.push(statement);
-            let is_it = |moved: &&mut Moved| moved.after.name() == entry.name;
-            match staged.moved.iter_mut().find(is_it) {
-                Some(moved) => moved.after = after,
-                None => {
-                    let (before, base) = (entry.clone(), base.to_owned());
-                    staged.moved.push(Moved { before, after, base });
-                }
-            }
-        }
-        staged.named.extend([entry.name.clone(), name.clone()]);
-        staged.comments.alter(&entry, &altered);
-        staged.roles_revision += 1;
-        staged.roles.iter_mut().for_each(|edit| edit.rename(&entry.name, &name));
-        let entries = Arc::make_mut(&mut staged.entries);
-        entries.remove(&entry.name);
-        entries.insert(name, Arc::new(altered));
-        Ok(())
     }
 
     /// Has a transaction create an index.

@@ -1,5 +1,7 @@
 //! `ALTER TABLE`, `ALTER VIEW` and `ALTER MATERIALIZED VIEW`.
 
+mod reading;
+
 use alluvium_dataflow::messages::wording::type_name;
 use arrow::datatypes::{Field, Schema};
 use sqlparser::ast::{
@@ -9,14 +11,14 @@ use sqlparser::ast::{
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 
-use super::constraint::check::Check;
-use super::source::Source;
-use super::statements::parse;
-use super::syntax_error::syntax_error;
-use super::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::error::{Error, Position, Result, SqlState, no_column};
 use crate::name;
 use crate::name::{fold, relation_name};
+use crate::statement::constraint::check::Check;
+use crate::statement::source::Source;
+use crate::statement::statements::parse;
+use crate::statement::syntax_error::syntax_error;
+use crate::statement::{StatementKind, TableDefinition, ViewDefinition, lateness};
 use crate::syntax;
 
 /// A change of a relation.
@@ -525,7 +527,7 @@ fn defined(text: &str) -> Option<TableDefinition> {
 }
 
 /// The one statement that a text is.
-fn only(text: &str) -> Option<StatementKind> {
+pub(super) fn only(text: &str) -> Option<StatementKind> {
     let mut statements = parse(text);
     match (statements.next(), statements.next()) {
         (Some(Ok(statement)), None) => Some(statement.kind),
