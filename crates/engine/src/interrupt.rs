@@ -213,6 +213,11 @@ pub(crate) fn reached() -> Option<Error> {
     CURRENT.with_borrow(Limits::reached)
 }
 
+/// Whether [`Error::TimedOut`] is of the call that this thread is in, and not of a part of it that has a deadline of its own.
+pub(crate) fn ends_call() -> bool {
+    CURRENT.with_borrow(|limits| limits.never_waits || limits.reached().is_some())
+}
+
 /// Fails if the call that this thread is in should end.
 pub(crate) fn check() -> Result<()> {
     reached().map_or(Ok(()), Err)

@@ -20,7 +20,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 pub use crate::durable::directory::note_address;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
 use crate::query::Rows;
 pub use crate::sequencer::owned_key;
@@ -37,6 +37,25 @@ pub mod fault {
 /// The syntax tree of a statement.
 pub fn tree(statement: &Statement) -> &StatementTree {
     statement.tree()
+}
+
+/// The kind of an error: the name of its variant, which the SQLSTATE does not tell.
+pub fn error_kind(error: &Error) -> &'static str {
+    match error {
+        Error::Sql { .. } => "Sql",
+        Error::Data { .. } => "Data",
+        Error::Source { .. } => "Source",
+        Error::Denied { .. } => "Denied",
+        Error::Failed { .. } => "Failed",
+        Error::Conflict { .. } => "Conflict",
+        Error::Poisoned { .. } => "Poisoned",
+        Error::Behind { .. } => "Behind",
+        Error::Gone { .. } => "Gone",
+        Error::Interrupted => "Interrupted",
+        Error::TimedOut => "TimedOut",
+        Error::State { .. } => "State",
+        Error::Start { .. } => "Start",
+    }
 }
 
 /// A statement of a syntax tree.
@@ -73,12 +92,15 @@ pub struct Fetching {
 }
 
 /// Calls of a session that only this project's server needs: `COPY … FROM STDIN`, whose rows come from a client, FETCH of changes, which
-/// waits on no thread, what a client is told, and reads that do not block.
+/// waits on no thread, what a client is told, and statements that do not block.
 pub trait SessionParts {
-    /// As [`Session::execute_prepared`](crate::Session::execute_prepared), of a read of a row by its key that ran before and need not wait for anything.
-    /// `None`, without an effect, of all others.
+    /// As [`Session::execute_prepared`](crate::Session::execute_prepared), of BEGIN, and of a statement that finds a row by its key, ran before, and need
+    /// not wait for anything: a read, or inside of BEGIN and COMMIT a change. `None`, without an effect, of all others.
     fn execute_at_once(&mut self, prepared: &Prepared, values: &[Value])
     -> Option<Result<Outcome>>;
+
+    /// As [`SessionParts::execute_at_once`], of the text of one statement that is not parsed yet, but BEGIN. Returns its command too.
+    fn execute_text_at_once(&mut self, sql: &str) -> Option<Result<(&'static str, Outcome)>>;
 
     /// Whether to prepare the same text again would make the same, of a statement that ran before. Does not block.
     fn is_current(&mut self, prepared: &Prepared) -> bool;
@@ -110,6 +132,12 @@ pub trait SessionParts {
         most: u64,
         waker: Option<&Waker>,
     ) -> Poll<Result<Option<RecordBatch>>>;
+
+    /// Fails as a statement does if the open transaction [has been aborted](crate::Session::is_aborted).
+    fn check_not_aborted(&mut self) -> Result<()>;
+
+    /// How many savepoints of the open transaction there are to return to.
+    fn savepoints(&self) -> usize;
 
     /// The relation that LISTEN names, whose changes the session may have.
     fn listened(&mut self, statement: &StatementTree) -> Result<String>;

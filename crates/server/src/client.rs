@@ -78,10 +78,23 @@ impl Client {
     /// Waits for the end of a call. It may be dropped and called again.
     pub(crate) async fn end<R>(&mut self, call: &mut Call<R>) -> Result<R, Panicked> {
         let (session, done) = (&mut call.0).await.map_err(|_| Panicked)?;
+        self.keep(session);
+        Ok(done)
+    }
+
+    /// Aborts the open transaction, as a statement that fails does.
+    pub(crate) fn abort(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            session.abort();
+            self.keep(session);
+        }
+    }
+
+    /// The session is between calls again.
+    fn keep(&mut self, session: Session) {
         self.is_in_transaction = session.in_transaction();
         self.is_aborted = session.is_aborted();
         self.session = Some(session);
-        Ok(done)
     }
 
     /// Makes a call on this thread. It must neither block nor begin or end a transaction.

@@ -3,12 +3,14 @@
 //! [`Session::run`] has [statements] run: each kind has its place there. [`query`] answers queries. [`settings`] are SET and SHOW, and
 //! complete names by the search path; [`identity`] says who the session is, [`rights`] who may do what, [`paths`] where files are. [`description`] says what a statement takes
 //! and returns without running it, [`prepared`] are statements that run many times, and [`culprit`] finds the expression that an error
-//! is about.
+//! is about. [`parts`] is what only a server asks for, [`at_once`] what it may ask for on any thread.
 
+mod at_once;
 mod culprit;
 mod description;
 mod identity;
 mod outcome;
+mod parts;
 mod paths;
 mod prepared;
 mod query;
@@ -22,7 +24,6 @@ use std::sync::Arc;
 use alluvium_sql::planner::check_parameters;
 use alluvium_sql::stack;
 use alluvium_sql::statement::{ConnectorDefinition, Shape, Statement, StatementKind};
-use alluvium_trace::Epoch;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::Visit;
 pub use description::Description;
@@ -71,8 +72,6 @@ pub struct Session {
     reads_stale: bool,
     /// The key of the next transaction.
     key: Option<String>,
-    /// The epoch of its last transaction that was committed.
-    committed: Option<Epoch>,
     /// Whether it does again what was done before.
     is_redoing: bool,
     settings: SessionSettings,
@@ -110,7 +109,6 @@ impl Session {
             awaits_sources: false,
             reads_stale: false,
             key: None,
-            committed: None,
             is_redoing: false,
             settings: SessionSettings::default(),
             taken_values: TakenValues::default(),
@@ -188,7 +186,7 @@ impl Session {
     /// The epoch that the last transaction of the session which was committed made, be it a statement or several between BEGIN
     /// and COMMIT; if it changed nothing, the one that it read as of. `None` before the first.
     pub fn committed(&self) -> Option<u64> {
-        self.committed
+        self.settings.committed
     }
 
     /// Whether a transaction is open, even if it [has been aborted](Session::is_aborted).
@@ -289,15 +287,25 @@ impl Session {
         shape: &Shape,
         parameters: &[ScalarValue],
     ) -> Result<Option<Outcome>> {
-        let poison = self.instance().poison.clone();
-        poison.check()?;
-        let ran = poison.guard(|| {
-            let outcome = self.run_kept(shape, parameters, || one_statement(sql).ok())?;
+        self.run_text(sql, parameters, |session| {
+            let outcome = session.run_kept(shape, parameters, || one_statement(sql).ok())?;
             if outcome.is_some() {
-                self.instance().reader.check_views()?;
+                session.instance().reader.check_views()?;
             }
             Ok(outcome)
-        });
+        })
+    }
+
+    /// Runs a text that is not parsed yet by `act`; it is parsed to find the place of an error.
+    fn run_text<R>(
+        &mut self,
+        sql: &str,
+        parameters: &[ScalarValue],
+        act: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        let poison = self.instance().poison.clone();
+        poison.check()?;
+        let ran = poison.guard(|| act(self));
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,
             _ => interrupt::reached().unwrap_or_else(|| {

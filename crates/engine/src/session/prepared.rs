@@ -42,6 +42,11 @@ impl Prepared {
         &self.statement
     }
 
+    /// Where its plan is kept.
+    pub(super) fn plan(&self) -> &OwnPlan {
+        &self.plan
+    }
+
     /// Its command, as [`Statement::command`](crate::Statement::command) has it.
     pub fn command(&self) -> &'static str {
         self.statement.command()
@@ -114,23 +119,6 @@ impl Session {
         }
         let entries = interrupt::without_waits(|| self.authorize(&prepared.statement));
         entries.is_ok_and(|entries| prepared.plan.is_kept(&entries))
-    }
-
-    /// As [`Session::execute_prepared`], of a read by key whose plan is kept and whose version is there: it does not block. `None`, without an
-    /// effect, for all other statements, inside of BEGIN and COMMIT, and if it would have to wait.
-    pub(super) fn answer_at_once(
-        &mut self,
-        prepared: &Prepared,
-        values: &[Value],
-    ) -> Option<Result<Outcome>> {
-        let kept = prepared.plan.get(Value::scalars(values), &self.catalog_entries())?;
-        if !kept.is_by_key() || self.in_transaction() {
-            return None;
-        }
-        match interrupt::without_waits(|| self.execute_prepared(prepared, values)) {
-            Err(Error::TimedOut) => None,
-            done => Some(done),
-        }
     }
 
     pub(super) fn execute_in_block(

@@ -5,10 +5,10 @@ use std::sync::{Arc, Weak};
 
 use alluvium_sql::catalog::Catalog as _;
 use alluvium_sql::planner::{How, Use};
-use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Statement, StatementKind};
+use alluvium_sql::statement::{Change, CommentedKind, IfTaken, Shape, Statement, StatementKind};
 
-use super::Session;
 use super::settings::SessionRoles;
+use super::{Session, one_statement};
 use crate::authorizer::{Action, Authorizer, Object, Rights};
 use crate::catalog::{Entries, named_index};
 use crate::error::{Error, Result};
@@ -21,11 +21,32 @@ const STATEMENTS: usize = 256;
 /// How long the text of such a statement may be, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// The uses of statements, as of one moment of the catalog, so that they are not planned for it again.
+/// The uses of statements by their texts, as of one moment of the catalog, so that they are not planned for it again.
 #[derive(Default)]
 pub(super) struct KnownUses {
     entries: Weak<Entries>,
     uses: HashMap<String, Arc<[Use]>>,
+}
+
+impl KnownUses {
+    /// Forgets those over other relations than these.
+    fn set_entries(&mut self, entries: &Arc<Entries>) {
+        // As long as it is referred to, nothing else has its address, and a definition changes a copy.
+        if !std::ptr::eq(self.entries.as_ptr(), Arc::as_ptr(entries)) {
+            *self = Self { entries: Arc::downgrade(entries), ..Self::default() };
+        }
+    }
+
+    fn keep(&mut self, text: &str, uses: &Arc<[Use]>) {
+        // Long texts are not kept.
+        if text.len() > LONGEST {
+            return;
+        }
+        if self.uses.len() >= STATEMENTS {
+            self.uses.clear();
+        }
+        self.uses.insert(text.to_owned(), uses.clone());
+    }
 }
 
 /// Whether a statement makes or changes definitions, or runs others.
@@ -78,8 +99,16 @@ impl Session {
             return Ok(entries);
         }
         let uses = self.uses(statement, &entries);
+        self.check_uses(&uses, &entries)?;
         let Some(rights) = &self.rights else { return Ok(entries) };
-        for Use { relation, how, columns } in uses.iter() {
+        self.authorize_definition(rights, &statement.kind, &entries)?;
+        Ok(entries)
+    }
+
+    /// Fails if the session has no right to one of these uses of relations.
+    fn check_uses(&self, uses: &[Use], entries: &Entries) -> Result<()> {
+        let Some(rights) = &self.rights else { return Ok(()) };
+        for Use { relation, how, columns } in uses {
             let action = match how {
                 How::Read => Action::Select,
                 How::Insert => Action::Insert,
@@ -90,8 +119,7 @@ impl Session {
                 rights.check(action, Object::Relation(relation), columns)?;
             }
         }
-        self.authorize_definition(rights, &statement.kind, &entries)?;
-        Ok(entries)
+        Ok(())
     }
 
     /// Runs a statement that the session has the right to, over the relations to which it has it. If others have taken their places
@@ -101,13 +129,16 @@ impl Session {
         statement: &Statement,
         mut run: impl FnMut(&mut Self) -> Result<R>,
     ) -> Result<R> {
+        self.update_rights();
+        if self.rights.is_none() || self.is_redoing {
+            return run(self);
+        }
+        let creates = matches!(statement.kind, StatementKind::CreateView(_));
+        let is_held = creates || !defines(&statement.kind);
         loop {
             let catalog = self.instance().definitions.catalog.entries();
             let key = self.key.clone();
             let entries = self.authorize(statement)?;
-            let is_limited = self.rights.is_some() && !self.is_redoing;
-            let creates = matches!(statement.kind, StatementKind::CreateView(_));
-            let is_held = is_limited && (creates || !defines(&statement.kind));
             self.authorized = (is_held && !creates).then_some(entries);
             self.defines_over = (is_held && creates).then(|| catalog.clone());
             let ran = run(self);
@@ -239,12 +270,8 @@ impl Session {
 
     /// The uses that a statement makes of rows of relations.
     fn uses(&mut self, statement: &Statement, entries: &Arc<Entries>) -> Arc<[Use]> {
-        let known = &mut self.known_uses;
-        // As long as it is referred to, nothing else has its address, and a definition changes a copy.
-        if !std::ptr::eq(known.entries.as_ptr(), Arc::as_ptr(entries)) {
-            *known = KnownUses { entries: Arc::downgrade(entries), ..KnownUses::default() };
-        }
-        if let Some(uses) = known.uses.get(&statement.text) {
+        self.known_uses.set_entries(entries);
+        if let Some(uses) = self.known_uses.uses.get(&statement.text) {
             return uses.clone();
         }
         let files = match &statement.kind {
@@ -268,14 +295,25 @@ impl Session {
             !files.contains_key(&used.relation) && scope.relation(&used.relation).is_some()
         });
         let uses: Arc<[Use]> = uses.into();
-        // The columns of a file may change, and long texts are not kept.
-        if files.is_empty() && statement.text.len() <= LONGEST {
-            let known = &mut self.known_uses.uses;
-            if known.len() >= STATEMENTS {
-                known.clear();
-            }
-            known.insert(statement.text.clone(), uses.clone());
+        // The columns of a file may change.
+        if files.is_empty() {
+            self.known_uses.keep(&statement.text, &uses);
         }
         uses
+    }
+
+    /// Whether the session has the right to a read by key of this text, of which others of its shape differ in keys alone.
+    pub(super) fn may_read(&mut self, sql: &str, shape: &Shape, entries: &Arc<Entries>) -> bool {
+        if self.rights.is_none() {
+            return true;
+        }
+        self.known_uses.set_entries(entries);
+        let known = self.known_uses.uses.get(shape.text()).cloned();
+        let uses = known.or_else(|| {
+            let uses = self.uses(&one_statement(sql).ok()?, entries);
+            self.known_uses.keep(shape.text(), &uses);
+            Some(uses)
+        });
+        uses.is_some_and(|uses| self.check_uses(&uses, entries).is_ok())
     }
 }

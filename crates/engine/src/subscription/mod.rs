@@ -36,6 +36,7 @@ use futures::Stream;
 
 pub(crate) use self::beginning::resume;
 use self::feed::{Feed, SubscriberId, Taken};
+pub(crate) use self::options::Beginning;
 pub use self::options::{Policy, SubscribeOptions};
 pub(crate) use self::permission::Permission;
 pub use self::rows::{ChangedRows, columns_of_changes};
@@ -97,19 +98,9 @@ pub struct Subscription {
     /// Whether a snapshot comes next, which has not been pinned.
     is_resyncing: bool,
     is_over: bool,
-    beginning_of: Beginning,
+    /// Where it begins; after an epoch, once rows that come first were left out.
+    begins: Beginning,
     has_progress: bool,
-}
-
-/// What is known of where a subscription begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beginning {
-    /// With the rows that come first.
-    Rows,
-    /// After the rows that come first, which are left out.
-    WithoutRows,
-    /// After an epoch.
-    After(Epoch),
 }
 
 /// The engine that a subscription is one of.
@@ -141,7 +132,7 @@ impl Subscription {
     pub(crate) fn new(
         Entered { feed, subscriber, id }: Entered,
         Subscribed { name, schema, relation }: Subscribed,
-        policy: Policy,
+        SubscribeOptions { policy, beginning: begins, .. }: SubscribeOptions,
         progress: Arc<Progress>,
         owner: Weak<dyn Owner>,
     ) -> Self {
@@ -159,7 +150,7 @@ impl Subscription {
             permission: None,
             is_resyncing: false,
             is_over: false,
-            beginning_of: Beginning::Rows,
+            begins,
             has_progress: false,
         }
     }
@@ -174,16 +165,6 @@ impl Subscription {
         self.permission = Some(permission);
     }
 
-    /// It begins after an epoch, without rows as of that.
-    pub(crate) fn set_begins_after(&mut self, epoch: Epoch) {
-        self.beginning_of = Beginning::After(epoch);
-    }
-
-    /// The rows that would come first are left out.
-    pub(crate) fn leave_out_rows(&mut self) {
-        self.beginning_of = Beginning::WithoutRows;
-    }
-
     /// Its reader wants to know how far it has come.
     pub(crate) fn set_has_progress(&mut self) {
         self.has_progress = true;
@@ -196,9 +177,9 @@ impl Subscription {
 
     /// The epoch after which it begins, if it begins without rows and that is known.
     fn begins_after(&self) -> Option<Epoch> {
-        match self.beginning_of {
+        match self.begins {
             Beginning::After(epoch) => Some(epoch),
-            Beginning::Rows | Beginning::WithoutRows => None,
+            _ => None,
         }
     }
 
@@ -326,11 +307,9 @@ impl Subscription {
         if self.is_over {
             return Ok(Step::End);
         }
-        let step = match (self.look(waker), &mut self.permission) {
-            (Ok(Step::Change(change)), Some(permission)) => {
-                permission.check(&self.name).map(|()| Step::Change(change))
-            }
-            (step, _) => step,
+        let step = match self.look(waker) {
+            Ok(Step::Change(change)) => self.check_permission().map(|()| Step::Change(change)),
+            step => step,
         };
         self.is_over = match &step {
             Ok(step) => matches!(step, Step::End),
@@ -351,12 +330,12 @@ impl Subscription {
             };
             match feed.take(subscriber, waker)? {
                 Taken::Delivery(delivery)
-                    if delivery.is_snapshot && self.beginning_of == Beginning::WithoutRows =>
+                    if delivery.is_snapshot && self.begins == Beginning::WithoutRows =>
                 {
-                    self.beginning_of = Beginning::After(delivery.epoch);
+                    self.begins = Beginning::After(delivery.epoch);
                 }
-                Taken::Pinned((epoch, _)) if self.beginning_of == Beginning::WithoutRows => {
-                    self.beginning_of = Beginning::After(epoch);
+                Taken::Pinned((epoch, _)) if self.begins == Beginning::WithoutRows => {
+                    self.begins = Beginning::After(epoch);
                 }
                 Taken::Delivery(delivery) => {
                     if let Some(change) = delivery.change(&self.schema)? {

@@ -1,5 +1,7 @@
 //! Options of subscriptions.
 
+use alluvium_trace::Epoch;
+
 /// The reaction to a subscription that is further behind than it may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,11 +22,31 @@ pub struct SubscribeOptions {
     pub(crate) policy: Policy,
     pub(crate) epochs: u64,
     pub(crate) bytes: u64,
-    pub(crate) after: Option<u64>,
-    /// Whether the rows as of that epoch come first.
-    pub(crate) has_rows_of_after: bool,
-    /// Whether a snapshot that would come first is left out.
-    pub(crate) leaves_out_rows: bool,
+    pub(crate) beginning: Beginning,
+}
+
+/// Where a subscription begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// With the last rows.
+    #[default]
+    Rows,
+    /// After the last rows, which are left out.
+    WithoutRows,
+    /// With the rows as of an epoch.
+    RowsAsOf(Epoch),
+    /// After an epoch.
+    After(Epoch),
+}
+
+impl Beginning {
+    /// The epoch from which on changes have to be kept, if it is a given one.
+    pub(crate) fn epoch(self) -> Option<Epoch> {
+        match self {
+            Self::Rows | Self::WithoutRows => None,
+            Self::RowsAsOf(epoch) | Self::After(epoch) => Some(epoch),
+        }
+    }
 }
 
 impl Default for SubscribeOptions {
@@ -33,9 +55,7 @@ impl Default for SubscribeOptions {
             policy: Policy::default(),
             epochs: 1024,
             bytes: u64::MAX,
-            after: None,
-            has_rows_of_after: false,
-            leaves_out_rows: false,
+            beginning: Beginning::default(),
         }
     }
 }
@@ -73,19 +93,22 @@ impl SubscribeOptions {
     /// Begins after an epoch, as [`Engine::subscribe_from`](crate::Engine::subscribe_from) does, in place of a snapshot.
     #[must_use]
     pub fn after(self, epoch: u64) -> Self {
-        Self { after: Some(epoch), has_rows_of_after: false, ..self }
+        Self { beginning: Beginning::After(epoch), ..self }
     }
 
     /// Begins after the last complete epoch, in place of a snapshot as of that.
     #[must_use]
     pub fn without_snapshot(self) -> Self {
-        Self { leaves_out_rows: true, ..self }
+        match self.beginning {
+            Beginning::Rows => Self { beginning: Beginning::WithoutRows, ..self },
+            _ => self,
+        }
     }
 
     /// Begins with the rows as of an epoch, as a snapshot, and the changes after it. They have to be kept, as those of
     /// [`SubscribeOptions::after`].
     #[must_use]
     pub fn as_of(self, epoch: u64) -> Self {
-        Self { after: Some(epoch), has_rows_of_after: true, ..self }
+        Self { beginning: Beginning::RowsAsOf(epoch), ..self }
     }
 }

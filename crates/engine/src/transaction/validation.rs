@@ -65,7 +65,7 @@ impl<'a> Validation<'a> {
         }
         interrupt::limited(Some(Instant::now() + MOST_WAIT), || self.compare()).map_err(|error| {
             match error {
-                Error::TimedOut if interrupt::reached().is_none() => Error::conflict(
+                Error::TimedOut if !interrupt::ends_call() => Error::conflict(
                     Conflict::Serialization,
                     "whether what the transaction has read still holds could not be told in time, because others commit all the \
                      time to what its views read; run the transaction again",

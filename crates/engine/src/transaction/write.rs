@@ -97,7 +97,7 @@ impl Transaction {
                      one that this one has written; run the transaction again"
                 ),
             ),
-            (Error::TimedOut, Some(timeout)) if interrupt::reached().is_none() => Error::conflict(
+            (Error::TimedOut, Some(timeout)) if !interrupt::ends_call() => Error::conflict(
                 Conflict::Locked,
                 format!(
                     "another transaction has been writing a row of \"{name}\" for longer than lock_timeout allows, {timeout:?}; \

@@ -405,9 +405,6 @@ fn a_read_by_key_is_answered_at_once_unless_it_has_to_wait() {
     assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["10".to_owned()]));
     assert_eq!(at_once(&mut session, &by_key, 2), Some(Vec::new()));
     assert_eq!(at_once(&mut session, &all, 1), None, "it may take long");
-    session.execute("BEGIN").unwrap();
-    assert_eq!(at_once(&mut session, &by_key, 1), None, "it is read by a transaction");
-    session.execute("ROLLBACK").unwrap();
     journal.open(false);
     let committing = engine.clone();
     let commit =
@@ -429,6 +426,82 @@ fn a_read_by_key_is_answered_at_once_unless_it_has_to_wait() {
     // A definition ends plans.
     engine.execute("CREATE TABLE other (n INT)").unwrap();
     assert_eq!(at_once(&mut session, &by_key, 1), None);
+}
+
+#[test]
+fn a_text_that_reads_by_key_is_answered_at_once_unless_it_has_to_wait() {
+    let journal = Gated::default();
+    journal.open(true);
+    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    engine
+        .execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10);
+             CREATE ROLE root SUPERUSER LOGIN; CREATE ROLE ada",
+        )
+        .unwrap();
+    let (mut session, mut ada) = (engine.session(), engine.session());
+    ada.set_role("ada").unwrap();
+    let at_once = |session: &mut Session, sql: &str| {
+        let (command, outcome) = session.execute_text_at_once(sql)?.unwrap();
+        let ("SELECT", Outcome::Rows(rows)) = (command, outcome) else { panic!("{sql}") };
+        Some(lines(&rows.into_batches().unwrap()))
+    };
+    const ONE: &str = "SELECT n FROM t WHERE id = 1";
+    let found = |row: &str| Some(vec![row.to_owned()]);
+    // Its plan is kept once it has run twice.
+    let keep = |session: &mut Session| {
+        for id in [5, 6] {
+            assert_eq!(at_once(session, ONE), None);
+            session.execute(&format!("SELECT n FROM t WHERE id = {id}")).unwrap();
+            session.execute("SELECT n FROM t WHERE n > 1").unwrap();
+        }
+    };
+    keep(&mut session);
+    assert_eq!(at_once(&mut session, ONE), found("10"));
+    assert_eq!(at_once(&mut session, " select n FROM t WHERE id = 1"), None, "another text");
+    assert_eq!(at_once(&mut session, "SELECT n FROM t WHERE id = 2 ; "), Some(Vec::new()));
+    assert_eq!(at_once(&mut session, "SELECT n FROM t WHERE n > 1"), None, "it may take long");
+    assert_eq!(at_once(&mut session, &format!("{ONE}; {ONE}")), None, "they are two");
+    for (before, after) in [
+        ("SET search_path = s", "RESET search_path"),
+        ("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, n INT)", "DROP TABLE t"),
+    ] {
+        session.execute(before).unwrap();
+        assert_eq!(at_once(&mut session, ONE), None, "{before}");
+        session.execute(after).unwrap();
+        assert_eq!(at_once(&mut session, ONE), found("10"), "{after}");
+    }
+    // Rights are asked for each time.
+    assert_eq!(at_once(&mut ada, ONE), None);
+    assert!(ada.execute(ONE).is_err());
+    for (change, allowed) in
+        [("GRANT SELECT ON t TO ada", true), ("REVOKE SELECT ON t FROM ada", false)]
+    {
+        session.execute(change).unwrap();
+        if at_once(&mut session, ONE).is_none() {
+            keep(&mut session);
+        }
+        assert_eq!(at_once(&mut ada, ONE), found("10").filter(|_| allowed), "{change}");
+        assert_eq!(ada.execute(ONE).is_ok(), allowed, "{change}");
+    }
+    journal.open(false);
+    let (committing, committed) = (engine.clone(), engine.progress().committed);
+    let commit =
+        thread::spawn(move || committing.execute("UPDATE t SET n = 11 WHERE id = 1").map(drop));
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while engine.progress().committed <= committed && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(at_once(&mut session, ONE), None, "what is committed is not durable");
+    session.set_reads_stale(true);
+    assert_eq!(at_once(&mut session, ONE), found("10"));
+    session.set_reads_stale(false);
+    journal.open(true);
+    commit.join().unwrap().unwrap();
+    engine.wait(engine.progress().committed).unwrap();
+    assert_eq!(at_once(&mut session, ONE), found("11"));
+    engine.execute("DROP TABLE t; CREATE TABLE t (id INT PRIMARY KEY, n VARCHAR)").unwrap();
+    assert_eq!(at_once(&mut session, ONE), None, "a definition ends plans");
 }
 
 #[test]

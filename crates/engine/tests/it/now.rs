@@ -14,6 +14,15 @@ fn second(second: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_704_067_200 + second)
 }
 
+/// An engine whose clock shows as many seconds as it is told.
+fn with_clock(workers: usize) -> (Engine, Arc<AtomicU64>) {
+    let seconds = Arc::new(AtomicU64::new(0));
+    let shown = seconds.clone();
+    let clock = move || second(shown.load(Ordering::Relaxed));
+    let engine = Engine::builder().workers(workers).clock(clock).open_in_memory();
+    (engine.expect("an engine starts"), seconds)
+}
+
 /// Moves the time on, and waits until all views know.
 fn tick(engine: &Engine, at: u64) {
     let epoch = engine.begin_at(second(at)).and_then(|tx| tx.commit()).expect("time goes on");
@@ -136,13 +145,7 @@ fn a_default_of_now_is_the_time_of_the_transaction() {
 
 #[test]
 fn statements_have_the_time_of_the_builders_clock() {
-    let seconds = Arc::new(AtomicU64::new(0));
-    let clock = seconds.clone();
-    let engine = Engine::builder()
-        .workers(2)
-        .clock(move || second(clock.load(Ordering::Relaxed)))
-        .open_in_memory()
-        .expect("an engine starts");
+    let (engine, seconds) = with_clock(2);
     engine.execute("CREATE TABLE t (n BIGINT, at TIMESTAMP DEFAULT NOW())").expect("a table");
     let at = |at: u64, sql: &str| {
         seconds.store(at, Ordering::Relaxed);
@@ -162,13 +165,7 @@ fn statements_have_the_time_of_the_builders_clock() {
 
 #[test]
 fn a_plan_that_is_kept_has_the_time_of_each_run() {
-    let seconds = Arc::new(AtomicU64::new(0));
-    let clock = seconds.clone();
-    let engine = Engine::builder()
-        .workers(1)
-        .clock(move || second(clock.load(Ordering::Relaxed)))
-        .open_in_memory()
-        .expect("an engine");
+    let (engine, seconds) = with_clock(1);
     engine
         .execute(
             "CREATE TABLE t (n BIGINT PRIMARY KEY, at TIMESTAMP DEFAULT NOW(), day DATE, zoned TIMESTAMPTZ)",

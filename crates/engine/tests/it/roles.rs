@@ -214,6 +214,10 @@ fn members_have_the_rights_of_their_roles() {
     let who = "SELECT current_user, session_user";
     run(&mut ada, "SET ROLE readers");
     assert_eq!(rows(&mut ada, who), ["readers ada"]);
+    assert_eq!(
+        rows(&mut ada, "SELECT current_role, user, session_user WHERE current_role = user"),
+        ["readers readers ada"]
+    );
     denied(&mut ada, "SET ROLE bob");
     denied(&mut ada, "SET SESSION AUTHORIZATION readers");
     run(&mut ada, "RESET ROLE");

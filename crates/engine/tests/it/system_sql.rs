@@ -4,7 +4,7 @@
 
 use alluvium::Engine;
 
-use crate::support::query;
+use crate::support::{lines, query};
 
 const DEFINITIONS: &str = "
     CREATE VIEW cat.names AS SELECT schema, relation FROM alluvium.relations WHERE kind <> 'index';
@@ -165,4 +165,56 @@ fn functions_tell_of_the_session_and_set_its_settings() {
     assert!(session.execute("SELECT current_setting('none')").is_err());
     assert!(session.execute("SELECT set_config('none', 'x', false)").is_err());
     assert!(session.execute("CREATE VIEW v AS SELECT current_user AS u").is_err());
+}
+
+/// Some were no values, or only in a server.
+#[test]
+fn functions_of_the_session_are_values_without_parentheses() {
+    let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+    let mut session = engine.session();
+    session.execute("CREATE TABLE t (a INT PRIMARY KEY, who VARCHAR)").unwrap();
+    for (word, value) in [
+        ("current_role", "alluvium"),
+        ("CURRENT_USER", "alluvium"),
+        ("Session_User", "alluvium"),
+        ("user", "alluvium"),
+        ("current_catalog", "alluvium"),
+        ("current_schema", "public"),
+    ] {
+        for form in [
+            "INSERT INTO t VALUES (1, $) RETURNING who",
+            "UPDATE t SET who = $ WHERE who = $ RETURNING who",
+            "SELECT $",
+            "SELECT ($) AS who",
+            "SELECT lower($) || ''",
+            "SELECT $::VARCHAR",
+            "SELECT CAST($ AS VARCHAR)",
+            "SELECT CASE WHEN $ = $ THEN $ END",
+            "SELECT coalesce(NULL, $)",
+            "SELECT who FROM (VALUES ($)) AS x (who)",
+            "SELECT (SELECT $)",
+            "SELECT [$][1]",
+            "SELECT max($) FROM t",
+            "WITH w AS (SELECT $ AS who) SELECT who FROM w",
+            "SELECT who FROM t WHERE who IN ('x', $) AND $ LIKE who AND $ BETWEEN who AND $",
+            "SELECT x.who FROM t AS x JOIN t ON x.who = $",
+            "SELECT $ FROM t GROUP BY $ HAVING $ IS NOT NULL ORDER BY $ LIMIT 1",
+            "SELECT first_value($) OVER (ORDER BY a) FROM t",
+            "SELECT who FROM t WHERE EXISTS (SELECT 1 WHERE who = $)",
+            "DELETE FROM t WHERE who = $ RETURNING who",
+        ] {
+            let sql = form.replace('$', word);
+            let outcome =
+                session.execute_with(&sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let alluvium::Outcome::Rows(rows) = outcome else { panic!("{sql}") };
+            assert_eq!(lines(&rows.into_batches().unwrap()), [value], "{sql}");
+        }
+    }
+    let rows = engine.query("SELECT current_role, CURRENT_USER, user, current_schema").unwrap();
+    let names = rows[0].schema().fields().iter().map(|it| it.name().clone()).collect::<Vec<_>>();
+    assert_eq!(names, ["current_role", "current_user", "user", "current_schema"]);
+    // In quotes it is a name, and so it is after AS and with a point.
+    let named = "SELECT \"user\", x.current_role, x.current_schema FROM (SELECT 1 AS user, 2 AS current_role, 3 AS current_schema) AS x";
+    assert_eq!(query(&engine, named), ["1 2 3"]);
+    assert_eq!(query(&engine, "SELECT current_schema() || current_schema"), ["publicpublic"]);
 }

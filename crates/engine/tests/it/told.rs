@@ -40,6 +40,25 @@ fn rows(session: &mut Session, sql: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_session_is_told_the_epoch_that_it_has_committed() {
+    let engine = engine_with(1, "CREATE TABLE t (a BIGINT)");
+    let told = "SELECT current_setting('alluvium.committed', true)";
+    let (mut session, mut other) = (engine.session(), engine.session());
+    assert_eq!(rows(&mut session, told), [""]);
+    session.execute("INSERT INTO t VALUES (1)").unwrap();
+    let first = engine.progress().committed;
+    assert_eq!(rows(&mut session, told), [first.to_string()]);
+    session.execute("BEGIN; INSERT INTO t VALUES (2)").unwrap();
+    other.execute("INSERT INTO t VALUES (3)").unwrap();
+    assert_eq!(rows(&mut session, told), [first.to_string()]);
+    session.execute("COMMIT").unwrap();
+    assert_eq!(rows(&mut session, told), [(first + 2).to_string()]);
+    // One that changes nothing has the epoch that it reads as of.
+    other.execute("BEGIN; COMMIT").unwrap();
+    assert_eq!(rows(&mut other, told), [(first + 2).to_string()]);
+}
+
+#[test]
 fn a_role_is_told_of_what_it_may_use() {
     let engine = engine_with(1, RELATIONS);
     let (mut ada, mut root) = (session(&engine, "ada"), session(&engine, "root"));

@@ -29,6 +29,12 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// That of the answers to texts.
+    pub(super) fn of_text(is_of_catalog: bool) -> Self {
+        let (formats, columns, is_described, most) = (Vec::new(), None, true, u64::MAX);
+        Self { formats, columns, is_of_catalog, is_described, most }
+    }
+
     /// The columns of rows, as the client knows them.
     fn columns_of(&self, rows: &Rows) -> SchemaRef {
         match &self.columns {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alluvium::Session;
+use alluvium::unstable::SessionParts;
 use bytes::BytesMut;
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
@@ -117,6 +118,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     if failure.is_fatal() {
                         return Ok(());
                     }
+                    // Whatever has failed: a statement, or a message.
+                    self.client.abort();
                     self.roll_back_implicit().await?;
                     match is_query {
                         true => self.ready()?,
@@ -226,12 +229,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// A statement of this command has run, before which the transaction had been aborted or not.
-    pub(super) fn ran(&mut self, command: &str, was_aborted: bool) {
+    pub(super) fn ran(&mut self, command: &str, was_aborted: bool) -> Result<(), Ended> {
         match command {
             "COMMIT" => self.listening.settle(!was_aborted),
+            "ROLLBACK" => self.listening.settle(false),
+            "SAVEPOINT" => self.listening.save(self.client.session()?.savepoints()),
+            "ROLLBACK TO" => self.listening.return_to(self.client.session()?.savepoints()),
             "DISCARD ALL" => self.listening.clear(),
             _ => (),
         }
+        Ok(())
     }
 
     async fn roll_back_implicit(&mut self) -> Result<(), Broken> {
@@ -320,10 +327,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// Waits for as long as a client may be idle.
-async fn elapsed(idle: Option<Duration>) {
-    match idle {
-        Some(idle) => time::sleep(idle).await,
+/// Waits for so long; forever if there is no time.
+pub(super) async fn elapsed(time: Option<Duration>) {
+    match time {
+        Some(time) => time::sleep(time).await,
         None => std::future::pending().await,
     }
 }

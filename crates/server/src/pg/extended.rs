@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use alluvium::unstable::{SessionParts, StatementKind, StatementTree, prepared_tree};
-use alluvium::{Outcome, SqlState, Value};
+use alluvium::{Session, SqlState, Value};
 use bytes::Bytes;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::extendedquery::{
@@ -21,7 +21,6 @@ use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
 use super::listening::Listen;
-use super::results::{Pulled, Results};
 use super::statement::{Portal, Preparation, State, Statement};
 use super::types::Format;
 
@@ -40,8 +39,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let sql: Arc<str> = parse.query.into();
         let text = sql.clone();
-        let others = self.client.session()?.named_statement_bytes();
-        self.statements.check(&name, sql.len(), others)?;
+        self.check_room_for(&name, sql.len())?;
         // The one without a name is replaced, even by one that fails.
         self.statements.remove(&name);
         if let Some(statement) = self.prepared_before(&sql, &parse.type_oids)? {
@@ -155,6 +153,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let command = statement.command();
         let most =
             u64::try_from(execute.max_rows).ok().filter(|most| *most > 0).unwrap_or(u64::MAX);
+        if !matches!(state, State::Bound) {
+            self.client.session()?.check_not_aborted()?;
+        }
         let (results, pulled) = match state {
             State::Over => {
                 self.wire.put(complete(command, Some(0)))?;
@@ -193,29 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     is_described: false,
                     most,
                 };
-                if !begins && let Some(outcome) = self.at_once(&statement, &values)? {
-                    let begun = begin(outcome, command, &shape, self.wire.output())?;
-                    let Begun::Rows(results, pulled) = begun else { return Ok(()) };
-                    return self.send(&name, results, pulled, command, most).await;
-                }
-                let begun = self
-                    .call_adding(move |session, out| {
-                        let Some(prepared) = statement.prepared() else {
-                            return Ok(Begun::Complete);
-                        };
-                        if begins {
-                            session.execute("BEGIN")?;
-                        }
-                        let outcome = session.execute_prepared(prepared, &values);
-                        let outcome =
-                            outcome.map_err(|error| Failure::of(&error, &statement.sql))?;
-                        begin(outcome, command, &shape, out)
-                    })
-                    .await?;
+                let begun = self.begun(statement, values, begins, shape).await?;
                 match begun {
                     Begun::Complete => {
-                        self.ran(command, was_aborted);
-                        return Ok(());
+                        return self.ran(command, was_aborted);
                     }
                     Begun::Rows(results, pulled) => (results, pulled),
                     Begun::Subscribed(subscription) => {
@@ -224,7 +206,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
         };
-        self.send(&name, results, pulled, command, most).await
+        let rest = self.send_rows(results, pulled, command, most).await?;
+        if let (Some(rest), Some(portal)) = (rest, self.portals.get_mut(&name)) {
+            portal.state = State::Open(rest);
+        }
+        Ok(())
     }
 
     /// Answers a statement by which rows or changes go to the client as data, come from it, are fetched as they come, or are told of. Returns whether it
@@ -254,31 +240,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(false)
     }
 
-    /// The outcome of a read by key that need not wait: it runs here, on the connection's own task.
-    fn at_once(
+    /// Begins a statement, or a transaction and then the statement. If it need not wait it runs here, on the connection's own task.
+    async fn begun(
         &mut self,
-        statement: &Statement,
-        values: &[Value],
-    ) -> Result<Option<Outcome>, Ended> {
-        let Some(prepared) = statement.prepared() else { return Ok(None) };
-        let done = self.client.call_at_once(|session| session.execute_at_once(prepared, values))?;
-        Ok(done.transpose().map_err(|error| Failure::of(&error, &statement.sql))?)
-    }
-
-    /// Sends the rows of a portal, which goes on with those that are left.
-    async fn send(
-        &mut self,
-        portal: &str,
-        results: Box<Results>,
-        pulled: Pulled,
-        command: &'static str,
-        most: u64,
-    ) -> Result<(), Ended> {
-        let rest = self.send_rows(results, pulled, command, most).await?;
-        if let (Some(rest), Some(portal)) = (rest, self.portals.get_mut(portal)) {
-            portal.state = State::Open(rest);
+        statement: Arc<Statement>,
+        values: Vec<Value>,
+        begins: bool,
+        shape: Shape,
+    ) -> Result<Begun, Ended> {
+        let command = statement.command();
+        if !begins && let Some(prepared) = statement.prepared() {
+            let run = |session: &mut Session| session.execute_at_once(prepared, &values);
+            if let Some(done) = self.client.call_at_once(run)? {
+                let outcome = done.map_err(|error| Failure::of(&error, &statement.sql))?;
+                return Ok(begin(outcome, command, &shape, self.wire.output())?);
+            }
         }
-        Ok(())
+        self.call_adding(move |session, out| {
+            let Some(prepared) = statement.prepared() else { return Ok(Begun::Complete) };
+            if begins {
+                session.execute("BEGIN")?;
+            }
+            let outcome = session.execute_prepared(prepared, &values);
+            begin(
+                outcome.map_err(|error| Failure::of(&error, &statement.sql))?,
+                command,
+                &shape,
+                out,
+            )
+        })
+        .await
     }
 
     /// A statement that has the columns of a cursor of the session.
@@ -298,8 +289,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Fails if PREPARE would make the connection keep too much.
     pub(super) fn check_prepare(&mut self, statement: &StatementTree) -> Result<(), Ended> {
         let StatementKind::Prepare { name, .. } = &statement.kind else { return Ok(()) };
+        self.check_room_for(&name.name, statement.text.len())
+    }
+
+    /// Fails if a prepared statement of this name, with a text of so many bytes, would make the connection keep too much.
+    fn check_room_for(&mut self, name: &str, bytes: usize) -> Result<(), Ended> {
+        // That without a name is not counted.
+        if name.is_empty() {
+            return Ok(());
+        }
         let others = self.client.session()?.named_statement_bytes();
-        Ok(self.statements.check(&name.name, statement.text.len(), others)?)
+        Ok(self.statements.check(name, bytes, others)?)
     }
 
     fn statement(&self, name: &str) -> Result<Arc<Statement>, Failure> {

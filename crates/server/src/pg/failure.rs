@@ -1,5 +1,6 @@
 //! Failures and notices, as messages.
 
+use alluvium::unstable::error_kind;
 use alluvium::{Error, SqlState};
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
@@ -40,6 +41,8 @@ pub(super) struct Failure {
     message: String,
     /// The character of the statement's text that it is about, counted from one.
     position: Option<usize>,
+    /// The kind of the engine's error, which codes do not tell apart.
+    kind: Option<&'static str>,
     /// Whether the connection ends with it.
     is_fatal: bool,
 }
@@ -47,7 +50,7 @@ pub(super) struct Failure {
 impl Failure {
     /// A failure after which the connection goes on.
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), position: None, is_fatal: false }
+        Self { code, message: message.into(), position: None, kind: None, is_fatal: false }
     }
 
     /// A failure that ends the connection.
@@ -58,7 +61,8 @@ impl Failure {
     /// The failure of a statement of this text.
     pub(super) fn of(error: &Error, sql: &str) -> Self {
         let position = error.position().and_then(|(line, column)| character(sql, line, column));
-        Self { position, ..Self::new(error.sqlstate().as_str(), error.to_string()) }
+        let kind = Some(error_kind(error));
+        Self { position, kind, ..Self::new(error.sqlstate().as_str(), error.to_string()) }
     }
 
     /// Whether it is a fault of the server.
@@ -102,6 +106,8 @@ impl Failure {
             (b'M', self.message.replace('\0', "\\0")),
         ];
         fields.extend(self.position.map(|position| (b'P', position.to_string())));
+        // Postgres has there which of its routines has failed.
+        fields.extend(self.kind.map(|kind| (b'R', kind.to_owned())));
         fields
     }
 }

@@ -4,14 +4,13 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Instant;
 
+use alluvium::Error;
 use alluvium::unstable::{Fetching, SessionParts, StatementKind, StatementTree};
-use alluvium::{Error, Session};
 use arrow::array::RecordBatch;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time;
 
 use super::completion::complete;
-use super::connection::{Connection, stops};
+use super::connection::{Connection, elapsed, stops};
 use super::failure::{Ended, Failure};
 use super::results::description;
 use super::subscription::{ChangeEncoder, look};
@@ -80,10 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     }
                     Waited::Over => break,
                     Waited::Look => {}
-                    Waited::Failed(ended) => {
-                        self.client.session().map(Session::abort)?;
-                        return Err(ended);
-                    }
+                    Waited::Failed(ended) => return Err(ended),
                 },
             }
             let is_late = ends.is_some_and(|ends| sent > 0 && Instant::now() >= ends);
@@ -107,24 +103,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(session) => session,
             Err(panicked) => return Waited::Failed(panicked.into()),
         };
-        let has_progress = fetching.has_progress;
+        let left =
+            |end: Option<Instant>| end.map(|end| end.saturating_duration_since(Instant::now()));
         tokio::select! {
             biased;
             () = cancel.requested() => Waited::Failed(Error::Interrupted.into()),
             next = poll_fn(|context| session.poll_fetch(fetching, most, Some(context.waker()))) => Waited::Next(next),
-            () = until(ends) => Waited::Over,
-            () = until(fetching.statement_ends) => Waited::Failed(Error::TimedOut.into()),
-            () = look(has_progress) => Waited::Look,
+            () = elapsed(left(ends)) => Waited::Over,
+            () = elapsed(left(fetching.statement_ends)) => Waited::Failed(Error::TimedOut.into()),
+            () = look(fetching.has_progress) => Waited::Look,
             () = wire.gone() => Waited::Failed(Broken::gone().into()),
             failure = stops(stopping) => Waited::Failed(failure.into()),
         }
-    }
-}
-
-/// Waits until a moment; forever if there is none.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => time::sleep(moment.saturating_duration_since(Instant::now())).await,
-        None => std::future::pending::<()>().await,
     }
 }

@@ -138,7 +138,7 @@ pub(super) fn description(schema: &Schema, formats: &[Format]) -> Answer {
         FieldDescription::new(
             field.name().clone(),
             0,
-            0,
+            of.number(),
             of.oid(),
             of.length(),
             of.modifier(),

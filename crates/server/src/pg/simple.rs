@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium::Statement;
 use alluvium::unstable::{SessionParts, tree};
-use alluvium::{Session, Statement};
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,8 +23,11 @@ const SHORT: usize = 16 << 10;
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Answers the statements of a text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<(), Ended> {
-        let sql: Arc<str> = sql.into();
         self.portals.remove("");
+        if self.query_at_once(sql).await? {
+            return Ok(());
+        }
+        let sql: Arc<str> = sql.into();
         let statements = self.statements_of(sql.clone()).await?;
         let Some(last) = statements.len().checked_sub(1) else {
             self.wire.put(Answer::EmptyQueryResponse(EmptyQueryResponse::new()))?;
@@ -36,19 +39,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.commit_implicit().await
     }
 
+    /// Answers a text that is a statement by key which need not wait: it runs here, on the connection's own task. Returns whether it is one.
+    async fn query_at_once(&mut self, sql: &str) -> Result<bool, Ended> {
+        let done = self.client.call_at_once(|session| session.execute_text_at_once(sql))?;
+        let Some(done) = done else { return Ok(false) };
+        let (command, outcome) = done.map_err(|error| Failure::of(&error, sql))?;
+        self.command = command;
+        // What is of the catalog has no key.
+        let begun = begin(outcome, command, &Shape::of_text(false), self.wire.output())?;
+        if let Begun::Rows(results, pulled) = begun {
+            self.send_rows(results, pulled, command, u64::MAX).await?;
+        }
+        Ok(true)
+    }
+
     /// The statements of a text, all parsed before the first of them runs.
     async fn statements_of(&mut self, sql: Arc<str>) -> Result<Vec<Statement>, Ended> {
         let is_short = sql.len() <= SHORT;
-        let parse = move |session: &mut Session| {
+        let parse = move || {
             let parsed: alluvium::Result<Vec<Statement>> = alluvium::parse(&sql).collect();
-            parsed.map_err(|error| {
-                session.abort();
-                Failure::of(&error, &sql)
-            })
+            parsed.map_err(|error| Failure::of(&error, &sql))
         };
         let parsed = match is_short {
-            true => parse(self.client.session()?),
-            false => self.call(parse).await?,
+            true => parse(),
+            false => self.call(move |_| parse()).await?,
         };
         Ok(parsed?)
     }
@@ -81,8 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.check_prepare(tree(&statement))?;
         let was_aborted = self.client.is_aborted();
         let is_of_catalog = self.client.session()?.uses_system(tree(&statement));
-        let (formats, columns, is_described, most) = (Vec::new(), None, true, u64::MAX);
-        let shape = Shape { formats, columns, is_of_catalog, is_described, most };
+        let shape = Shape::of_text(is_of_catalog);
         let begun = self
             .call_adding(move |session, out| {
                 if begins {
@@ -93,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             })
             .await?;
         match begun {
-            Begun::Complete => self.ran(command, was_aborted),
+            Begun::Complete => self.ran(command, was_aborted)?,
             Begun::Rows(results, pulled) => {
                 self.send_rows(results, pulled, command, u64::MAX).await?;
             }

@@ -1,6 +1,7 @@
 //! The changes of a relation, as rows or as data that have no end.
 
 use std::future::poll_fn;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -12,10 +13,9 @@ use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::copy::{CopyDone, CopyOutResponse};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time;
 
 use super::completion::complete;
-use super::connection::{Connection, stops};
+use super::connection::{Connection, elapsed, stops};
 use super::failure::{Ended, Failure};
 use super::results::{CHUNK, STEP, description};
 use super::types::copy::{CopyEncoder, CopyOptions};
@@ -37,14 +37,12 @@ impl ChangeEncoder {
     fn encode(
         &mut self,
         rows: &RecordBatch,
-        first: usize,
-        count: usize,
+        part: Range<usize>,
         out: &mut BytesMut,
     ) -> Result<(), Failure> {
-        let range = first..first + count;
         let encoded = match self {
-            Self::Rows(encoder) => encoder.encode(rows, range, out),
-            Self::Copy(encoder) => encoder.encode(rows, range, out),
+            Self::Rows(encoder) => encoder.encode(rows, part, out),
+            Self::Copy(encoder) => encoder.encode(rows, part, out),
         };
         Ok(encoded?)
     }
@@ -52,10 +50,7 @@ impl ChangeEncoder {
 
 /// Waits until progress should be asked for; forever if it is not told.
 pub(super) async fn look(has_progress: bool) {
-    match has_progress {
-        true => time::sleep(LOOK).await,
-        false => std::future::pending().await,
-    }
+    elapsed(has_progress.then_some(LOOK)).await;
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -72,7 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if is_described {
             self.wire.put(description(changes.schema(), &formats))?;
         }
-        let (sent, _) = self.send_all(changes, ChangeEncoder::Rows(encoder)).await?;
+        let sent = self.send_all(changes, &mut ChangeEncoder::Rows(encoder)).await?;
         self.wire.put(complete("SUBSCRIBE", Some(sent)))?;
         Ok(())
     }
@@ -99,8 +94,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let response =
             CopyOutResponse::new(format.code() as i8, columns as i16, vec![format.code(); columns]);
         self.wire.put(Answer::CopyOutResponse(response))?;
-        let encoder = ChangeEncoder::Copy(Box::new(encoder));
-        let (sent, encoder) = self.send_all(changes, encoder).await?;
+        let mut encoder = ChangeEncoder::Copy(Box::new(encoder));
+        let sent = self.send_all(changes, &mut encoder).await?;
         if let ChangeEncoder::Copy(mut encoder) = encoder {
             encoder.finish(self.wire.output()).map_err(Failure::from)?;
         }
@@ -112,15 +107,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Sends changes until there will be no more. Returns how many rows they were.
     async fn send_all(
         &mut self,
-        changes: ChangedRows,
-        mut encoder: ChangeEncoder,
-    ) -> Result<(u64, ChangeEncoder), Ended> {
+        mut changes: ChangedRows,
+        encoder: &mut ChangeEncoder,
+    ) -> Result<u64, Ended> {
         // The client learns that it has begun, even if there is no row.
         self.wire.flush().await?;
         let cancel = self.client.cancel().clone();
         let mut sent = 0;
         // The first rows may be many: they are read on a thread of the pool.
-        let mut changes = changes;
         let (mut next, mut changes) = self
             .call(move |_| {
                 let first = changes.poll_next(None);
@@ -130,10 +124,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         loop {
             match next {
                 Poll::Ready(Ok(Some(rows))) => {
-                    self.send_changes(&mut encoder, &rows).await?;
+                    self.send_changes(encoder, &rows).await?;
                     sent += rows.num_rows() as u64;
                 }
-                Poll::Ready(Ok(None)) => return Ok((sent, encoder)),
+                Poll::Ready(Ok(None)) => return Ok(sent),
                 Poll::Ready(Err(error)) => return Err(error.into()),
                 Poll::Pending => {}
             }
@@ -156,9 +150,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) -> Result<(), Ended> {
         let mut first = 0;
         while first < rows.num_rows() {
-            let count = STEP.min(rows.num_rows() - first);
-            encoder.encode(rows, first, count, self.wire.output())?;
-            first += count;
+            let end = rows.num_rows().min(first + STEP);
+            encoder.encode(rows, first..end, self.wire.output())?;
+            first = end;
             if self.wire.unsent() >= CHUNK {
                 self.wire.flush().await?;
             }

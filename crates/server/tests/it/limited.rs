@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use alluvium_server::Limits;
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::SqlState;
 
 use super::secure::{log_in, quick, with_roles};
@@ -45,6 +46,10 @@ fn statements_wait_up_to_a_limit() {
             )
             .await
             .expect("a table");
+        for a in 1..4 {
+            let by_key = format!("SELECT b FROM t WHERE a = {a}");
+            third.batch_execute(&by_key).await.expect("an answer");
+        }
         holder.batch_execute("BEGIN; UPDATE t SET b = 2 WHERE a = 1").await.expect("a lock");
         // It has the only place, and waits for the lock.
         let waits = tokio::spawn(async move {
@@ -56,7 +61,13 @@ fn statements_wait_up_to_a_limit() {
         let error = error.as_db_error().expect("an answer");
         assert_eq!(error.code(), &SqlState::CONFIGURATION_LIMIT_EXCEEDED);
         assert!(error.message().contains("\"waiting\""), "{error}");
-        // The transaction that they wait for needs no place.
+        // A read by key that ran before needs no place, nor does the transaction that they wait for.
+        let by_key = third.simple_query("SELECT b FROM t WHERE a = 1").await.expect("an answer");
+        let rows = by_key.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), ["1"]);
         holder.batch_execute("COMMIT").await.expect("a commit");
         waits.await.expect("an update");
         third.batch_execute("SELECT COUNT(*) FROM t").await.expect("an answer");

@@ -144,6 +144,57 @@ fn transactions_are_told_at_their_end_and_what_they_roll_back_counts_not() {
     });
 }
 
+/// What a savepoint took back counted, and so did what was rolled back before the same text began another transaction.
+#[test]
+fn what_is_rolled_back_counts_not() {
+    let served = served();
+    served.with_client(async |writer| {
+        let tables =
+            "CREATE TABLE a (k BIGINT); CREATE TABLE b (k BIGINT); CREATE TABLE c (k BIGINT)";
+        writer.batch_execute(tables).await.expect("tables");
+        let (client, mut told) = listener(&served).await;
+        for (sql, expected) in [
+            ("BEGIN; LISTEN a; SAVEPOINT s; LISTEN b; ROLLBACK TO s; COMMIT", "a"),
+            ("LISTEN a; BEGIN; SAVEPOINT s; UNLISTEN a; ROLLBACK TO s; COMMIT", "a"),
+            (
+                "BEGIN; SAVEPOINT s; LISTEN a; SAVEPOINT t; LISTEN b; RELEASE t; ROLLBACK TO s; LISTEN c; COMMIT",
+                "c",
+            ),
+            (
+                "BEGIN; SAVEPOINT s; LISTEN a; RELEASE s; SAVEPOINT t; LISTEN b; ROLLBACK TO t; COMMIT",
+                "a",
+            ),
+            (
+                "BEGIN; LISTEN a; SAVEPOINT s; LISTEN b; ROLLBACK TO s; LISTEN c; ROLLBACK TO s; COMMIT",
+                "a",
+            ),
+            ("BEGIN; LISTEN a; SAVEPOINT s; LISTEN b; SAVEPOINT s; LISTEN c; COMMIT", "abc"),
+            ("BEGIN; LISTEN a; ROLLBACK; BEGIN; LISTEN b; COMMIT", "b"),
+            ("BEGIN; LISTEN a; ROLLBACK AND CHAIN; LISTEN b; COMMIT", "b"),
+        ] {
+            client.batch_execute("UNLISTEN *").await.expect("a beginning");
+            client.batch_execute(sql).await.expect(sql);
+            let insert = "INSERT INTO a VALUES (1); INSERT INTO b VALUES (1); INSERT INTO c VALUES (1)";
+            writer.batch_execute(insert).await.expect("rows");
+            let mut heard = Vec::new();
+            for _ in 0..expected.len() {
+                heard.push(next(&mut told).await.0);
+            }
+            heard.sort();
+            assert_eq!(heard.concat(), expected, "{sql}");
+            assert!(is_silent(&mut told).await, "{sql}");
+        }
+        client.batch_execute("UNLISTEN *").await.expect("a beginning");
+        client.batch_execute("BEGIN; SAVEPOINT s; LISTEN a").await.expect("a transaction");
+        assert!(code(&client, "SELECT nothing").await.is_some());
+        client.batch_execute("ROLLBACK TO s; LISTEN b; COMMIT").await.expect("the end");
+        let insert = "INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)";
+        writer.batch_execute(insert).await.expect("rows");
+        assert_eq!(next(&mut told).await.0, "b");
+        assert!(is_silent(&mut told).await);
+    });
+}
+
 #[test]
 fn a_relation_that_is_dropped_ends_it_with_a_notice() {
     let served = served();

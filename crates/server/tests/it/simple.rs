@@ -117,3 +117,48 @@ fn an_explanation_has_a_row_for_each_line() {
         }
     });
 }
+
+/// From its third time on such a text runs on the connection's own task.
+#[test]
+fn a_text_that_reads_by_key_has_the_same_answers_however_often_it_runs() {
+    let served = served();
+    served.clients.block_on(async {
+        let (writer, _task) = served.connect().await;
+        let (reader, _task) = served.connect().await;
+        writer
+            .batch_execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR); INSERT INTO t VALUES (0, NULL), (1, 'one')")
+            .await
+            .expect("a table");
+        let ask = async |k: i64| {
+            let sql = format!("SELECT v, k FROM t WHERE k = {k};");
+            shown(reader.simple_query(&sql).await.expect("an answer"))
+        };
+        for round in 0..20 {
+            writer
+                .batch_execute(&format!("UPDATE t SET v = 'of {round}' WHERE k = 1"))
+                .await
+                .expect("an update");
+            let row = |v: Option<String>, k: &str| vec![v, Some(k.to_owned())];
+            let changed = row(Some(format!("of {round}")), "1");
+            assert_eq!(ask(1).await, (vec![changed], vec![1]));
+            assert_eq!(ask(0).await, (vec![row(None, "0")], vec![1]));
+            assert_eq!(ask(2).await, (Vec::new(), vec![0]));
+        }
+        // A transaction reads what it has written.
+        reader.batch_execute("BEGIN; UPDATE t SET v = 'own' WHERE k = 1").await.expect("a change");
+        assert_eq!(ask(1).await.0[0][0].as_deref(), Some("own"));
+        reader.batch_execute("ROLLBACK").await.expect("the end");
+        writer
+            .batch_execute("DROP TABLE t; CREATE TABLE t (k INTEGER PRIMARY KEY, v DATE)")
+            .await
+            .expect("another table");
+        for _ in 0..4 {
+            assert_eq!(ask(1).await, (Vec::new(), vec![0]));
+        }
+        let missing = "SELECT v FROM t WHERE k = 'x'";
+        for _ in 0..4 {
+            let error = reader.simple_query(missing).await.expect_err("no integer");
+            assert!(error.as_db_error().is_some_and(|error| error.position().is_some()), "{error}");
+        }
+    });
+}

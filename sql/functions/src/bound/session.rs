@@ -42,8 +42,9 @@ pub trait SessionFacts: Debug + Send + Sync {
 /// The functions, which fail unless they are bound.
 pub(crate) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
     KINDS.into_iter().map(|kind| {
-        let signature = kind.signature();
-        Arc::new(ScalarUDF::from(SessionFunction { kind, facts: None, signature }))
+        let (aliases, signature) = (kind.aliases(), kind.signature());
+        let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
+        Arc::new(ScalarUDF::from(SessionFunction { kind, facts: None, aliases, signature }))
     })
 }
 
@@ -81,6 +82,14 @@ impl Kind {
         }
     }
 
+    fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::Database => &["current_catalog"],
+            Self::Role => &["current_role", "user"],
+            _ => &[],
+        }
+    }
+
     fn signature(self) -> Signature {
         let (text, boolean) = (DataType::Utf8, DataType::Boolean);
         let exact = |types: &[&DataType]| {
@@ -103,6 +112,7 @@ impl Kind {
 pub struct SessionFunction {
     kind: Kind,
     facts: Option<Arc<dyn SessionFacts>>,
+    aliases: Vec<String>,
     signature: Signature,
 }
 
@@ -200,6 +210,10 @@ const DATABASE: &str = "alluvium";
 impl ScalarUDFImpl for SessionFunction {
     fn name(&self) -> &str {
         self.kind.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
     }
 
     fn signature(&self) -> &Signature {

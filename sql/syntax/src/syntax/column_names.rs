@@ -18,6 +18,10 @@ use crate::statement::fold;
 /// The longest name, in bytes.
 const LONGEST: usize = 200;
 
+/// Functions of the session whose names are those of their columns if they are called without brackets, as in DuckDB and Postgres.
+const OF_SESSION: [&str; 6] =
+    ["current_catalog", "current_role", "current_schema", "current_user", "session_user", "user"];
+
 /// Names the columns of a SELECT that are computed and have no alias.
 pub(super) fn name_columns(select: &mut Select) {
     let mut relations = Some(HashSet::new());
@@ -404,6 +408,9 @@ impl Name {
                     }
                 }
                 self.write_str(")")?;
+            }
+            FunctionArguments::None if OF_SESSION.contains(&name.as_str()) => {
+                self.write_str(&name)?;
             }
             FunctionArguments::None => write!(self, "{name}()")?,
             FunctionArguments::Subquery(query) => write!(self, "{name}({query})")?,

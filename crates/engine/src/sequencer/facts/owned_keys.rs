@@ -1,7 +1,7 @@
 //! The keys of transactions that belong to somebody.
 //!
 //! Such a key is kept for a day, whatever others do: an owner has a number of keys of its own, and gets an error beyond it. Its text
-//! begins with the owner and a [`SEPARATOR`], so that the journal has both; in a checkpoint it ends with another one and its time.
+//! begins with the owner, in which some characters are [`ESCAPED`], and a [`SEPARATOR`], so that the journal has both; in a checkpoint it ends with another one and its time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,21 +12,27 @@ use crate::error::{Error, Result, SqlState};
 /// Between the parts of a text.
 const SEPARATOR: char = '\u{1f}';
 
+/// The characters that an owner's name cannot have in a text, and what stands for them: so names that differ have texts that do.
+const ESCAPED: [(char, &str); 2] = [('%', "%25"), (SEPARATOR, "%1f")];
+
 /// How many keys an owner may have.
 const MOST: usize = 100_000;
 
 /// How long they are kept, in microseconds.
 const KEPT: Moment = 24 * 3_600 * 1_000_000;
 
-/// The key of a transaction that belongs to an owner, whose name has no U+001F.
+/// The key of a transaction that belongs to an owner. Those of others, and other keys of this one, have other texts, whatever characters names and keys have.
 ///
 /// It is remembered for 24 hours, also after a restart. An owner with 100,000 keys that are not older gets an error from the
 /// next transaction that a [session](crate::Session::set_key) begins with another one.
 pub fn owned_key(owner: &str, key: &str) -> String {
+    let escape =
+        |owner: String, (character, escaped): (char, &str)| owner.replace(character, escaped);
+    let owner = ESCAPED.into_iter().fold(owner.to_owned(), escape);
     format!("{owner}{SEPARATOR}{key}")
 }
 
-/// The owner of a key; `None` if it belongs to nobody.
+/// The owner of a key, as its text has it; `None` if it belongs to nobody.
 pub(super) fn owner(key: &str) -> Option<&str> {
     key.split_once(SEPARATOR).map(|(owner, _)| owner)
 }
@@ -119,6 +125,38 @@ mod tests {
         keys.check_room("ada").unwrap();
         while keys.take_old(Moment::MAX).is_some() {}
         assert!(keys.counts.is_empty() && keys.order.is_empty());
+    }
+
+    #[test]
+    fn names_and_keys_that_differ_have_texts_that_do() {
+        // The text of a usual name is the one that states have.
+        assert_eq!(owned_key("ada", "a\u{1f}7%"), "ada\u{1f}a\u{1f}7%");
+        let parts = [
+            "",
+            "a",
+            "b",
+            "%",
+            "%1f",
+            "%25",
+            "%251f",
+            "\u{1f}",
+            "a\u{1f}b",
+            "\u{1}",
+            "\u{1f}\u{1f}",
+        ];
+        let mut texts = HashMap::new();
+        for (name, key) in parts.iter().flat_map(|name| parts.map(|key| (*name, key))) {
+            let text = owned_key(name, key);
+            let of_name = owned_key(name, "");
+            assert_eq!(owner(&text), of_name.strip_suffix(SEPARATOR), "{name:?} {key:?}");
+            assert_eq!(texts.insert(text, (name, key)), None, "{name:?} {key:?}");
+        }
+        let mut keys = OwnedKeys::default();
+        (0..MOST as i64).for_each(|at| keys.add(owned_key("a\u{1f}b", &at.to_string()).into(), at));
+        for other in ["a", "b", "a%1fb", "a\u{1}b"] {
+            keys.check_room(owner(&owned_key(other, "1")).unwrap()).unwrap();
+        }
+        keys.check_room(owner(&owned_key("a\u{1f}b", "x")).unwrap()).unwrap_err();
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::query::ShownSettings;
 
 /// The setting that is the number of a session among the clients of a server.
 const NUMBER: &str = "alluvium.session";
+/// The setting that is the epoch of the last transaction of a session which was committed.
+const COMMITTED: &str = "alluvium.committed";
 
 /// Settings that a statement asks for, which take effect after it.
 pub(super) type Requests = Arc<Mutex<Vec<Request>>>;
@@ -40,6 +42,7 @@ struct Facts {
     /// Those of the program, which nobody sets.
     constants: Arc<[(String, String)]>,
     number: Option<i32>,
+    committed: Option<u64>,
     requests: Requests,
 }
 
@@ -61,6 +64,7 @@ impl ShownSettings for SessionSettings {
             system: system.path().to_vec(),
             constants: system.settings().clone(),
             number: self.number,
+            committed: self.committed,
             requests: self.requests.clone(),
         })
     }
@@ -80,8 +84,10 @@ impl Debug for Facts {
 impl Facts {
     /// The value of a setting that nobody sets.
     fn constant(&self, name: &str) -> Option<String> {
-        if name == NUMBER {
-            return self.number.map(|number| number.to_string());
+        match name {
+            NUMBER => return self.number.map(|number| number.to_string()),
+            COMMITTED => return self.committed.map(|epoch| epoch.to_string()),
+            _ => {}
         }
         constant(&self.constants, name).map(|(_, value)| value.clone())
     }

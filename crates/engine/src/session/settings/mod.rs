@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use alluvium_sql::name::SCHEMA;
 use alluvium_sql::statement::Lasts;
+use alluvium_trace::Epoch;
 
 use self::facts::Requests;
 use self::table::Setting;
@@ -38,6 +39,8 @@ pub(crate) struct SessionSettings {
     roles: Option<SessionRoles>,
     /// Its number among the clients of a server.
     pub(super) number: Option<i32>,
+    /// The epoch of its last transaction that was committed.
+    pub(super) committed: Option<Epoch>,
     /// Those that the last statement has asked for by a function.
     requests: Requests,
 }

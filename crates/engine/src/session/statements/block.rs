@@ -37,6 +37,11 @@ impl Block {
         (self.is_aborted, self.savepoints) = (None, Vec::new());
     }
 
+    /// How many savepoints there are to return to.
+    pub(in crate::session) fn savepoints(&self) -> usize {
+        self.savepoints.len()
+    }
+
     /// Whether only ROLLBACK helps.
     pub(in crate::session) fn is_aborted(&self) -> bool {
         self.is_aborted.as_ref().is_some_and(|aborted| aborted.load(Ordering::Relaxed))
@@ -137,7 +142,7 @@ impl Session {
         let modes = self.modes();
         let committed = transaction.commit();
         self.end_block(committed.is_ok());
-        self.committed = Some(committed?);
+        self.settings.committed = Some(committed?);
         self.chain(and_chain, modes)
     }
 

@@ -129,7 +129,7 @@ impl FetchedChanges {
             None => until(),
             Some(_) => interrupt::limited(end, until).or_else(|error| match error {
                 // It is the deadline of this, and not of the call around it.
-                Error::TimedOut if interrupt::reached().is_none() => Ok(None),
+                Error::TimedOut if !interrupt::ends_call() => Ok(None),
                 error => Err(error),
             }),
         }

@@ -2,29 +2,23 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
 
 use alluvium_sql::error::Position;
 use alluvium_sql::statement::{IfTaken, Setting, Statement, StatementKind, TableDefinition};
 use alluvium_trace::Epoch;
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast;
 
-use super::changes;
-use super::cursor::most;
 use crate::catalog::Entry;
 use crate::connectors::{self, FormatOption};
 use crate::definitions::taken;
 use crate::error::{Error, Result, SqlState};
-use crate::file_access::{FileAccess, Purpose};
+use crate::file_access::Purpose;
 use crate::interrupt;
-use crate::query::{Execution, Rows};
-use crate::session::{Outcome, Prepared, Session};
+use crate::query::Execution;
+use crate::session::{Outcome, Session};
 use crate::sink::{SinkRequest, Visibility};
 use crate::source::{Portion, Refusal, Refusing, Source, SourceRequest};
-use crate::unstable::{Fetching, SessionParts};
-use crate::value::Value;
 use crate::writer::column_names;
 
 /// The origin of rows that a client sends.
@@ -40,161 +34,12 @@ struct Origin {
     options: Vec<FormatOption>,
 }
 
-impl SessionParts for Session {
-    fn execute_at_once(
-        &mut self,
-        prepared: &Prepared,
-        values: &[Value],
-    ) -> Option<Result<Outcome>> {
-        self.answer_at_once(prepared, values)
-    }
-
-    fn is_current(&mut self, prepared: &Prepared) -> bool {
-        self.is_as_prepared(prepared)
-    }
-
-    fn uses_system(&self, statement: &Statement) -> bool {
-        let system = self.instance().definitions.planner.system();
-        match &statement.kind {
-            StatementKind::Query(query) | StatementKind::CopyTo { query, .. } => {
-                system.is_used_by(query)
-            }
-            _ => false,
-        }
-    }
-
-    fn set_number(&mut self, number: i32) {
-        self.settings.number = Some(number);
-    }
-
-    fn set_private_files(&mut self, access: FileAccess) {
-        self.private_files = Some(access);
-    }
-
-    fn columns_from_client(&mut self, statement: &crate::Statement) -> Result<SchemaRef> {
-        self.with_client(statement.tree(), |session, statement| {
-            let (entry, columns) = session.copied_into(statement)?;
-            Ok(Arc::new(entry.schema.project(&columns)?))
-        })
-    }
-
-    fn copy_to_client(&mut self, statement: &crate::Statement) -> Result<Rows> {
-        self.with_client(statement.tree(), |session, statement| {
-            let StatementKind::CopyTo { query, .. } = &statement.kind else {
-                return Err(Error::sql("COPY … TO STDOUT is expected here"));
-            };
-            let query =
-                Statement { kind: StatementKind::Query(query.clone()), ..statement.clone() };
-            let execution = Execution { statement: &query, values: &[], own: None };
-            match session.perform(execution, true)? {
-                Outcome::Rows(rows) => Ok(rows),
-                _ => Err(Error::sql("COPY … TO STDOUT copies rows")),
-            }
-        })
-    }
-
-    fn begin_fetch(&mut self, statement: &Statement) -> Result<Option<Fetching>> {
-        let StatementKind::Fetch { cursor, steps, timeout } = &statement.kind else {
-            return Ok(None);
-        };
-        self.in_block(Some(&statement.kind), |session| {
-            let statement_ends = session.settings.deadline();
-            let Some(changes) = session.cursors.changes(cursor)? else { return Ok(None) };
-            let (schema, has_progress) = {
-                let changes = changes.changes();
-                (changes.schema().clone(), changes.has_progress())
-            };
-            let timeout = timeout.as_ref().map(changes::timeout).transpose()?;
-            let most = most(cursor, *steps)?;
-            let cursor = cursor.clone();
-            Ok(Some(Fetching { cursor, schema, most, timeout, has_progress, statement_ends }))
-        })
-    }
-
-    fn poll_fetch(
-        &mut self,
-        fetching: &Fetching,
-        most: u64,
-        waker: Option<&Waker>,
-    ) -> Poll<Result<Option<RecordBatch>>> {
-        let polled = self.in_block(None, |session| {
-            let Some(changes) = session.cursors.changes(&fetching.cursor)? else {
-                return Ok(Poll::Ready(None));
-            };
-            match changes.poll_next(most, waker) {
-                Poll::Ready(next) => next.map(Poll::Ready),
-                Poll::Pending => Ok(Poll::Pending),
-            }
-        });
-        match polled {
-            Ok(polled) => polled.map(Ok),
-            Err(error) => Poll::Ready(Err(error)),
-        }
-    }
-
-    fn listened(&mut self, statement: &Statement) -> Result<String> {
-        self.with_client(statement, |session, statement| {
-            let StatementKind::Listen(relation) = &statement.kind else {
-                return Err(Error::sql("LISTEN is expected here"));
-            };
-            let entry = session.relation(&relation.name);
-            let entry = entry.map_err(|error| error.at(relation.position))?;
-            entry.changes().map_err(|error| error.at(relation.position))?;
-            Ok(entry.name.clone())
-        })
-    }
-
-    fn named_statement_bytes(&self) -> usize {
-        self.named_statements.iter().map(|(name, of)| name.len() + of.text().len()).sum()
-    }
-
-    fn copy_from_client(
-        &mut self,
-        statement: &crate::Statement,
-        next: &mut dyn FnMut() -> Result<Option<RecordBatch>>,
-    ) -> Result<u64> {
-        self.with_client(statement.tree(), |session, statement| {
-            let (entry, columns) = session.copied_into(statement)?;
-            let (read, _) = session.in_one_transaction(|session| {
-                let portion = || Ok(next()?.map(Portion::new));
-                session.stage_portions(&entry, &columns, CLIENT, portion)
-            })?;
-            Ok(read.rows)
-        })
-    }
-}
-
 impl Session {
-    /// Runs a part of `COPY … FROM STDIN`, whose names are complete, as statements run.
-    fn with_client<R>(
-        &mut self,
-        statement: &Statement,
-        act: impl FnOnce(&mut Self, &Statement) -> Result<R>,
-    ) -> Result<R> {
-        let ran = self.in_block(Some(&statement.kind), |session| {
-            let qualified = session.qualified(statement)?;
-            let statement = qualified.as_ref().map_or(statement, |qualified| &qualified.statement);
-            session.within_limits(|session| {
-                let poison = session.instance().poison.clone();
-                poison.check()?;
-                poison.guard(|| {
-                    session.check_read_only(&statement.kind)?;
-                    let entries = session.authorize(statement)?;
-                    session.authorized = session.rights.is_some().then_some(entries);
-                    let done = act(session, statement);
-                    session.authorized = None;
-                    done
-                })
-            })
-        });
-        ran.map_err(|error| match error {
-            Error::Poisoned { .. } => error,
-            error => interrupt::reached().unwrap_or(error).at(statement.position),
-        })
-    }
-
     /// The table, and those of its columns, that `COPY … FROM STDIN` copies into.
-    fn copied_into(&self, statement: &Statement) -> Result<(Arc<Entry>, Vec<usize>)> {
+    pub(in crate::session) fn copied_into(
+        &self,
+        statement: &Statement,
+    ) -> Result<(Arc<Entry>, Vec<usize>)> {
         let StatementKind::Copy { table, columns, .. } = &statement.kind else {
             return Err(Error::sql("COPY … FROM STDIN is expected here"));
         };
@@ -202,6 +47,20 @@ impl Session {
         entry.as_table()?;
         let columns = columns_of(&entry, columns)?;
         Ok((entry, columns))
+    }
+
+    /// Copies the rows that `next` gives until there are no more, and returns how many they were.
+    pub(in crate::session) fn copy_sent(
+        &mut self,
+        statement: &Statement,
+        next: &mut dyn FnMut() -> Result<Option<RecordBatch>>,
+    ) -> Result<u64> {
+        let (entry, columns) = self.copied_into(statement)?;
+        let (read, _) = self.in_one_transaction(|session| {
+            let portion = || Ok(next()?.map(Portion::new));
+            session.stage_portions(&entry, &columns, CLIENT, portion)
+        })?;
+        Ok(read.rows)
     }
 
     /// Reads all of a file into some columns of a table, or all if none is named, in one transaction.
@@ -399,10 +258,11 @@ fn columns_of(entry: &Entry, named: &[(String, Position)]) -> Result<Vec<usize>>
 fn check_left_out(entry: &Entry, columns: &[usize], has_default: &[bool]) -> Result<()> {
     for (column, field) in entry.schema.fields().iter().enumerate() {
         if !columns.contains(&column) && !field.is_nullable() && !has_default[column] {
-            return Err(Error::data(format!(
+            let message = format!(
                 "column \"{}\" is NOT NULL and is not among the columns that are copied",
                 field.name()
-            )));
+            );
+            return Err(Error::data(message).with_sqlstate(SqlState::NOT_NULL));
         }
     }
     Ok(())

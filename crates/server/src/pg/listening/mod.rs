@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium::unstable::{SessionParts, StatementKind, StatementTree, tree};
-use alluvium::{Action, Object, Session, SqlState, Statement};
+use alluvium::{Action, Object, Session, Statement};
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::response::NotificationResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -68,6 +68,8 @@ pub(super) struct Listening {
     channels: BTreeMap<String, Joined>,
     /// What the open transaction changes if it is committed.
     staged: Vec<Staged>,
+    /// How much of that there was at each of its savepoints.
+    savepoints: Vec<usize>,
     mailbox: Arc<Mailbox>,
 }
 
@@ -80,8 +82,8 @@ enum Staged {
 impl Listening {
     /// Nothing.
     pub(super) fn new() -> Self {
-        let (channels, staged) = (BTreeMap::new(), Vec::new());
-        Self { channels, staged, mailbox: Arc::default() }
+        let (channels, staged, savepoints) = Default::default();
+        Self { channels, staged, savepoints, mailbox: Arc::default() }
     }
 
     /// Whether the client listens to something.
@@ -97,8 +99,21 @@ impl Listening {
         }
     }
 
+    /// The transaction has a new savepoint, after which there are so many.
+    pub(super) fn save(&mut self, savepoints: usize) {
+        self.savepoints.truncate(savepoints.saturating_sub(1));
+        self.savepoints.push(self.staged.len());
+    }
+
+    /// The transaction has returned to a savepoint, the last one of so many: nothing of what it has changed since counts.
+    pub(super) fn return_to(&mut self, savepoints: usize) {
+        self.savepoints.truncate(savepoints);
+        self.staged.truncate(self.savepoints.last().copied().unwrap_or_default());
+    }
+
     /// The transaction has ended. What it has changed counts if it was committed.
     pub(super) fn settle(&mut self, is_committed: bool) {
+        self.savepoints.clear();
         for staged in std::mem::take(&mut self.staged).into_iter().filter(|_| is_committed) {
             self.apply(staged);
         }
@@ -107,6 +122,7 @@ impl Listening {
     /// The client listens to nothing any more.
     pub(super) fn clear(&mut self) {
         self.staged.clear();
+        self.savepoints.clear();
         self.channels.clear();
         self.mailbox.clear();
     }
@@ -182,20 +198,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                         begin(session)?;
                         let failed = |error: alluvium::Error| Failure::of(&error, &sql);
                         let relation = session.listened(tree(&statement)).map_err(failed)?;
-                        let joined = Channels::join(&shared, &relation, &mailbox);
-                        joined.map_err(|error| {
-                            session.abort();
-                            failed(error)
-                        })
+                        Channels::join(&shared, &relation, &mailbox).map_err(failed)
                     })
                     .await??;
                 ("LISTEN", Staged::Listen(name, joined))
             }
-            Wish::Unlisten(_) if self.client.is_aborted() => {
-                let message = "the transaction has been aborted by an error and takes no more statements: write ROLLBACK, or ROLLBACK TO a savepoint";
-                return Err(Failure::new(SqlState::ABORTED.as_str(), message).into());
-            }
             Wish::Unlisten(name) => {
+                self.client.session()?.check_not_aborted()?;
                 if begins {
                     self.call(begin).await??;
                 }

@@ -18,6 +18,7 @@ pub(crate) struct PgType {
     is_array: bool,
     is_vector: bool,
     modifier: i32,
+    number: i16,
 }
 
 /// A type of single values. The last ones are those of parameters only.
@@ -166,7 +167,8 @@ impl PgType {
             leaf = item.data_type();
         }
         let (scalar, modifier) = Scalar::of(leaf);
-        Self { scalar, is_array: item(data_type).is_some(), is_vector: false, modifier }
+        let is_array = item(data_type).is_some();
+        Self { scalar, is_array, is_vector: false, modifier, number: number(leaf) }
     }
 
     /// The type of a column, which may be one that only the catalog has.
@@ -174,9 +176,9 @@ impl PgType {
         let of = Self::of(field.data_type());
         match Kind::of(field) {
             Kind::Plain => of,
-            Kind::Oid => Self { scalar: Scalar::Oid, ..of },
+            Kind::Oid => Self { scalar: Scalar::Oid, number: 0, ..of },
             Kind::Vector if is_of_oids(field.data_type()) => {
-                Self { scalar: Scalar::Oid, is_array: false, is_vector: true, ..of }
+                Self { scalar: Scalar::Oid, is_array: false, is_vector: true, number: 0, ..of }
             }
             Kind::Vector => Self { scalar: Scalar::Int2, is_array: false, is_vector: true, ..of },
         }
@@ -185,7 +187,7 @@ impl PgType {
     /// The type of a parameter of a query of the catalog.
     pub(crate) fn of_catalog(data_type: &DataType) -> Self {
         let of = Self::of(data_type);
-        if is_of_oids(data_type) { Self { scalar: Scalar::Oid, ..of } } else { of }
+        if is_of_oids(data_type) { Self { scalar: Scalar::Oid, number: 0, ..of } } else { of }
     }
 
     /// The type of a parameter for which a client has given an OID.
@@ -194,11 +196,13 @@ impl PgType {
     ///
     /// If values of the type cannot be read.
     pub(super) fn of_oid(oid: u32) -> Result<Self> {
+        let of =
+            |scalar, is_array| Self { scalar, is_array, is_vector: false, modifier: -1, number: 0 };
         if let Some(scalar) = Scalar::of_oid(oid) {
-            return Ok(Self { scalar, is_array: false, is_vector: false, modifier: -1 });
+            return Ok(of(scalar, false));
         }
         match ROWS.iter().find(|row| row.2 == oid && oid != 0) {
-            Some(row) => Ok(Self { scalar: row.0, is_array: true, is_vector: false, modifier: -1 }),
+            Some(row) => Ok(of(row.0, true)),
             None => {
                 let message = format!(
                     "values of the type with OID {oid} cannot be read: send them as text, and write CAST where they are used"
@@ -228,6 +232,12 @@ impl PgType {
         self.modifier
     }
 
+    /// The number that tells an integer whose type Postgres does not have; zero of other types. Rows are described with it as the number of
+    /// a column in its table, which means nothing of a column that is none of a table.
+    pub(crate) fn number(self) -> i16 {
+        self.number
+    }
+
     /// The type of the values, or of an array's elements.
     pub(super) fn scalar(self) -> Scalar {
         self.scalar
@@ -250,6 +260,20 @@ pub(super) fn item(data_type: &DataType) -> Option<&Field> {
         DataType::Dictionary(_, values) => item(values),
         DataType::RunEndEncoded(_, values) => item(values.data_type()),
         _ => None,
+    }
+}
+
+/// The [number](PgType::number) of a type.
+fn number(data_type: &DataType) -> i16 {
+    match data_type {
+        DataType::Int8 => 1,
+        DataType::UInt8 => 2,
+        DataType::UInt16 => 3,
+        DataType::UInt32 => 4,
+        DataType::UInt64 => 5,
+        DataType::Dictionary(_, values) => number(values),
+        DataType::RunEndEncoded(_, values) => number(values.data_type()),
+        _ => 0,
     }
 }
 
@@ -276,6 +300,14 @@ mod tests {
         assert_eq!(PgType::of(&DataType::Decimal128(10, 2)).modifier(), 655_366);
         assert_eq!(PgType::of(&DataType::UInt64).modifier(), (20 << 16) + 4);
         assert_eq!(PgType::of(&DataType::Int64).modifier(), -1);
+    }
+
+    #[test]
+    fn integers_that_postgres_does_not_have_are_told_by_a_number() {
+        let lists = DataType::new_list(DataType::UInt8, true);
+        let numbers = [DataType::Int8, DataType::Int16, DataType::UInt64, lists];
+        assert_eq!(numbers.map(|of| PgType::of(&of).number()), [1, 0, 5, 2]);
+        assert_eq!(PgType::of_catalog(&DataType::UInt32).number(), 0);
     }
 
     #[test]

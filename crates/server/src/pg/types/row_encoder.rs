@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use super::catalog_type::Kind;
 use super::column::Column;
 use super::format::Format;
+use super::pg_type::{PgType, TEXT};
 use super::plain::plain;
 use super::rejected::{Rejected, Result, code};
 use super::time::zone::Zone;
@@ -33,7 +34,7 @@ impl RowEncoder {
     /// If there are more columns than a message has, or if the formats are not as many.
     pub(crate) fn new(schema: &Schema, formats: &[Format]) -> Result<Self> {
         let columns = column_count(schema)?;
-        let formats = match formats {
+        let mut formats = match formats {
             [] => vec![Format::Text; columns],
             [one] => vec![*one; columns],
             formats if formats.len() == columns => formats.to_vec(),
@@ -42,6 +43,13 @@ impl RowEncoder {
                 return Err(Rejected::new(code::PROTOCOL, message));
             }
         };
+        // What is described as text for want of a type, as a parameter that stands alone, has values of any: as text they are what they are
+        // described as.
+        for (format, field) in formats.iter_mut().zip(schema.fields()) {
+            if PgType::of_field(field).oid() == TEXT {
+                *format = Format::Text;
+            }
+        }
         Ok(Self { formats, kinds: Kind::all(schema), zone: Zone::UTC, most: i32::MAX as usize })
     }
 

@@ -47,6 +47,17 @@ fn each_column_has_its_format() {
 }
 
 #[test]
+fn values_of_any_type_are_texts_where_they_are_described_so() {
+    let schema = Schema::new(vec![Field::new("a", DataType::Utf8, true)]);
+    let mut encoder = RowEncoder::new(&schema, &[Format::Binary]).unwrap();
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![-7]));
+    let batch = RecordBatch::try_from_iter([("a", numbers)]).unwrap();
+    let mut out = BytesMut::new();
+    encoder.encode(&batch, 0..1, &mut out).unwrap();
+    assert_eq!(&out[..], b"D\0\0\0\x0c\0\x01\0\0\0\x02-7");
+}
+
+#[test]
 fn rows_that_are_too_large_are_refused_and_those_before_stay() {
     let words: ArrayRef = Arc::new(StringArray::from(vec!["a".to_owned(), "b".repeat(1 << 20)]));
     let batch = RecordBatch::try_from_iter([("w", words)]).unwrap();
