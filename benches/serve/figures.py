@@ -359,7 +359,7 @@ async def follow(options, host: str, port: int, token: str, writer: Connection) 
         await loop.run_in_executor(None, writer.simple, f"INSERT INTO t VALUES ({number}, {number % 7})")
         await asyncio.sleep(max(0.0, 0.05 - (time.monotonic() - sent[-1])))
     await asyncio.sleep(2)
-    epochs = sorted(epoch for epoch in arrived if epoch is not None)[-len(sent) :]
+    epochs = sorted(arrived)[-len(sent) :]
     missing = sum(options.subscribers - len(arrived[epoch]) for epoch in epochs)
     if missing or len(epochs) != len(sent):
         raise SystemExit(f"{missing} events of {len(epochs)} epochs are missing")

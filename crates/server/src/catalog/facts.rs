@@ -1,11 +1,12 @@
 //! The facts that rights are judged by: roles, memberships, grants and objects.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
-use alluvium::arrow::array::{ArrayRef, AsArray, ListArray};
+use alluvium::arrow::array::{ArrayRef, AsArray};
 use alluvium::functions::Result;
 
 use super::functions::quoted;
+use super::lookup::Lists;
 use super::privilege::failed;
 use super::reference::known_as;
 
@@ -76,24 +77,20 @@ struct Known {
     objects: HashMap<String, Found>,
 }
 
-/// Lists of facts, one for each row: mostly the same one.
+/// Lists of facts.
 pub(super) struct Facts {
-    lists: ListArray,
-    last: Option<ArrayRef>,
+    lists: Lists,
     known: Known,
 }
 
 impl Facts {
     pub(super) fn new(lists: &ArrayRef) -> Self {
-        Self { lists: lists.as_list::<i32>().clone(), last: None, known: Known::default() }
+        Self { lists: Lists::new(lists), known: Known::default() }
     }
 
     /// The facts of a row are those that questions are about.
     pub(super) fn read(&mut self, row: usize) {
-        let list = self.lists.value(row);
-        if self.last.as_ref().is_some_and(|last| **last == *list) {
-            return;
-        }
+        let Some(list) = self.lists.read(row) else { return };
         self.known = Known::default();
         if let Some(facts) = list.as_list_opt::<i32>() {
             for fact in facts.iter().flatten() {
@@ -101,7 +98,6 @@ impl Facts {
                 self.known.add(&texts);
             }
         }
-        self.last = Some(list);
     }
 
     /// The name of a role. One that is not there is an error by name, and has no rights of its own by OID.
@@ -129,8 +125,7 @@ impl Facts {
         let found = match is_name {
             false => self.known.objects.get(given).filter(|found| found.kind.answers(kind)),
             true => {
-                let of_kind = self.known.objects.values().filter(|it| it.kind.answers(kind));
-                let mut of_kind = of_kind;
+                let mut of_kind = self.known.objects.values().filter(|it| it.kind.answers(kind));
                 let is_relation = !matches!(kind, "schema" | "database");
                 let written = if is_relation { known_as(given) } else { given.to_owned() };
                 let is_it = |found: &&Found| match (is_relation, &*found.schema) {
@@ -184,10 +179,9 @@ impl Facts {
         object: (ObjectKind, &str, &str),
         words: &[&str],
     ) -> bool {
-        let words: HashSet<&str> = words.iter().copied().collect();
         let is_theirs = |role: &str| role == PUBLIC || roles.contains(role);
         let mut grants = self.grants(object).iter();
-        grants.any(|(role, privilege)| words.contains(&**privilege) && is_theirs(role))
+        grants.any(|(role, privilege)| words.contains(&privilege.as_str()) && is_theirs(role))
     }
 
     fn grants(&self, (kind, schema, object): (ObjectKind, &str, &str)) -> &[(String, String)] {

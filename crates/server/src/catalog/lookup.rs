@@ -12,38 +12,54 @@ use alluvium::functions::{ColumnarValue, Result};
 /// Between a key and its text, and between the parts of a text.
 pub(super) const SEPARATOR: char = '\u{1f}';
 
-/// Lists of entries, one for each row: mostly the same one.
-pub(super) struct Entries {
+/// Lists, one for each row: mostly the same one.
+pub(super) struct Lists {
     lists: ListArray,
     /// The list that was read last.
     last: Option<ArrayRef>,
+}
+
+impl Lists {
+    pub(super) fn new(lists: &ArrayRef) -> Self {
+        Self { lists: lists.as_list::<i32>().clone(), last: None }
+    }
+
+    /// The list of a row, unless it is the one that was read last. NULL is an empty one.
+    pub(super) fn read(&mut self, row: usize) -> Option<ArrayRef> {
+        let list = match self.lists.is_valid(row) {
+            true => self.lists.value(row),
+            false => self.lists.values().slice(0, 0),
+        };
+        if self.last.as_ref().is_some_and(|last| **last == *list) {
+            return None;
+        }
+        self.last = Some(list.clone());
+        Some(list)
+    }
+}
+
+/// Lists of entries.
+pub(super) struct Entries {
+    lists: Lists,
     by_key: HashMap<String, String>,
     by_text: HashMap<String, String>,
 }
 
 impl Entries {
     pub(super) fn new(lists: &ArrayRef) -> Self {
-        let lists = lists.as_list::<i32>().clone();
-        Self { lists, last: None, by_key: HashMap::new(), by_text: HashMap::new() }
+        Self { lists: Lists::new(lists), by_key: HashMap::new(), by_text: HashMap::new() }
     }
 
     /// The list of a row.
     fn read(&mut self, row: usize) {
-        let list = match self.lists.is_valid(row) {
-            true => self.lists.value(row),
-            false => Arc::new(StringArray::from(Vec::<&str>::new())),
-        };
-        if self.last.as_ref().is_some_and(|last| **last == *list) {
-            return;
-        }
+        let Some(list) = self.lists.read(row) else { return };
         (self.by_key, self.by_text) = Default::default();
-        for entry in list.as_string::<i32>().iter().flatten() {
+        for entry in list.as_string_opt::<i32>().into_iter().flatten().flatten() {
             if let Some((key, text)) = entry.split_once(SEPARATOR) {
                 self.by_key.insert(key.to_owned(), text.to_owned());
                 self.by_text.entry(text.to_owned()).or_insert_with(|| key.to_owned());
             }
         }
-        self.last = Some(list);
     }
 
     /// The text of a key.

@@ -71,35 +71,25 @@ impl ScalarUDFImpl for HasPrivilege {
         let given = given.iter().filter(|it| !matches!(it.data_type(), DataType::Null));
         let given: Vec<Argument> = given.map(Argument::of).collect::<Result<_>>()?;
         let mut facts = Facts::new(facts);
-        let mut answers = Vec::with_capacity(roles.texts.len());
-        for row in 0..roles.texts.len() {
-            let has_column = kinds.value(row) == "one column";
-            let (of, rest) = match (given.len(), has_column) {
+        let answer = |row| {
+            let kind = kinds.value(row);
+            let (of, rest) = match (given.len(), kind == "one column") {
                 (2, false) | (3, true) => (&roles, &given[..]),
                 (3, false) | (4, true) => (&given[0], &given[1..]),
-                _ => {
-                    // A NULL that is written has no type either.
-                    answers.push(None);
-                    continue;
-                }
+                // A NULL that is written has no type either.
+                _ => return Ok(None),
             };
-            let [object, .., privileges] = rest else {
-                answers.push(None);
-                continue;
-            };
+            let [object, .., privileges] = rest else { return Ok(None) };
             let texts = (of.get(row), object.get(row), privileges.get(row));
-            let (Some(role), Some(name), Some(privileges)) = texts else {
-                answers.push(None);
-                continue;
-            };
-            let kind = kinds.value(row);
+            let (Some(role), Some(name), Some(privileges)) = texts else { return Ok(None) };
             let asked = asked(kind, privileges)?;
             facts.read(row);
             let role = facts.role(role, of.is_name)?;
             let found = facts.object(kind, name, object.is_name)?;
-            answers.push(found.map(|found| asked.iter().any(|it| may(&facts, &role, &found, it))));
-        }
-        Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(answers))))
+            Ok(found.map(|found| asked.iter().any(|it| may(&facts, &role, &found, it))))
+        };
+        let answers: BooleanArray = (0..roles.texts.len()).map(answer).collect::<Result<_>>()?;
+        Ok(ColumnarValue::Array(Arc::new(answers)))
     }
 }
 

@@ -8,6 +8,7 @@ use prost::Message;
 use tonic::Status;
 
 use super::answer::id_of;
+use super::calls::shown;
 use super::options::{self, CANCEL, CLOSE, CloseResult, CloseStatus, GET, Options, SET};
 use super::service::Flight;
 use super::session::Session;
@@ -43,10 +44,7 @@ pub(super) async fn act(
         CANCEL => {
             let request = CancelFlightInfoRequest::decode(&*action.body).map_err(unread)?;
             let status = match request.info {
-                Some(info) => match cancel(session, &info)? {
-                    Cancelled::Yes => CancelStatus::Cancelled,
-                    Cancelled::No => CancelStatus::NotCancellable,
-                },
+                Some(info) => cancel(session, &info)?,
                 None => return Err(status::bad("a cancellation names a FlightInfo")),
             };
             Ok(CancelFlightInfoResult { status: status.into() }.encode_to_vec())
@@ -64,23 +62,12 @@ pub(super) async fn act(
             flight.sessions.end(session);
             Ok(CloseResult { status: CloseStatus::Closed.into() }.encode_to_vec())
         }
-        other => {
-            let end = other.floor_char_boundary(100);
-            let name = other[..end].escape_debug();
-            Err(status::unsupported(format!("there is no action \"{name}\" here")))
-        }
+        other => Err(status::unsupported(format!("there is no action \"{}\" here", shown(other)))),
     }
 }
 
-/// Whether a statement was ended; the numbers are those of Flight SQL's older call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cancelled {
-    Yes = 1,
-    No = 3,
-}
-
 /// Ends the statements of a FlightInfo, or their tickets.
-pub(super) fn cancel(session: &Session, info: &FlightInfo) -> Result<Cancelled, Status> {
+pub(super) fn cancel(session: &Session, info: &FlightInfo) -> Result<CancelStatus, Status> {
     let mut is_ended = false;
     for endpoint in &info.endpoint {
         let Some(ticket) = &endpoint.ticket else { continue };
@@ -90,5 +77,5 @@ pub(super) fn cancel(session: &Session, info: &FlightInfo) -> Result<Cancelled, 
             is_ended |= session.tickets.cancel(id_of(&ticket)?);
         }
     }
-    Ok(if is_ended { Cancelled::Yes } else { Cancelled::No })
+    Ok(if is_ended { CancelStatus::Cancelled } else { CancelStatus::NotCancellable })
 }

@@ -1,5 +1,6 @@
 //! What calls have in common: their session, their transaction, and answers of rows that are there.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -60,6 +61,10 @@ pub(super) async fn whole(
 /// A command that is none of Flight SQL's, or one that is not answered here.
 pub(super) fn unknown(type_url: &str) -> Status {
     let name = type_url.rsplit('.').next().unwrap_or_default();
-    let end = name.floor_char_boundary(100);
-    status::unsupported(format!("there is no answer to \"{}\" here", name[..end].escape_debug()))
+    status::unsupported(format!("there is no answer to \"{}\" here", shown(name)))
+}
+
+/// A name that a client has sent, without control characters, of at most 100 bytes.
+pub(super) fn shown(name: &str) -> impl Display + '_ {
+    name[..name.floor_char_boundary(100)].escape_debug()
 }

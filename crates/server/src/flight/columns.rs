@@ -10,6 +10,8 @@ use arrow::datatypes::{
     TimeUnit, TimestampNanosecondType,
 };
 
+use super::parameters::plain_type;
+
 /// The type of SQL that has all values of a type of Arrow.
 ///
 /// # Errors
@@ -23,40 +25,35 @@ fn of(data_type: &DataType) -> Result<DataType, String> {
     use DataType as T;
     let field =
         |field: &Field| Ok::<_, String>(Field::new(field.name(), of(field.data_type())?, true));
-    Ok(match data_type {
-        T::Dictionary(_, values) => of(values)?,
-        T::RunEndEncoded(_, values) => of(values.data_type())?,
-        T::Null | T::LargeUtf8 | T::Utf8View => T::Utf8,
-        T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => T::Binary,
+    Ok(match plain_type(data_type) {
+        T::Null => T::Utf8,
         T::Float16 => T::Float32,
         T::Date64 => T::Date32,
         T::Time32(_) | T::Time64(_) => T::Time64(TimeUnit::Microsecond),
-        T::Timestamp(_, zone) => {
-            T::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into()))
-        }
+        T::Timestamp(_, zone) => T::Timestamp(TimeUnit::Microsecond, zone.map(|_| "UTC".into())),
         T::Decimal32(precision, scale) | T::Decimal64(precision, scale) => {
-            T::Decimal128(*precision, *scale)
+            T::Decimal128(precision, scale)
         }
-        T::Decimal256(precision, scale) if *precision <= DECIMAL128_MAX_PRECISION => {
-            T::Decimal128(*precision, *scale)
+        T::Decimal256(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
+            T::Decimal128(precision, scale)
         }
         T::Interval(_) => T::Interval(IntervalUnit::MonthDayNano),
         T::List(item) | T::LargeList(item) | T::FixedSizeList(item, _) => {
-            T::List(Arc::new(field(item)?))
+            T::List(Arc::new(field(&item)?))
         }
         T::Struct(fields) => {
             let fields = fields.iter().map(|inner| field(inner));
             T::Struct(fields.collect::<Result<Fields, _>>()?)
         }
-        T::Decimal256(..)
+        refused @ (T::Decimal256(..)
         | T::Duration(_)
         | T::Map(..)
         | T::Union(..)
         | T::ListView(_)
-        | T::LargeListView(_) => {
-            return Err(format!("no type of SQL has the values of {data_type}: send another one"));
+        | T::LargeListView(_)) => {
+            return Err(format!("no type of SQL has the values of {refused}: send another one"));
         }
-        other => other.clone(),
+        other => other,
     })
 }
 

@@ -89,12 +89,10 @@ impl Gate {
 
     /// The session of a token.
     fn shown(&self, authorization: &[u8]) -> Result<Arc<Session>, Status> {
-        let (scheme, token) = authorization.split_at_checked(7).unwrap_or_default();
-        if !scheme.eq_ignore_ascii_case(b"Bearer ") {
-            let message = "requests show the token of a login, as Bearer: Handshake takes a name and a password, as Basic";
-            return Err(unknown(message));
-        }
-        self.flight.sessions.find(token.trim_ascii()).ok_or_else(|| {
+        let token = credentials(b"Bearer ", authorization).ok_or_else(|| {
+            unknown("requests show the token of a login, as Bearer: Handshake takes a name and a password, as Basic")
+        })?;
+        self.flight.sessions.find(token).ok_or_else(|| {
             unknown("the token is of no session: it has ended, or the server has been started again; log in again")
         })
     }
@@ -124,6 +122,12 @@ fn check_client(headers: &HeaderMap) -> Result<(), Status> {
     }
 }
 
+/// What an authorization of this scheme shows; `None` of another scheme.
+fn credentials<'a>(scheme: &[u8], authorization: &'a [u8]) -> Option<&'a [u8]> {
+    let (given, rest) = authorization.split_at_checked(scheme.len())?;
+    given.eq_ignore_ascii_case(scheme).then(|| rest.trim_ascii())
+}
+
 fn unknown(message: &str) -> Status {
     status(Code::Unauthenticated, "28000", message)
 }
@@ -141,13 +145,9 @@ pub(super) async fn log_in(
         check_place(flight, connection)?;
         return Ok(Identity::everybody());
     }
-    let encoded = authorization.and_then(|value| {
-        let (scheme, encoded) = value.split_at_checked(6)?;
-        scheme.eq_ignore_ascii_case(b"Basic ").then_some(encoded.trim_ascii())
-    });
-    let Some(encoded) = encoded else {
-        return Err(unknown("a login has a name and a password, as Authorization: Basic"));
-    };
+    let encoded = authorization.and_then(|value| credentials(b"Basic ", value));
+    let encoded = encoded
+        .ok_or_else(|| unknown("a login has a name and a password, as Authorization: Basic"))?;
     let _turn = connection.logins.lock().await;
     let role = crate::basic::role_of(&flight.shared, connection.address, encoded).await;
     role.ok_or_else(|| {

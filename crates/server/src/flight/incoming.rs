@@ -1,8 +1,8 @@
 //! Rows that clients send.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
-use alluvium::Error;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow_flight::FlightData;
@@ -10,7 +10,6 @@ use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
 use arrow_flight::sql::server::PeekableFlightDataStream;
 use futures::future::Either;
 use futures::{FutureExt, StreamExt, future};
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tonic::{Code, Status};
@@ -91,58 +90,39 @@ fn checked(data: Result<FlightData, Status>, limit: usize) -> Result<FlightData,
 type Sent = Result<Option<RecordBatch>, Status>;
 
 /// The rows that a client sends, on the thread that takes them.
-pub(super) struct Received {
-    rows: mpsc::Receiver<Sent>,
-    /// Why they ended before the last.
-    pub(super) refused: Option<Status>,
-}
+pub(super) struct Received(mpsc::Receiver<Sent>);
 
 impl Received {
     /// The next rows; waits for the client.
     ///
     /// # Errors
-    /// If the client is gone, or has sent what is no rows. The status stays in [`Received::refused`].
-    pub(super) fn next(&mut self) -> alluvium::Result<Option<RecordBatch>> {
-        let status = match self.rows.blocking_recv() {
-            Some(Ok(rows)) => return Ok(rows),
-            Some(Err(status)) => status,
-            None => {
-                let message = "the client is gone before its last rows";
-                status::status(Code::Cancelled, "57014", message)
-            }
-        };
-        let error = Error::data(status.message().to_owned());
-        self.refused = Some(status);
-        Err(error)
+    /// If the client is gone, or has sent what is no rows.
+    pub(super) fn next(&mut self) -> Sent {
+        self.0.blocking_recv().unwrap_or_else(|| {
+            let message = "the client is gone before its last rows";
+            Err(status::status(Code::Cancelled, "57014", message))
+        })
     }
 }
 
-/// Gives the rows that come to what takes them, while that runs; `first` come before the others.
-pub(super) async fn feed<R>(
-    incoming: Incoming,
-    first: Option<RecordBatch>,
-    act: impl AsyncFnOnce(Received) -> R,
-) -> R {
+/// Gives the rows that come to what takes them, while that runs.
+pub(super) async fn feed<R>(incoming: Incoming, act: impl AsyncFnOnce(Received) -> R) -> R {
     let (sender, rows) = mpsc::channel(WAITING);
-    let feeding = std::pin::pin!(forward(incoming, first, sender));
-    let acting = std::pin::pin!(act(Received { rows, refused: None }));
+    let feeding = std::pin::pin!(forward(incoming, sender));
+    let acting = std::pin::pin!(act(Received(rows)));
     match future::select(acting, feeding).await {
         Either::Left((done, _)) => done,
         Either::Right(((), acting)) => acting.await,
     }
 }
 
-async fn forward(mut incoming: Incoming, first: Option<RecordBatch>, to: mpsc::Sender<Sent>) {
-    let mut next = match first {
-        Some(rows) => Ok(Some(rows)),
-        None => incoming.next().await,
-    };
+async fn forward(mut incoming: Incoming, to: mpsc::Sender<Sent>) {
     loop {
+        let next = incoming.next().await;
         let is_last = !matches!(next, Ok(Some(_)));
         // They are not taken any more if the statement has failed.
         if to.send(next).await.is_err() || is_last {
             return;
         }
-        next = incoming.next().await;
     }
 }

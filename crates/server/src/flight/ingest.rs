@@ -66,25 +66,24 @@ impl Ingestion {
 
     /// The statements that run before rows of these columns are inserted.
     fn statements(&self, columns: &Schema) -> Result<Vec<String>, Status> {
-        if self.before == Before::Nothing {
-            return Ok(Vec::new());
-        }
         let kind = if self.is_temporary { "TEMPORARY TABLE" } else { "TABLE" };
-        let definitions = columns.fields().iter().map(|field| {
-            let of = definition(field.data_type()).map_err(|reason| {
-                status::unsupported(format!("the column \"{}\": {reason}", field.name()))
-            })?;
-            Ok::<_, Status>(format!("{} {of}", quoted(field.name())))
-        });
-        let definitions = definitions.collect::<Result<Vec<_>, _>>()?.join(", ");
         let table = &self.table;
-        let create = |absent: &str| format!("CREATE {kind} {absent}{table} ({definitions})");
+        let create = |absent: &str| {
+            let definitions = columns.fields().iter().map(|field| {
+                let of = definition(field.data_type()).map_err(|reason| {
+                    status::unsupported(format!("the column \"{}\": {reason}", field.name()))
+                })?;
+                Ok::<_, Status>(format!("{} {of}", quoted(field.name())))
+            });
+            let definitions = definitions.collect::<Result<Vec<_>, _>>()?.join(", ");
+            Ok::<_, Status>(format!("CREATE {kind} {absent}{table} ({definitions})"))
+        };
         Ok(match self.before {
             Before::Nothing => Vec::new(),
-            Before::Create => vec![create("")],
-            Before::CreateIfAbsent => vec![create("IF NOT EXISTS ")],
-            Before::Replace => vec![format!("DROP TABLE {table}"), create("")],
-            Before::DropAndCreate => vec![format!("DROP TABLE IF EXISTS {table}"), create("")],
+            Before::Create => vec![create("")?],
+            Before::CreateIfAbsent => vec![create("IF NOT EXISTS ")?],
+            Before::Replace => vec![format!("DROP TABLE {table}"), create("")?],
+            Before::DropAndCreate => vec![format!("DROP TABLE IF EXISTS {table}"), create("")?],
         })
     }
 }
@@ -129,10 +128,10 @@ pub(super) async fn ingest(
         };
         session.call(transaction, run).await?
     };
-    feed(incoming, None, run).await.map(records)
+    feed(incoming, run).await.map(records)
 }
 
-/// Inserts the rows that come, whose columns are those of the table by name.
+/// Inserts the rows that come, whose columns are those of the table by name; the error is in the words of who refused them.
 fn copy(
     session: &mut EngineSession,
     table: &str,
@@ -144,17 +143,22 @@ fn copy(
         return Err(status::bad("the rows that were sent have no columns"));
     }
     let sql = format!("COPY {table} ({}) FROM STDIN", names.join(", "));
-    let failed = |error: &Error| status::of(error);
-    let statement = parse(&sql).next().transpose().map_err(|error| failed(&error))?;
+    let failed = |error: Error| status::of(&error);
+    let statement = parse(&sql).next().transpose().map_err(failed)?;
     let statement = statement.ok_or_else(|| status::bad("the rows have no statement"))?;
-    let wanted = session.columns_from_client(&statement).map_err(|error| failed(&error))?;
+    let wanted = session.columns_from_client(&statement).map_err(failed)?;
+    let mut refused = None;
     let copied = session.copy_from_client(&statement, &mut || {
-        let rows = received.next()?;
+        let rows = received.next().map_err(|status| {
+            let error = Error::data(status.message());
+            refused = Some(status);
+            error
+        })?;
         rows.map(|rows: RecordBatch| {
             exact(&rows)?;
             fitting(&rows, &wanted)
         })
         .transpose()
     });
-    copied.map_err(|error| received.refused.take().unwrap_or_else(|| failed(&error)))
+    copied.map_err(|error| refused.unwrap_or_else(|| failed(error)))
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use alluvium::{Outcome, Session as EngineSession};
-use arrow::array::AsArray;
+use alluvium::Session as EngineSession;
 use tonic::Status;
 
 use super::metadata::CATALOG;
+use super::metadata::relations::{rows, texts};
 use super::session::Session;
 use super::status;
 
@@ -110,34 +110,29 @@ pub(super) async fn set(session: &Session, options: Options) -> Result<SetResult
     session.call(None, set).await
 }
 
+/// Sets a setting; without a value it is as at first.
 fn set_one(session: &mut EngineSession, name: &str, value: Option<Value>) -> Result<(), SetReason> {
-    let value = match value {
-        Some(Value::Text(text)) => text,
-        Some(Value::Boolean(value)) => value.to_string(),
-        Some(Value::Integer(value)) => value.to_string(),
-        Some(Value::Double(value)) => value.to_string(),
-        Some(Value::List(texts)) => texts.values.join(", "),
-        // Without a value it is as at first.
-        None => return reset(session, name),
-    };
+    let value = value.map(|value| match value {
+        Value::Text(text) => text,
+        Value::Boolean(value) => value.to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::List(texts) => texts.values.join(", "),
+    });
     if name == CATALOG_OPTION {
-        return if value == CATALOG { Ok(()) } else { Err(SetReason::InvalidValue) };
+        let is_here = value.is_none_or(|value| value == CATALOG);
+        return if is_here { Ok(()) } else { Err(SetReason::InvalidValue) };
     }
     let setting = if name == SCHEMA_OPTION { SEARCH_PATH } else { name };
     session.setting(setting).map_err(|_| SetReason::InvalidName)?;
-    session.set(setting, &value).map_err(|_| SetReason::InvalidValue)
-}
-
-fn reset(session: &mut EngineSession, name: &str) -> Result<(), SetReason> {
-    let setting = match name {
-        CATALOG_OPTION => return Ok(()),
-        SCHEMA_OPTION => SEARCH_PATH,
-        other => other,
-    };
-    session.setting(setting).map_err(|_| SetReason::InvalidName)?;
-    // It is the name of a setting, and so a name of SQL.
-    let reset = session.execute_with(&format!("RESET {setting}"), &[]);
-    reset.map(drop).map_err(|_| SetReason::Error)
+    match value {
+        Some(value) => session.set(setting, &value).map_err(|_| SetReason::InvalidValue),
+        None => {
+            // It is the name of a setting, and so a name of SQL.
+            let reset = session.execute_with(&format!("RESET {setting}"), &[]);
+            reset.map(drop).map_err(|_| SetReason::Error)
+        }
+    }
 }
 
 /// All settings, and the options that Flight names.
@@ -146,24 +141,15 @@ pub(super) async fn get(session: &Session) -> Result<Options, Status> {
         let text = |value: &str| OptionValue { value: Some(Value::Text(value.to_owned())) };
         let mut options = HashMap::new();
         options.insert(CATALOG_OPTION.to_owned(), text(CATALOG));
-        let schema = session.setting(SEARCH_PATH)?;
+        let schema = session.setting(SEARCH_PATH).map_err(|error| status::of(&error))?;
         let first = schema.split(',').next_back().unwrap_or_default();
         options.insert(SCHEMA_OPTION.to_owned(), text(first.trim().trim_matches('"')));
-        if let Outcome::Rows(rows) = session.execute_with("SHOW ALL", &[])? {
-            for batch in rows {
-                let batch = batch?;
-                let column = |place: usize| batch.column(place).as_string_opt::<i32>();
-                if batch.num_columns() < 2 {
-                    continue;
-                }
-                if let (Some(names), Some(values)) = (column(0), column(1)) {
-                    let pairs =
-                        names.iter().flatten().zip(values.iter().map(Option::unwrap_or_default));
-                    options.extend(pairs.map(|(name, value)| (name.to_owned(), text(value))));
-                }
-            }
+        for batch in rows(session, "SHOW ALL")? {
+            let (names, values) = (texts(&batch, 0)?, texts(&batch, 1)?);
+            let pairs = names.iter().flatten().zip(values.iter().map(Option::unwrap_or_default));
+            options.extend(pairs.map(|(name, value)| (name.to_owned(), text(value))));
         }
-        Ok::<_, alluvium::Error>(Options { options })
+        Ok(Options { options })
     });
-    found.await?.map_err(|error| status::of(&error))
+    found.await?
 }

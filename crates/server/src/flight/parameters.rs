@@ -81,7 +81,8 @@ fn plain(column: &ArrayRef) -> Result<ArrayRef, Status> {
     }
 }
 
-fn plain_type(data_type: &DataType) -> DataType {
+/// The type of SQL's values that a type of Arrow encodes.
+pub(super) fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain_type(values),
         DataType::RunEndEncoded(_, values) => plain_type(values.data_type()),

@@ -21,6 +21,7 @@ use arrow_flight::{
 };
 use futures::stream;
 use prost::Message;
+use tonic::metadata::AsciiMetadataValue;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::actions;
@@ -77,10 +78,9 @@ impl FlightSqlService for Flight {
         let answer = HandshakeResponse { protocol_version: 0, payload: token.clone().into() };
         let answers: Handshakes = Box::pin(stream::iter([Ok(answer)]));
         let mut response = Response::new(answers);
-        let mut bearer = format!("Bearer {token}").parse::<tonic::metadata::AsciiMetadataValue>();
-        if let Ok(bearer) = &mut bearer {
+        if let Ok(mut bearer) = AsciiMetadataValue::try_from(format!("Bearer {token}")) {
             bearer.set_sensitive(true);
-            response.metadata_mut().insert("authorization", bearer.clone());
+            response.metadata_mut().insert("authorization", bearer);
         }
         Ok(response)
     }
@@ -139,10 +139,10 @@ impl FlightSqlService for Flight {
 
     async fn get_flight_info_table_types(
         &self,
-        _: CommandGetTableTypes,
+        query: CommandGetTableTypes,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        by_itself(&relations::table_types()?.schema(), request)
+        by_itself(&query.into_builder().schema(), request)
     }
 
     async fn get_flight_info_sql_info(
@@ -410,8 +410,9 @@ impl FlightSqlService for Flight {
         let info = FlightInfo::decode(&*query.info).map_err(|error| {
             status::bad(format!("the statement to cancel cannot be read: {error}"))
         })?;
-        let result = actions::cancel(&session, &info)?;
-        Ok(ActionCancelQueryResult { result: result as i32 })
+        // Its results have the numbers of those of Flight's own call.
+        let result = actions::cancel(&session, &info)?.into();
+        Ok(ActionCancelQueryResult { result })
     }
 
     async fn do_action_fallback(

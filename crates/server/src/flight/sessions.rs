@@ -62,16 +62,13 @@ impl Sessions {
     fn end_those_over(&self, alone: Duration) {
         let now = Instant::now();
         let mut over = Vec::new();
-        self.by_number.lock().retain(|_, (_, session)| {
+        let mut stays = |session: &Arc<Session>| {
             let is_over = session.is_over(now, alone);
             over.extend(is_over.then(|| session.clone()));
             !is_over
-        });
-        self.others.lock().retain(|session| {
-            let is_over = session.is_over(now, alone);
-            over.extend(is_over.then(|| session.clone()));
-            !is_over
-        });
+        };
+        self.by_number.lock().retain(|_, (_, session)| stays(session));
+        self.others.lock().retain(stays);
         over.iter().for_each(|session| session.end());
     }
 

@@ -176,9 +176,9 @@ impl Sending {
 
     /// Sends rows, in messages of about the same size.
     async fn put_rows(&mut self, batch: &RecordBatch) -> Result<(), Gone> {
-        let mut first = 0;
+        let (mut first, most) = (0, rows_of(batch, MESSAGE));
         while first < batch.num_rows() {
-            let rows = rows_of(batch, MESSAGE).min(batch.num_rows() - first);
+            let rows = most.min(batch.num_rows() - first);
             self.put(Part::Rows(batch.slice(first, rows))).await?;
             first += rows;
         }

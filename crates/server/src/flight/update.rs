@@ -48,7 +48,7 @@ pub(super) async fn update_prepared(
                 let run = move |session: &mut EngineSession| sent(session, &prepared, received);
                 session.call(transaction, run).await?
             };
-            feed(incoming, None, run).await?
+            feed(incoming, run).await?
         }
     };
     Ok(changed.map_or(-1, records))
@@ -61,10 +61,7 @@ fn sent(
     mut received: Received,
 ) -> Result<Option<u64>, Status> {
     let wanted = prepared.description().parameters.len();
-    let mut next = || match received.next() {
-        Ok(rows) => rows.map(|rows| parameters::rows(&rows, wanted)).transpose(),
-        Err(error) => Err(received.refused.take().unwrap_or_else(|| status::of(&error))),
-    };
+    let mut next = || received.next()?.map(|rows| parameters::rows(&rows, wanted)).transpose();
     let Some(first) = next()? else { return Ok(Some(0)) };
     let Some(second) = next()? else { return each(session, prepared, &first) };
     in_transaction(session, |session| {

@@ -306,6 +306,4 @@ CREATE VIEW pg_catalog.pg_sequences AS
 SELECT schema AS schemaname, name AS sequencename, owner AS sequenceowner, 'bigint' AS data_type,
     start AS start_value, minimum AS min_value, maximum AS max_value, increment AS increment_by, cycles AS "cycle",
     CAST(1 AS BIGINT) AS cache_size, CAST(NULL AS BIGINT) AS last_value
-FROM alluvium.sequences AS sequences
-JOIN (SELECT schema AS of_schema, name AS of_name, owner FROM pg_internal.sequences) AS rights
-    ON of_schema = schema AND of_name = name;
+FROM pg_internal.sequences;

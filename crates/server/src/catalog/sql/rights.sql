@@ -7,9 +7,9 @@ FROM (
 ) AS objects;
 
 -- A sequence with its rights; that of a column is its table's.
-CREATE VIEW pg_internal.sequences (oid, schema, name, relation, owner, owner_oid, acl) AS
+CREATE VIEW pg_internal.sequences (oid, schema, name, relation, owner, owner_oid, acl, start, minimum, maximum, increment, cycles) AS
 SELECT object_id('relation', sequences.schema, sequences.name), sequences.schema, sequences.name, relation, coalesce(owner, 'alluvium'),
-    coalesce(owner_oid, CAST(10 AS UINTEGER)), CASE WHEN relation IS NULL THEN acl END
+    coalesce(owner_oid, CAST(10 AS UINTEGER)), CASE WHEN relation IS NULL THEN acl END, start, minimum, maximum, increment, cycles
 FROM alluvium.sequences AS sequences
 LEFT JOIN pg_internal.rights AS rights
     ON rights.kind = CASE WHEN relation IS NULL THEN 'sequence' ELSE 'table' END AND rights.schema = sequences.schema

@@ -69,8 +69,6 @@ FROM (VALUES ('all'), ('and'), ('as'), ('asof'), ('case'), ('cast'), ('check'), 
 ) AS known (word);
 
 CREATE FUNCTION version() AS 'PostgreSQL 15.0 (Alluvium)';
-CREATE FUNCTION current_catalog() AS current_database();
-CREATE FUNCTION "user"() AS current_user;
 CREATE FUNCTION pg_backend_pid() AS CAST(coalesce(current_setting('alluvium.session', true), '0') AS INTEGER);
 CREATE FUNCTION pg_is_in_recovery() AS false;
 CREATE FUNCTION pg_my_temp_schema() AS CAST(0 AS UINTEGER);

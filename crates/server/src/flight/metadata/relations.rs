@@ -120,7 +120,10 @@ fn columns(
 }
 
 /// The rows of a query of the server's own.
-pub(super) fn rows(session: &mut EngineSession, sql: &str) -> Result<Vec<RecordBatch>, Status> {
+pub(in crate::flight) fn rows(
+    session: &mut EngineSession,
+    sql: &str,
+) -> Result<Vec<RecordBatch>, Status> {
     let failed = |error: alluvium::Error| status::of(&error);
     match session.execute_with(sql, &[]).map_err(failed)? {
         Outcome::Rows(rows) => rows.collect::<Result<_, _>>().map_err(failed),
@@ -129,7 +132,7 @@ pub(super) fn rows(session: &mut EngineSession, sql: &str) -> Result<Vec<RecordB
 }
 
 /// A column of texts.
-pub(super) fn texts(batch: &RecordBatch, place: usize) -> Result<&StringArray, Status> {
+pub(in crate::flight) fn texts(batch: &RecordBatch, place: usize) -> Result<&StringArray, Status> {
     let column = batch.columns().get(place).and_then(|column| column.as_string_opt::<i32>());
     column.ok_or_else(|| {
         unwritten(arrow::error::ArrowError::SchemaError("a column is none of texts".to_owned()))

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use alluvium_server::Limits;
 use arrow_flight::Action;
 use arrow_flight::sql::EndTransaction;
 use futures::TryStreamExt;
@@ -11,17 +10,11 @@ use tonic::Code;
 use tonic::transport::Endpoint;
 
 use super::client::{Client, Door, numbers_of, query, state};
-use crate::secure::Certificates;
+use crate::secure::{Certificates, quick};
 
 const ROLES: &str = "CREATE TABLE t (a BIGINT PRIMARY KEY); INSERT INTO t VALUES (1);
     CREATE ROLE root SUPERUSER LOGIN PASSWORD 'top'; CREATE ROLE ada LOGIN PASSWORD 'a:b ü';
     GRANT SELECT ON t TO ada";
-
-fn quick() -> Limits {
-    let mut limits = Limits::default();
-    limits.login_delay = Duration::from_millis(1);
-    limits
-}
 
 async fn logged_in(door: &Door, user: &str, password: &str) -> Client {
     let mut client = door.client().await;
