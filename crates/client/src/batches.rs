@@ -1,6 +1,5 @@
 //! The rows of a statement.
 
-use std::error::Error as StdError;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -8,8 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use futures::{Stream, StreamExt, TryStreamExt};
-use tokio_postgres::types::{FromSql, Type};
-use tokio_postgres::{Row, RowStream};
+use tokio_postgres::RowStream;
 
 use crate::error::Result;
 use crate::link::Link;
@@ -51,13 +49,12 @@ impl Batches {
             link,
         };
         if known.is_none() {
-            batches.first = match batches.next().await.transpose()? {
-                None => Some(batches.rows.take()?),
-                some => some,
+            let first = match batches.next().await {
+                Some(first) => first?,
+                None => batches.rows.take()?,
             };
-            if let Some(first) = &batches.first {
-                batches.schema = first.schema();
-            }
+            batches.schema = first.schema();
+            batches.first = Some(first);
         }
         Ok(batches)
     }
@@ -82,16 +79,6 @@ impl Batches {
         Ok(concat_batches(&self.schema, &batches)?)
     }
 
-    /// Adds a row to those that were read.
-    fn add(&mut self, row: &Row) -> Result<()> {
-        for column in 0..self.rows.width() {
-            let value: Option<Bytes<'_>> = row.try_get(column)?;
-            self.rows.append(column, value.map(|Bytes(bytes)| bytes))?;
-        }
-        self.rows.end_row();
-        Ok(())
-    }
-
     /// No more rows come.
     fn end(&mut self) {
         self.stream = None;
@@ -110,7 +97,7 @@ impl Stream for Batches {
         while let Some(stream) = &mut this.stream {
             match ready!(stream.as_mut().poll_next(context)) {
                 Some(Ok(row)) => {
-                    if let Err(error) = this.add(&row) {
+                    if let Err(error) = this.rows.add(&row, 0) {
                         // The statement goes on, so it is cancelled.
                         this.stream = None;
                         return Poll::Ready(Some(Err(error)));
@@ -134,18 +121,5 @@ impl Stream for Batches {
             }
         }
         Poll::Ready(None)
-    }
-}
-
-/// The bytes of a value, of any type.
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
-
-impl<'a> FromSql<'a> for Bytes<'a> {
-    fn from_sql(_: &Type, bytes: &'a [u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
-        Ok(Self(bytes))
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
     }
 }

@@ -7,12 +7,13 @@ use crate::address::Address;
 use crate::batches::Batches;
 use crate::connection::Connection;
 use crate::copy::CopyIn;
-use crate::error::Result;
+use crate::error::{Result, RowError};
 use crate::lookup::Lookup;
 use crate::running::CancelToken;
 use crate::session::{Parameters, Session};
 use crate::subscription::{SubscribeOptions, Subscription};
 use crate::transaction::Transaction;
+use crate::values::Parameter;
 
 /// A connection to a server. Statements run one after the other, in the order of the calls.
 ///
@@ -80,6 +81,35 @@ impl Client {
         self.session().prepare(sql).await
     }
 
+    /// Prepares a statement whose parameters have the types of these values, and not those that their places have: the server casts
+    /// what it is sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query).
+    pub async fn prepare_typed(&self, sql: &str, parameters: &[Parameter]) -> Result<Statement> {
+        self.session().prepare_typed(sql, parameters).await
+    }
+
+    /// Runs a statement with values that have types of their own, and returns its rows as they come.
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query).
+    pub async fn query_typed(&self, sql: &str, parameters: &[Parameter]) -> Result<Batches> {
+        self.session().query_typed(sql, parameters).await
+    }
+
+    /// Runs a statement once for each row of values, in their order, and returns how many rows it has changed. Rows are sent before those
+    /// before them are done. Outside of a transaction each is one of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the statement fails for a row. Outside of a transaction rows after it may have been run.
+    pub async fn execute_each(&self, sql: &str, rows: &[Vec<Parameter>]) -> Result<u64, RowError> {
+        self.session().execute_each(sql, rows).await
+    }
+
     /// Runs a statement that this client has prepared.
     ///
     /// # Errors
@@ -126,7 +156,7 @@ impl Client {
         relation: &str,
         options: SubscribeOptions,
     ) -> Result<Subscription> {
-        Subscription::begin(self.address.clone(), relation, options).await
+        Subscription::connect(&self.address, relation, options).await
     }
 
     /// The rows with these values in the columns of a key: at most one row, if the columns are a key. The lookup is one that this client

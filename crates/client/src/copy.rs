@@ -9,7 +9,7 @@ use tokio_postgres::CopyInSink;
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::values::{END, Writer};
+use crate::values::{END, HEAD, Writer};
 
 /// How many rows are encoded at once.
 const ROWS: usize = 4_096;
@@ -23,8 +23,8 @@ pub struct CopyIn {
 }
 
 impl CopyIn {
-    pub(crate) fn new(sink: CopyInSink<Bytes>, writer: Writer, out: BytesMut, link: Link) -> Self {
-        Self { sink: Box::pin(sink), writer, out, link }
+    pub(crate) fn new(sink: CopyInSink<Bytes>, writer: Writer, link: Link) -> Self {
+        Self { sink: Box::pin(sink), writer, out: BytesMut::from(HEAD), link }
     }
 
     /// Sends rows. The columns are in the order of the table, or in the one that was given. Values of other types than the

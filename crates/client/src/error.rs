@@ -44,8 +44,21 @@ pub struct Refusal {
     pub hint: Option<String>,
     /// The character of the statement's text that it is about, counted from one.
     pub position: Option<u32>,
+    /// The kind of error that the server's engine has, by the name of the variant of `alluvium::Error`: what the SQLSTATE does not tell apart.
+    pub kind: Option<String>,
     /// Whether the connection ended with it.
     pub is_fatal: bool,
+}
+
+/// Why one of many rows of values failed.
+#[derive(Debug, thiserror::Error)]
+#[error("row {row}: {error}")]
+#[non_exhaustive]
+pub struct RowError {
+    /// The number of the row, from zero on. Those before it were run.
+    pub row: usize,
+    /// The failure.
+    pub error: Error,
 }
 
 impl Error {
@@ -99,6 +112,7 @@ impl From<&DbError> for Refusal {
                 Some(ErrorPosition::Original(position)) => Some(*position),
                 _ => None,
             },
+            kind: error.routine().map(str::to_owned),
             is_fatal: matches!(error.severity(), "FATAL" | "PANIC"),
         }
     }

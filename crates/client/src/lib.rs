@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! A [`Client`] is a connection. [`Address`] says how addresses look, and what is checked of a server's certificate. Rows come as
+//! A [`Client`] is a connection. [`Address`] says how addresses look, and what is checked of a server's certificate. Values of parameters may be [`Parameter`]s of Arrow. Rows come as
 //! [`Batches`], go into a table by [`CopyIn`], and are found by key by [`Lookup`]. A [`Subscription`] gives the changes of a view or a table, and survives its connection.
 //!
 //! The crate starts no runtime: its calls are made inside of tokio's.
@@ -54,9 +54,10 @@ pub use self::address::Address;
 pub use self::batches::Batches;
 pub use self::client::Client;
 pub use self::copy::CopyIn;
-pub use self::error::{Error, Refusal, Result};
+pub use self::error::{Error, Refusal, Result, RowError};
 pub use self::lookup::Lookup;
 pub use self::running::CancelToken;
 pub use self::session::Parameters;
 pub use self::subscription::{Change, SubscribeOptions, Subscription};
 pub use self::transaction::Transaction;
+pub use self::values::Parameter;

@@ -1,21 +1,23 @@
 //! Statements over one connection, inside of a transaction or not.
 
-use bytes::BytesMut;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
 use crate::batches::Batches;
 use crate::copy::CopyIn;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, RowError};
 use crate::link::Link;
 use crate::lookup::Lookup;
 use crate::name::quoted;
 use crate::running::{CancelToken, Running};
-use crate::values::{HEAD, Kind, Rows, Writer};
+use crate::values::{Kind, Parameter, Rows, Writer};
 
 /// The values of a statement's parameters, `$1` and so on.
 pub type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// How many rows of values are on the way at the same time.
+const PIPELINED: usize = 64;
 
 /// A connection, or a transaction over it.
 #[derive(Clone, Copy)]
@@ -40,6 +42,18 @@ impl Session<'_> {
         self.client.prepare(sql).await.map_err(|error| self.link.explain(error))
     }
 
+    /// Prepares a statement whose parameters have the types of these.
+    pub(crate) async fn prepare_typed(
+        self,
+        sql: &str,
+        parameters: &[Parameter],
+    ) -> Result<Statement> {
+        self.settle().await;
+        let types: Vec<_> = parameters.iter().map(|it| it.of_postgres().clone()).collect();
+        let prepared = self.client.prepare_typed(sql, &types).await;
+        prepared.map_err(|error| self.link.explain(error))
+    }
+
     /// Runs a statement that was prepared.
     pub(crate) async fn run(
         self,
@@ -62,6 +76,39 @@ impl Session<'_> {
     pub(crate) async fn query(self, sql: &str, parameters: Parameters<'_>) -> Result<Batches> {
         let statement = self.prepare(sql).await?;
         self.run(&statement, parameters).await
+    }
+
+    pub(crate) async fn query_typed(self, sql: &str, parameters: &[Parameter]) -> Result<Batches> {
+        let statement = self.prepare_typed(sql, parameters).await?;
+        let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|it| it as _).collect();
+        self.run(&statement, &values).await
+    }
+
+    /// Runs a statement for each of many rows of values, some at the same time on the way.
+    pub(crate) async fn execute_each(
+        self,
+        sql: &str,
+        rows: &[Vec<Parameter>],
+    ) -> Result<u64, RowError> {
+        let (mut first, mut changed) = (0, 0);
+        while first < rows.len() {
+            let (types, count) = Parameter::types_of(&rows[first..]);
+            let at = |row| move |error| RowError { row, error };
+            self.settle().await;
+            let statement = self.client.prepare_typed(sql, &types).await;
+            let statement = statement.map_err(|error| at(first)(self.link.explain(error)))?;
+            let mut running = self.running();
+            let part = rows[first..first + count].iter().enumerate();
+            let ran = stream::iter(part).map(async |(row, values)| {
+                let changed = self.client.execute_raw(&statement, values).await;
+                changed.map_err(|error| at(first + row)(self.link.explain(error)))
+            });
+            let ran = ran.buffered(PIPELINED).try_fold(0, async |all, one| Ok(all + one)).await;
+            running.done();
+            changed += ran?;
+            first += count;
+        }
+        Ok(changed)
     }
 
     pub(crate) async fn execute(self, sql: &str, parameters: Parameters<'_>) -> Result<u64> {
@@ -89,8 +136,7 @@ impl Session<'_> {
         let listed: Vec<_> = columns.iter().map(|(name, _)| quoted(name)).collect();
         let sql = format!("COPY {relation} ({}) FROM STDIN (FORMAT binary)", listed.join(", "));
         let sink = self.client.copy_in(&sql).await.map_err(|error| self.link.explain(error))?;
-        let writer = Writer::new(columns);
-        Ok(CopyIn::new(sink, writer, BytesMut::from(HEAD), self.link.clone()))
+        Ok(CopyIn::new(sink, Writer::new(columns), self.link.clone()))
     }
 
     pub(crate) async fn by_key(self, relation: &str, key: &[&str]) -> Result<Lookup> {
@@ -113,7 +159,9 @@ impl Session<'_> {
 /// The names and the kinds of a statement's columns.
 pub(crate) fn columns(statement: &Statement) -> Result<Vec<(String, Kind)>> {
     let columns = statement.columns().iter().map(|column| {
-        let kind = Kind::of(column.type_(), column.type_modifier());
+        // The number of a column that is none of a table tells its type.
+        let number = column.column_id().filter(|_| column.table_oid().is_none());
+        let kind = Kind::of(column.type_(), column.type_modifier(), number);
         let kind =
             kind.map_err(|error| Error::Value(format!("column \"{}\": {error}", column.name())))?;
         Ok((column.name().to_owned(), kind))

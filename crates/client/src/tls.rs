@@ -25,14 +25,16 @@ pub(crate) fn connector(verification: &Verification) -> Result<MakeRustlsConnect
     let builder = match verification {
         Verification::Full(file) => builder.with_root_certificates(roots(file)?),
         Verification::Issuer(file) => {
-            let verifier =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(roots(file)?), provider)
-                    .build()
-                    .map_err(|error| wrong(file, &error))?;
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
+            let roots = Arc::new(roots(file)?);
+            let issuer = WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
+                .build()
+                .map_err(|error| wrong(file, &error))?;
+            let verifier = AnyName { issuer: Some(issuer), provider };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         }
         Verification::Nothing => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
+            let verifier = AnyName { issuer: None, provider };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         }
     };
     Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
@@ -60,7 +62,11 @@ fn wrong(file: &Path, error: &dyn std::fmt::Display) -> Error {
 
 /// Checks who signed a certificate, but not the host that it names, as `verify-ca` does.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct AnyName {
+    /// `None` takes any certificate, as `require` does without `sslrootcert`: against who listens, not against who intervenes.
+    issuer: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -71,7 +77,8 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.0.verify_server_cert(certificate, others, name, ocsp, now) {
+        let Some(issuer) = &self.issuer else { return Ok(ServerCertVerified::assertion()) };
+        match issuer.verify_server_cert(certificate, others, name, ocsp, now) {
             // The name is what is checked last.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -86,46 +93,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Takes any certificate, as `require` does without `sslrootcert`: against who listens, not against who intervenes.
-#[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unchecked {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.0.signature_verification_algorithms;
+        let schemes = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signature, schemes)
     }
 
@@ -135,11 +103,11 @@ impl ServerCertVerifier for Unchecked {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.0.signature_verification_algorithms;
+        let schemes = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, schemes)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -5,6 +5,7 @@ use crate::copy::CopyIn;
 use crate::error::Result;
 use crate::link::Link;
 use crate::session::{Parameters, Session};
+use crate::values::Parameter;
 
 /// A transaction over a connection. It is rolled back if it is dropped before [`commit`](Transaction::commit).
 ///
@@ -27,6 +28,15 @@ impl<'a> Transaction<'a> {
     /// As there.
     pub async fn query(&self, sql: &str, parameters: Parameters<'_>) -> Result<Batches> {
         self.session().query(sql, parameters).await
+    }
+
+    /// As [`Client::query_typed`](crate::Client::query_typed).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn query_typed(&self, sql: &str, parameters: &[Parameter]) -> Result<Batches> {
+        self.session().query_typed(sql, parameters).await
     }
 
     /// As [`Client::execute`](crate::Client::execute).

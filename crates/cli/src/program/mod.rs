@@ -166,15 +166,20 @@ impl Program {
     /// The position in the program of a byte of the last piece.
     pub(crate) fn position(&self, piece: &Piece, at: usize) -> Position {
         let before = &self.text[..piece.start + at];
-        let line = self.line + before.matches('\n').count() as u64;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
-        (line, column)
+        position_after((self.line, 1), before)
     }
 
     /// A line of the retained text.
     pub(crate) fn line(&self, number: u64) -> Option<&str> {
         self.text.lines().nth(number.checked_sub(self.line)? as usize)
     }
+}
+
+/// The position after a text that begins at `start`.
+pub(crate) fn position_after((line, column): Position, text: &str) -> Position {
+    let (breaks, last) = (text.matches('\n').count(), text.rsplit('\n').next().unwrap_or_default());
+    let first = if breaks == 0 { column } else { 1 };
+    (line + breaks as u64, first + last.chars().count() as u64)
 }
 
 /// The byte of `text` at a line and column; its end for positions past it.

@@ -62,8 +62,14 @@ pub(crate) enum Answer<'a> {
     Changes(Changes),
     /// Rows were read from a file: how many were inserted and refused, and the first that were refused.
     Copied { rows: u64, refused: u64, messages: Vec<Refusal> },
-    /// What is told at a prompt.
-    Done(String),
+    /// So many rows were inserted, updated or deleted.
+    Changed(u64),
+    /// A cursor has passed so many rows.
+    Moved(u64),
+    /// A COMMIT rolled back.
+    RolledBack,
+    /// Anything else.
+    Done,
 }
 
 /// The contents and then the changes of a relation, as rows with their epochs and weights.
@@ -83,6 +89,11 @@ pub(crate) struct Listed {
     pub(crate) reads: Vec<String>,
     /// The statements that define it, its indexes and its comments.
     pub(crate) statements: Vec<String>,
+}
+
+/// Whether a command that names a relation means the one of this name.
+pub(super) fn is_meant(typed: &str, name: &str) -> bool {
+    typed.trim_matches('"') == name || typed.to_lowercase() == name
 }
 
 /// Why a statement failed.

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::Shell;
-use super::backend::{Backend, Failure, Listed};
+use super::backend::{Backend, Failure, Listed, is_meant};
 use super::shown::Shown;
 use super::stop::{Stop, unwritten};
 use crate::output::Format;
@@ -104,12 +104,11 @@ impl<W: Write, B: Backend> Shell<W, B> {
 
     /// Reads a file into a table.
     fn import(&mut self, path: &str, table: &str) -> Result<(), Result<Stop, String>> {
-        let Self { backend, output, refused, copied, is_prompt, .. } = self;
+        let Self { backend, output, refused, copied, is_prompt, has_failed, .. } = self;
+        let (is_prompt, command) = (*is_prompt, "COPY");
         for answer in backend.import(path, table).map_err(told)? {
-            Shown { output, refused, copied, is_prompt: *is_prompt }
-                .write(answer)
-                .map_err(Ok)?
-                .map_err(told)?;
+            let shown = Shown { output, refused, copied, is_prompt, command, has_failed };
+            shown.write(answer).map_err(Ok)?.map_err(told)?;
         }
         Ok(())
     }
@@ -118,16 +117,12 @@ impl<W: Write, B: Backend> Shell<W, B> {
     /// that it names.
     fn schema(&mut self, name: Option<&str>) -> Result<(), Result<Stop, String>> {
         let relations = self.backend.relations().map_err(told)?;
-        let is_meant = |relation: &Listed| {
-            name.is_none_or(|name| {
-                name.trim_matches('"') == relation.name || name.to_lowercase() == relation.name
-            })
-        };
         let mut shown = match name {
             None => self.backend.functions(),
             Some(_) => Vec::new(),
         };
-        let mut left: Vec<_> = relations.into_iter().filter(is_meant).collect();
+        let shows = |relation: &Listed| name.is_none_or(|name| is_meant(name, &relation.name));
+        let mut left: Vec<_> = relations.into_iter().filter(shows).collect();
         if let (Some(name), []) = (name, left.as_slice()) {
             return Err(Err(format!("there is no table or view \"{name}\"")));
         }

@@ -7,7 +7,7 @@ use alluvium::arrow::error::ArrowError;
 use alluvium::{Engine, Outcome, RelationInfo, Session, Statement, Subscription};
 use futures::StreamExt;
 
-use super::backend::{Answer, Around, Backend, Changes, Failure, Listed};
+use super::backend::{Answer, Around, Backend, Changes, Failure, Listed, is_meant};
 use super::changes::{change_rows, changes_schema};
 use super::errors::ErrorRows;
 use super::stop::Stop;
@@ -58,9 +58,8 @@ impl Backend for Local {
 
     /// As COPY or CREATE TABLE does.
     fn import(&mut self, path: &str, table: &str) -> Result<Vec<Answer<'_>>, Failure> {
-        let is_table = |name: &str| name == table.trim_matches('"') || name == table.to_lowercase();
         let relations = self.engine.relations()?;
-        let statement = match relations.iter().any(|relation| is_table(&relation.name)) {
+        let statement = match relations.iter().any(|relation| is_meant(table, &relation.name)) {
             true => "COPY",
             false => "CREATE TABLE",
         };
@@ -118,15 +117,13 @@ fn answer<'a>(outcome: Outcome) -> Answer<'a> {
         }
         Outcome::Text(text) => Answer::Text(text),
         Outcome::Subscribed(subscription) => Answer::Changes(changes(subscription)),
-        Outcome::Changed { rows, .. } => Answer::Done(format!("{rows} rows changed")),
+        Outcome::Changed { rows, .. } => Answer::Changed(rows),
         Outcome::Copied { rows, refused, messages, .. } => {
             Answer::Copied { rows, refused, messages }
         }
-        Outcome::Moved { rows, .. } => Answer::Done(format!("{rows} rows passed")),
-        Outcome::RolledBack => {
-            Answer::Done("rolled back: an error had aborted the transaction".to_owned())
-        }
-        _ => Answer::Done("done".to_owned()),
+        Outcome::Moved { rows, .. } => Answer::Moved(rows),
+        Outcome::RolledBack => Answer::RolledBack,
+        _ => Answer::Done,
     }
 }
 

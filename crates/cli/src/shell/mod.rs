@@ -150,6 +150,8 @@ pub(crate) struct Shell<W, B = Local> {
     variables: Option<Variables>,
     /// Whether this is a prompt, which confirms each statement, and where a subscription lasts until interrupted.
     is_prompt: bool,
+    /// Whether a statement has failed since the last transaction began.
+    has_failed: bool,
     /// Whether another program may write statements while it reads the changes of subscriptions.
     is_driven: bool,
     /// The subscriptions whose changes are printed between statements.
@@ -185,6 +187,7 @@ impl<W: Write, B: Backend> Shell<W, B> {
             line: ProgressLine::hidden(),
             variables: None,
             is_prompt: false,
+            has_failed: false,
             is_driven: false,
             followed: Vec::new(),
             timer: false,
@@ -303,6 +306,7 @@ impl<W: Write, B: Backend> Shell<W, B> {
                 Err(error) => Err(error.into()),
             };
             if let Err(failure) = shown {
+                self.has_failed = true;
                 return Err(self.report_failure(program, piece, &failure, at));
             }
             if self.variables.is_none() {
@@ -325,11 +329,13 @@ impl<W: Write, B: Backend> Shell<W, B> {
         statement: &Statement,
         around: &mut dyn Around,
     ) -> Result<Result<(), Failure>, Stop> {
-        let Self { backend, output, refused, copied, is_prompt, .. } = self;
+        let Self { backend, output, refused, copied, is_prompt, has_failed, .. } = self;
+        let (is_prompt, command) = (*is_prompt, statement.command());
         let changes = match backend.run(statement, around) {
             Ok(Answer::Changes(changes)) => changes,
             Ok(answer) => {
-                return Shown { output, refused, copied, is_prompt: *is_prompt }.write(answer);
+                let shown = Shown { output, refused, copied, is_prompt, command, has_failed };
+                return shown.write(answer);
             }
             Err(failure) => return Ok(Err(failure)),
         };

@@ -15,6 +15,10 @@ pub(super) struct Shown<'a, W> {
     pub(super) copied: &'a mut (u64, u64),
     /// Whether statements without a result are confirmed.
     pub(super) is_prompt: bool,
+    /// The command of the statement.
+    pub(super) command: &'static str,
+    /// Whether a statement has failed since the last transaction began.
+    pub(super) has_failed: &'a mut bool,
 }
 
 impl<W: Write> Shown<'_, W> {
@@ -36,7 +40,10 @@ impl<W: Write> Shown<'_, W> {
                 self.refused.add(refused, messages);
                 format!("{rows} rows copied")
             }
-            Answer::Done(text) => text,
+            Answer::Changed(rows) => format!("{rows} rows changed"),
+            Answer::Moved(rows) => format!("{rows} rows passed"),
+            Answer::RolledBack => "rolled back: an error had aborted the transaction".to_owned(),
+            Answer::Done => done(self.command, self.has_failed).to_owned(),
             // It is followed, not written.
             Answer::Changes(_) => return Ok(Ok(())),
         };
@@ -44,5 +51,48 @@ impl<W: Write> Shown<'_, W> {
             true => self.output.text(&confirmation).map(Ok).map_err(unwritten),
             false => Ok(Ok(())),
         }
+    }
+}
+
+/// What a command without a result has done, in words; a transaction that begins or ends has no failures yet.
+fn done(command: &str, has_failed: &mut bool) -> &'static str {
+    match command {
+        "COMMIT" if std::mem::take(has_failed) => "committed, without what has failed",
+        "COMMIT" => "committed",
+        "BEGIN" | "START TRANSACTION" | "ROLLBACK" => {
+            *has_failed = false;
+            if command == "ROLLBACK" { "rolled back" } else { "done" }
+        }
+        _ => "done",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::done;
+
+    /// A COMMIT after a failure was "done", as if all of the transaction were.
+    #[test]
+    fn the_end_of_a_transaction_says_what_became_of_it() {
+        let mut has_failed = true;
+        let mut told = |commands: &[&str]| {
+            let of = |command: &&str| match *command {
+                "a failure" => {
+                    has_failed = true;
+                    "-"
+                }
+                command => done(command, &mut has_failed),
+            };
+            commands.iter().map(of).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(told(&["BEGIN", "COMMIT"]), "done; committed");
+        assert_eq!(told(&["BEGIN", "a failure", "ROLLBACK"]), "done; -; rolled back");
+        let failed =
+            ["BEGIN", "a failure", "SAVEPOINT", "ROLLBACK TO", "COMMIT", "BEGIN", "COMMIT"];
+        assert_eq!(
+            told(&failed),
+            "done; -; done; done; committed, without what has failed; done; committed"
+        );
+        assert_eq!(told(&["a failure", "START TRANSACTION", "COMMIT"]), "-; done; committed");
     }
 }

@@ -9,8 +9,7 @@ use alluvium::arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 
 use super::Shell;
-use super::backend::ended;
-use super::backend::{Backend, Changes, Failure};
+use super::backend::{Backend, Changes, Failure, ended};
 use super::stop::{Stop, unwritten};
 use super::wake::{SourcesEnd, unparks_this_thread};
 

@@ -20,7 +20,7 @@ pub(super) struct Feed {
     address: Address,
     relation: String,
     options: SubscribeOptions,
-    /// The last epoch that was whole.
+    /// The last epoch that was whole, if one was yet.
     seen: Option<u64>,
     schema: SchemaRef,
     /// What comes over the connection; `None` once that is lost.
@@ -36,8 +36,7 @@ impl Feed {
     ) -> Result<Self> {
         let rows = open(&address, &relation, options.as_of, options.has_snapshot).await?;
         let schema = rows.schema();
-        let seen = options.as_of.filter(|_| !options.has_snapshot);
-        Ok(Self { address, relation, options, seen, schema, rows: Some(rows) })
+        Ok(Self { address, relation, options, seen: None, schema, rows: Some(rows) })
     }
 
     /// The columns of the relation.
@@ -49,12 +48,10 @@ impl Feed {
     pub(super) async fn next(&mut self) -> Result<Option<Change>> {
         loop {
             let rows = match self.rows.take() {
-                Some(rows) => self.rows.insert(rows),
-                None => {
-                    let rows = self.reopen().await?;
-                    self.rows.insert(rows)
-                }
+                Some(rows) => rows,
+                None => self.reopen().await?,
             };
+            let rows = self.rows.insert(rows);
             match rows.next().await {
                 Ok(Some(change)) => {
                     self.seen = rows.whole();

@@ -47,12 +47,17 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub(crate) async fn begin(
-        address: Address,
+    /// Subscribes to the changes of a relation of a server, as [`Client::subscribe`](crate::Client::subscribe) does.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn connect(
+        address: &Address,
         relation: &str,
         options: SubscribeOptions,
     ) -> Result<Self> {
-        let feed = Feed::begin(address, relation.to_owned(), options).await?;
+        let feed = Feed::begin(address.clone(), relation.to_owned(), options).await?;
         let schema = feed.schema().clone();
         let changes = unfold(Some(feed), async |feed| {
             let mut feed = feed?;
@@ -62,7 +67,8 @@ impl Subscription {
                 Err(error) => Some((Err(error), None)),
             }
         });
-        Ok(Self { changes: changes.boxed(), schema })
+        // Nothing comes after the end, however often one asks.
+        Ok(Self { changes: changes.fuse().boxed(), schema })
     }
 
     /// The columns of the relation. Those of arrays of several dimensions are lists of lists in the changes.

@@ -10,7 +10,6 @@ use futures::StreamExt;
 use tokio_postgres::{Row, RowStream};
 
 use super::Change;
-use crate::batches::Bytes;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::session::columns;
@@ -36,8 +35,6 @@ pub(super) struct ChangeRows {
     batches: Vec<RecordBatch>,
     /// Whether the first change is a snapshot, and has not come.
     is_snapshot: bool,
-    /// Whether the server has told where the changes begin.
-    has_begun: bool,
     /// The last epoch of which no more comes.
     whole: Option<u64>,
 }
@@ -55,8 +52,14 @@ impl ChangeRows {
             return Err(unexpected());
         }
         let rows = Rows::new(columns.split_off(OURS));
-        let stream = connection.rows(&statement).await?;
-        let stream = Box::pin(stream);
+        let mut stream = Box::pin(connection.rows(&statement).await?);
+        // The first row only tells where changes begin; before it the server may refuse them.
+        if let Some(first) = stream.next().await {
+            let first = first.map_err(|error| connection.explain(error))?;
+            if !first.try_get::<_, bool>(PROGRESSED)? {
+                return Err(unexpected());
+            }
+        }
         Ok(Self {
             connection,
             stream,
@@ -65,7 +68,6 @@ impl ChangeRows {
             weights: Vec::new(),
             batches: Vec::new(),
             is_snapshot,
-            has_begun: false,
             whole: None,
         })
     }
@@ -87,11 +89,8 @@ impl ChangeRows {
             let epoch = u64::try_from(row.try_get::<_, i64>(EPOCH)?).map_err(|_| unexpected())?;
             let begun = self.epoch.filter(|begun| *begun != epoch);
             if row.try_get::<_, bool>(PROGRESSED)? {
-                let is_first = !mem::replace(&mut self.has_begun, true);
                 let before = epoch.checked_sub(1);
                 match (begun, before) {
-                    // It only tells where changes begin.
-                    _ if is_first => {}
                     (Some(begun), _) => return self.change(begun, before).map(Some),
                     (None, Some(before)) if self.epoch.is_none() => {
                         return self.change(before, Some(before)).map(Some);
@@ -118,11 +117,7 @@ impl ChangeRows {
 
     fn add(&mut self, row: &Row) -> Result<()> {
         self.weights.push(row.try_get(WEIGHT)?);
-        for column in 0..self.rows.width() {
-            let value: Option<Bytes<'_>> = row.try_get(OURS + column)?;
-            self.rows.append(column, value.map(|Bytes(bytes)| bytes))?;
-        }
-        self.rows.end_row();
+        self.rows.add(row, OURS)?;
         if self.rows.is_full() {
             self.batches.push(self.rows.take()?);
         }

@@ -41,7 +41,7 @@ pub(super) enum Column {
 impl Column {
     /// A column of a kind, without values.
     pub(super) fn new(kind: Kind) -> Self {
-        match kind.is_list() {
+        match kind.is_list {
             true => Self::List(Box::new(Lists::new(kind.scalar))),
             false => Self::of(kind.scalar),
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit};
 use tokio_postgres::types::{Kind as PgKind, Type};
 
@@ -14,10 +16,20 @@ const MODIFIER_HEAD: i32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(super) scalar: Scalar,
-    /// Whether they are arrays.
-    pub(super) is_array: bool,
-    /// Whether they are arrays as the catalog has them, which count from zero.
-    pub(super) is_vector: bool,
+    /// Whether they are lists of it, and the batches that have them may be of lists of lists.
+    pub(super) is_list: bool,
+    /// The integers that they are, if these have a type that Postgres does not have: their own goes over the wire as a wider one.
+    exact: Option<Exact>,
+}
+
+/// A type of integers that Postgres does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exact {
+    TinyInt,
+    UTinyInt,
+    USmallInt,
+    UInteger,
+    UBigInt,
 }
 
 /// A type of single values.
@@ -44,40 +56,111 @@ pub(super) enum Scalar {
 }
 
 impl Kind {
-    /// The type of a column that the server has described by its type and its modifier.
+    /// The type of a column that the server has described by its type, its modifier and its number.
     ///
     /// # Errors
     ///
     /// If it is a type that the server does not send.
-    pub(crate) fn of(of: &Type, modifier: i32) -> Result<Self> {
-        let of_scalar = |scalar| Self { scalar, is_array: false, is_vector: false };
-        match *of {
-            Type::INT2_VECTOR => Ok(Self { is_vector: true, ..of_scalar(Scalar::Int2) }),
-            Type::OID_VECTOR => Ok(Self { is_vector: true, ..of_scalar(Scalar::Oid) }),
+    pub(crate) fn of(of: &Type, modifier: i32, number: Option<i16>) -> Result<Self> {
+        let (scalar, is_list) = match *of {
+            // Arrays as the catalog has them, which count from zero.
+            Type::INT2_VECTOR => (Scalar::Int2, true),
+            Type::OID_VECTOR => (Scalar::Oid, true),
             _ => match of.kind() {
-                PgKind::Array(item) => {
-                    Ok(Self { is_array: true, ..of_scalar(Scalar::of(item, modifier)?) })
-                }
-                _ => Scalar::of(of, modifier).map(of_scalar),
+                PgKind::Array(item) => (Scalar::of(item, modifier)?, true),
+                _ => (Scalar::of(of, modifier)?, false),
             },
-        }
+        };
+        Ok(Self { scalar, is_list, exact: number.and_then(Exact::of_number) })
     }
 
-    /// Whether its values are lists, and the batches that have them may be of lists of lists.
-    pub(crate) fn is_list(self) -> bool {
-        self.is_array || self.is_vector
+    /// The type by which values of a type of Arrow are sent.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be.
+    pub(super) fn of_data_type(of: &DataType) -> Result<Self> {
+        let (leaf, dimensions) = leaf_of(of);
+        Ok(Self { scalar: Scalar::of_data_type(leaf)?, is_list: dimensions > 0, exact: None })
     }
 
     /// The type in Arrow; of arrays that of lists of so many dimensions.
     pub(crate) fn data_type(self, dimensions: usize) -> DataType {
-        let scalar = self.scalar.data_type();
-        match self.is_list() {
-            true => (0..dimensions.max(1)).fold(scalar, |item, _| {
-                DataType::List(Arc::new(Field::new_list_field(item, true)))
-            }),
-            false => scalar,
+        self.lists(self.exact.map_or_else(|| self.scalar.data_type(), Exact::data_type), dimensions)
+    }
+
+    /// The type in Arrow of what goes over the wire.
+    pub(super) fn wire_type(self, dimensions: usize) -> DataType {
+        self.lists(self.scalar.data_type(), dimensions)
+    }
+
+    /// Values that came over the wire, as those that they are.
+    pub(super) fn exact(self, values: ArrayRef) -> Result<ArrayRef> {
+        match self.exact {
+            None => Ok(values),
+            Some(_) => {
+                let (_, dimensions) = leaf_of(values.data_type());
+                let options = CastOptions { safe: false, ..CastOptions::default() };
+                Ok(cast_with_options(&values, &self.data_type(dimensions), &options)?)
+            }
         }
     }
+
+    /// The type in Postgres.
+    pub(super) fn of_postgres(self) -> Type {
+        let scalar = self.scalar.of_postgres();
+        match self.is_list {
+            false => scalar,
+            true => array_of(&scalar),
+        }
+    }
+
+    fn lists(self, leaf: DataType, dimensions: usize) -> DataType {
+        match self.is_list {
+            true => (0..dimensions.max(1))
+                .fold(leaf, |item, _| DataType::List(Arc::new(Field::new_list_field(item, true)))),
+            false => leaf,
+        }
+    }
+}
+
+impl Exact {
+    /// The one that the server means by the number of a column that is none of a table.
+    fn of_number(number: i16) -> Option<Self> {
+        Some(match number {
+            1 => Self::TinyInt,
+            2 => Self::UTinyInt,
+            3 => Self::USmallInt,
+            4 => Self::UInteger,
+            5 => Self::UBigInt,
+            _ => return None,
+        })
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::TinyInt => DataType::Int8,
+            Self::UTinyInt => DataType::UInt8,
+            Self::USmallInt => DataType::UInt16,
+            Self::UInteger => DataType::UInt32,
+            Self::UBigInt => DataType::UInt64,
+        }
+    }
+}
+
+/// The type within lists, and how many lists are inside of each other.
+pub(super) fn leaf_of(mut of: &DataType) -> (&DataType, usize) {
+    let mut dimensions = 0;
+    while let DataType::List(item)
+    | DataType::LargeList(item)
+    | DataType::ListView(item)
+    | DataType::LargeListView(item)
+    | DataType::FixedSizeList(item, _) = of
+    {
+        of = item.data_type();
+        dimensions += 1;
+    }
+    (of, dimensions)
 }
 
 impl Scalar {
@@ -151,9 +234,50 @@ impl Scalar {
         }
     }
 
+    /// The type by which single values of a type of Arrow are sent.
+    fn of_data_type(of: &DataType) -> Result<Self> {
+        Ok(match of {
+            DataType::Boolean => Self::Bool,
+            DataType::Int8 | DataType::UInt8 | DataType::Int16 => Self::Int2,
+            DataType::UInt16 | DataType::Int32 => Self::Int4,
+            DataType::UInt32 | DataType::Int64 => Self::Int8,
+            DataType::UInt64 => Self::Numeric(20, 0),
+            DataType::Float16 | DataType::Float32 => Self::Float4,
+            DataType::Float64 => Self::Float8,
+            DataType::Decimal32(precision, scale)
+            | DataType::Decimal64(precision, scale)
+            | DataType::Decimal128(precision, scale) => Self::Numeric(*precision, *scale),
+            DataType::Decimal256(precision, scale) => Self::LongNumeric(*precision, *scale),
+            DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                Self::Text
+            }
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_) => Self::Bytea,
+            DataType::Date32 | DataType::Date64 => Self::Date,
+            DataType::Time32(_) | DataType::Time64(_) => Self::Time,
+            DataType::Timestamp(_, None) => Self::Timestamp,
+            DataType::Timestamp(_, Some(_)) => Self::Timestamptz,
+            DataType::Interval(_) | DataType::Duration(_) => Self::Interval,
+            DataType::Dictionary(_, values) => Self::of_data_type(values)?,
+            DataType::RunEndEncoded(_, values) => Self::of_data_type(values.data_type())?,
+            _ => {
+                return Err(Error::value(format!(
+                    "values of type {of} cannot be sent: send them as texts that the server casts"
+                )));
+            }
+        })
+    }
+
     /// The OID, by which an array names the type of its elements.
     pub(super) fn oid(self) -> u32 {
-        let of = match self {
+        self.of_postgres().oid()
+    }
+
+    /// The type in Postgres.
+    fn of_postgres(self) -> Type {
+        match self {
             Self::Bool => Type::BOOL,
             Self::Bytea => Type::BYTEA,
             Self::Int2 => Type::INT2,
@@ -169,8 +293,28 @@ impl Scalar {
             Self::Timestamp => Type::TIMESTAMP,
             Self::Timestamptz => Type::TIMESTAMPTZ,
             Self::Interval => Type::INTERVAL,
-        };
-        of.oid()
+        }
+    }
+}
+
+/// The type of arrays of a type that is [sent](Scalar::of_postgres).
+fn array_of(of: &Type) -> Type {
+    match *of {
+        Type::BOOL => Type::BOOL_ARRAY,
+        Type::BYTEA => Type::BYTEA_ARRAY,
+        Type::INT2 => Type::INT2_ARRAY,
+        Type::INT4 => Type::INT4_ARRAY,
+        Type::INT8 => Type::INT8_ARRAY,
+        Type::OID => Type::OID_ARRAY,
+        Type::FLOAT4 => Type::FLOAT4_ARRAY,
+        Type::FLOAT8 => Type::FLOAT8_ARRAY,
+        Type::NUMERIC => Type::NUMERIC_ARRAY,
+        Type::DATE => Type::DATE_ARRAY,
+        Type::TIME => Type::TIME_ARRAY,
+        Type::TIMESTAMP => Type::TIMESTAMP_ARRAY,
+        Type::TIMESTAMPTZ => Type::TIMESTAMPTZ_ARRAY,
+        Type::INTERVAL => Type::INTERVAL_ARRAY,
+        _ => Type::TEXT_ARRAY,
     }
 }
 
@@ -181,7 +325,7 @@ mod tests {
     #[test]
     fn digits_are_in_the_modifier() {
         let numeric = |modifier| {
-            Kind::of(&Type::NUMERIC, modifier).map(|kind| kind.data_type(0)).map_err(|_| ())
+            Kind::of(&Type::NUMERIC, modifier, None).map(|kind| kind.data_type(0)).map_err(|_| ())
         };
         assert_eq!(numeric(655_366), Ok(DataType::Decimal128(10, 2)));
         assert_eq!(numeric((5 << 16 | 0x7fe) + 4), Ok(DataType::Decimal128(5, -2)));
@@ -193,10 +337,21 @@ mod tests {
 
     #[test]
     fn arrays_are_lists() {
-        let kind = Kind::of(&Type::TEXT_ARRAY, -1).expect("a kind");
+        let kind = Kind::of(&Type::TEXT_ARRAY, -1, None).expect("a kind");
         let list = DataType::new_list(DataType::Utf8, true);
         assert_eq!(kind.data_type(0), list);
         assert_eq!(kind.data_type(2), DataType::new_list(list, true));
-        assert!(Kind::of(&Type::POINT, -1).is_err());
+        assert!(Kind::of(&Type::POINT, -1, None).is_err());
+    }
+
+    #[test]
+    fn the_number_of_a_column_tells_integers_that_postgres_does_not_have() {
+        let kind = Kind::of(&Type::INT2_ARRAY, -1, Some(2)).expect("a kind");
+        assert_eq!(kind.data_type(1), DataType::new_list(DataType::UInt8, true));
+        assert_eq!(kind.wire_type(1), DataType::new_list(DataType::Int16, true));
+        let unsigned = Kind::of(&Type::NUMERIC, (20 << 16) + 4, Some(5)).expect("a kind");
+        assert_eq!(unsigned.data_type(0), DataType::UInt64);
+        let other = Kind::of(&Type::INT4, -1, Some(6)).expect("a kind");
+        assert_eq!(other.data_type(0), DataType::Int32);
     }
 }

@@ -16,13 +16,11 @@ use super::malformed::malformed;
 use crate::error::{Error, Result};
 
 /// The most dimensions of an array.
-const MOST_DIMENSIONS: usize = 6;
+pub(super) const MOST_DIMENSIONS: usize = 6;
 
 /// Lists that were read. How many dimensions they have, the first that is not empty says; those of a column all have as many.
 pub(super) struct Lists {
     items: Column,
-    /// The number of items.
-    length: usize,
     /// The ends of the lists of each dimension, the outermost first. There is one at least.
     ends: Vec<Vec<i32>>,
     nulls: NullBufferBuilder,
@@ -35,7 +33,6 @@ impl Lists {
     pub(super) fn new(scalar: Scalar) -> Self {
         Self {
             items: Column::of(scalar),
-            length: 0,
             ends: vec![vec![0]],
             nulls: NullBufferBuilder::new(0),
             is_fixed: false,
@@ -100,7 +97,6 @@ impl Lists {
                 }
             }
         }
-        self.length += count;
         if rest.is_empty() { Ok(()) } else { Err(malformed()) }
     }
 
@@ -128,7 +124,6 @@ impl Lists {
     /// Takes the lists. Those that come later have as many dimensions.
     pub(super) fn finish(&mut self) -> Result<ArrayRef> {
         self.is_fixed = true;
-        self.length = 0;
         let mut array = self.items.finish()?;
         let nulls = self.nulls.finish();
         for (dimension, ends) in self.ends.iter_mut().enumerate().rev() {

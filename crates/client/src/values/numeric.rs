@@ -139,20 +139,21 @@ pub(super) fn write<U: Units>(value: U, scale: i8, out: &mut BytesMut) {
     let mut groups = [0_u16; MOST_GROUPS];
     let mut count = 0;
     let mut rest = value;
-    let mut put = |group: u32, rest: U| {
+    let mut put = |group: u32| {
         groups[count] = group as u16;
         count += 1;
-        rest
     };
     // The point is between two groups, so the lowest may have less than four digits of the number.
     let split = i32::from(scale).rem_euclid(WIDTH);
     if split != 0 {
         let (next, group) = rest.divided(10_u32.pow(split.unsigned_abs()));
-        rest = put(group * 10_u32.pow((WIDTH - split).unsigned_abs()), next);
+        put(group * 10_u32.pow((WIDTH - split).unsigned_abs()));
+        rest = next;
     }
     while !rest.is_zero() {
         let (next, group) = rest.divided(GROUP);
-        rest = put(group, next);
+        put(group);
+        rest = next;
     }
     // How many groups are after the point, below zero for zeros before it.
     let below = (i32::from(scale) - split).div_euclid(WIDTH) + i32::from(split != 0);

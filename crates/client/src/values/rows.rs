@@ -1,10 +1,13 @@
 //! Rows that become a batch.
 
+use std::error::Error as StdError;
 use std::mem;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, Type};
 
 use super::column::Column;
 use super::kind::Kind;
@@ -31,15 +34,10 @@ impl Rows {
     pub(crate) fn new(columns: Vec<(String, Kind)>) -> Self {
         let (names, kinds): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
         let columns = kinds.iter().map(|kind| Column::new(*kind)).collect();
-        let is_known = kinds.iter().all(|kind| !kind.is_list());
+        let is_known = kinds.iter().all(|kind| !kind.is_list);
         let mut rows = Self { names, kinds, columns, count: 0, bytes: 0, schema: None };
         rows.schema = is_known.then(|| rows.columns());
         rows
-    }
-
-    /// The number of columns.
-    pub(crate) fn width(&self) -> usize {
-        self.columns.len()
     }
 
     /// The columns; `None` until the first batch, if some are arrays.
@@ -55,8 +53,18 @@ impl Rows {
         })
     }
 
+    /// Adds a row of the server, whose columns begin at `from`.
+    pub(crate) fn add(&mut self, row: &Row, from: usize) -> Result<()> {
+        for column in 0..self.columns.len() {
+            let value: Option<Bytes<'_>> = row.try_get(from + column)?;
+            self.append(column, value.map(|Bytes(bytes)| bytes))?;
+        }
+        self.end_row();
+        Ok(())
+    }
+
     /// Adds a value to a column. The columns of a row are filled one after the other, and [`end_row`](Self::end_row) ends it.
-    pub(crate) fn append(&mut self, column: usize, value: Option<&[u8]>) -> Result<()> {
+    pub(super) fn append(&mut self, column: usize, value: Option<&[u8]>) -> Result<()> {
         match value {
             None => self.columns[column].append_null(),
             Some(bytes) => {
@@ -68,7 +76,7 @@ impl Rows {
     }
 
     /// Ends a row.
-    pub(crate) fn end_row(&mut self) {
+    pub(super) fn end_row(&mut self) {
         self.count += 1;
     }
 
@@ -84,8 +92,9 @@ impl Rows {
 
     /// Takes the rows.
     pub(crate) fn take(&mut self) -> Result<RecordBatch> {
-        let arrays: Vec<ArrayRef> =
-            self.columns.iter_mut().map(Column::finish).collect::<Result<_>>()?;
+        let columns = self.columns.iter_mut().zip(&self.kinds);
+        let arrays = columns.map(|(column, kind)| kind.exact(column.finish()?));
+        let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
         let of = |array: &ArrayRef| array.data_type().clone();
         let schema = self
             .schema
@@ -100,6 +109,19 @@ impl Rows {
     pub(crate) fn clear(&mut self) {
         self.columns = self.kinds.iter().map(|kind| Column::new(*kind)).collect();
         (self.count, self.bytes) = (0, 0);
+    }
+}
+
+/// The bytes of a value, of any type.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> FromSql<'a> for Bytes<'a> {
+    fn from_sql(_: &Type, bytes: &'a [u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(bytes))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
     }
 }
 

@@ -119,7 +119,7 @@ fn values_come_back_as_they_went() {
     for _ in 0..50 {
         let arrays = arrays(&mut random, 100);
         let kinds = arrays.iter().enumerate().map(|(number, (of, modifier, _))| {
-            (format!("c{number}"), Kind::of(of, *modifier).expect("a kind"))
+            (format!("c{number}"), Kind::of(of, *modifier, None).expect("a kind"))
         });
         let kinds: Vec<_> = kinds.collect();
         let columns = arrays.iter().enumerate();
@@ -135,7 +135,7 @@ fn values_come_back_as_they_went() {
 
 #[test]
 fn lists_of_lists_come_back_as_they_went() {
-    let kinds = vec![("l".to_owned(), Kind::of(&Type::INT8_ARRAY, -1).expect("a kind"))];
+    let kinds = vec![("l".to_owned(), Kind::of(&Type::INT8_ARRAY, -1, None).expect("a kind"))];
     let items: ArrayRef =
         Arc::new(Int64Array::from_iter((0..12).map(|number| (number % 5 != 0).then_some(number))));
     let list = |offsets: Vec<usize>, items: ArrayRef| -> ArrayRef {
@@ -173,7 +173,7 @@ fn bytes_that_are_no_value_are_errors() {
         (Type::INT2_VECTOR, -1),
     ];
     for (of, modifier) in kinds {
-        let kind = Kind::of(&of, modifier).expect("a kind");
+        let kind = Kind::of(&of, modifier, None).expect("a kind");
         for _ in 0..20_000 {
             let mut bytes: Vec<u8> = (0..random.usize(..48)).map(|_| random.u8(..)).collect();
             // Numbers that are small are more often sensible.

@@ -2,10 +2,9 @@
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::DataType;
 use bytes::{BufMut, BytesMut};
 
-use super::kind::Kind;
+use super::kind::{Kind, leaf_of};
 use super::written::Written;
 use crate::error::{Error, Result};
 
@@ -54,24 +53,14 @@ impl Writer {
     }
 }
 
-/// An array as one of a kind.
-fn plain(array: &ArrayRef, kind: Kind) -> Result<ArrayRef> {
-    let mut dimensions = 0;
-    let mut of = array.data_type();
-    while let DataType::List(item)
-    | DataType::LargeList(item)
-    | DataType::ListView(item)
-    | DataType::LargeListView(item)
-    | DataType::FixedSizeList(item, _) = of
-    {
-        of = item.data_type();
-        dimensions += 1;
-    }
-    let wanted = kind.data_type(dimensions);
+/// An array as one of what goes over the wire for a kind.
+pub(super) fn plain(array: &ArrayRef, kind: Kind) -> Result<ArrayRef> {
+    let (_, dimensions) = leaf_of(array.data_type());
+    let wanted = kind.wire_type(dimensions);
     if *array.data_type() == wanted {
         return Ok(array.clone());
     }
-    if kind.is_list() != (dimensions > 0) && !array.data_type().is_null() {
+    if kind.is_list != (dimensions > 0) && !array.data_type().is_null() {
         return Err(Error::value("a list and a single value are not the same"));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };

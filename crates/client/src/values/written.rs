@@ -12,11 +12,9 @@ use arrow::datatypes::{
 use bytes::{BufMut, BytesMut};
 
 use super::kind::{Kind, Scalar};
+use super::lists::MOST_DIMENSIONS;
 use super::{moment, numeric};
 use crate::error::{Error, Result};
-
-/// The most dimensions of an array.
-const MOST_DIMENSIONS: usize = 6;
 
 /// A column, as the type of array that it is: it is looked up once for a batch.
 pub(super) struct Written<'a> {
@@ -48,7 +46,7 @@ impl<'a> Written<'a> {
     /// The column of an array that has the type of its kind.
     pub(super) fn of(array: &'a ArrayRef, kind: Kind) -> Self {
         let nulls = array.nulls();
-        if !kind.is_list() {
+        if !kind.is_list {
             return Self { nulls, values: Values::of(array, kind.scalar) };
         }
         let mut lists = vec![array.as_list::<i32>()];

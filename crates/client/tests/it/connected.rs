@@ -13,6 +13,7 @@ fn errors_have_what_the_server_says() {
         client.execute_batch("CREATE TABLE t (k BIGINT PRIMARY KEY)").await.expect("a table");
         let error = client.query("SELECT kk FROM t", &[]).await.err().expect("no column");
         assert_eq!((error.sqlstate(), error.position()), (Some("42703"), Some(8)));
+        assert_eq!(error.refusal().and_then(|refusal| refusal.kind.as_deref()), Some("Sql"));
         assert!(error.to_string().contains("\"kk\""), "{error}");
         let error = client.execute_batch("SELECT 1; SELECT ü FROM t").await.expect_err("no column");
         assert_eq!(error.position(), Some(18));

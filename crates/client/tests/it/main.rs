@@ -8,4 +8,5 @@ mod example;
 mod served;
 mod subscribed;
 mod transactions;
+mod typed;
 mod values;

@@ -160,6 +160,7 @@ fn a_subscription_begins_after_an_epoch_and_ends_with_its_relation() {
         assert_eq!(weights, [1, -1]);
         client.execute_batch("DROP TABLE t").await.expect("no table");
         assert!(second.try_next().await.expect("the end").is_none());
+        assert!(second.try_next().await.expect("the end").is_none());
     });
 }
 
@@ -180,6 +181,9 @@ fn progress_is_told_and_an_empty_relation_has_a_snapshot() {
         let change = changes.try_next().await.expect("a change").expect("progress");
         assert!(change.epoch > snapshot.epoch && change.rows.num_rows() == 0);
         assert!(client.subscribe("nothing", SubscribeOptions::new()).await.is_err());
+        let never = client.subscribe("t", SubscribeOptions::new().after(1_000_000)).await;
+        let kind = never.err().and_then(|error| error.refusal()?.kind.clone());
+        assert_eq!(kind.as_deref(), Some("Gone"));
         drop(changes);
         served.wait_for_clients(1).await;
     });

@@ -79,3 +79,29 @@ fn the_catalog_has_its_own_types() {
         }
     });
 }
+
+#[test]
+fn integers_that_postgres_does_not_have_keep_their_type() {
+    let served = served();
+    served.with_client(async |client| {
+        let sql = "SELECT CAST(-128 AS TINYINT) AS a, CAST(255 AS UTINYINT) AS b, CAST(65535 AS USMALLINT) AS c,
+            CAST(4294967295 AS UINTEGER) AS d, CAST('18446744073709551615' AS UBIGINT) AS e, [CAST(1 AS UTINYINT), NULL] AS f, CAST(1 AS DECIMAL(20, 0)) AS g";
+        let given = compared(&served.engine, client, sql).await;
+        let expected = served.engine.query(sql).expect("rows");
+        let types = |batch: &RecordBatch| {
+            let fields = batch.schema();
+            fields.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(types(&given), types(&expected[0]));
+        // They go back as they came.
+        client
+            .execute_batch("CREATE TABLE t (a TINYINT, b UTINYINT, c USMALLINT, d UINTEGER, e UBIGINT, f UTINYINT[], g DECIMAL(20, 0))")
+            .await
+            .expect("a table");
+        let mut copy = client.copy_in("t", &[]).await.expect("it begins");
+        copy.send(&given).await.expect("rows are sent");
+        copy.finish().await.expect("rows are taken");
+        let back = compared(&served.engine, client, "SELECT * FROM t").await;
+        assert_eq!(back.columns(), given.columns());
+    });
+}

@@ -108,6 +108,7 @@ pub(super) fn columns<const N: usize>(rows: &RecordBatch) -> [Vec<String>; N] {
     std::array::from_fn(|column| texts(rows, column))
 }
 
-fn quoted(text: &str) -> String {
+/// A text as SQL writes it.
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -9,8 +9,8 @@ use alluvium::unstable::type_name;
 use alluvium::{Engine, Outcome};
 use alluvium_client::Client;
 
-use super::super::backend::{Answer, Failure};
-use super::catalog::{columns, read};
+use super::super::backend::{Answer, Failure, is_meant};
+use super::catalog::{columns, quoted, read};
 use super::wait::Waiting;
 
 /// The table of the engine that reads the file.
@@ -27,20 +27,16 @@ pub(super) fn import<'a>(
         let names =
             read(client, "SELECT name FROM alluvium.relations WHERE kind = 'table'").await?;
         let [names] = columns(&names);
-        let is_meant =
-            |name: &&String| *name == table.trim_matches('"') || **name == table.to_lowercase();
-        match names.iter().find(is_meant) {
+        match names.iter().find(|name| is_meant(table, name)) {
             Some(name) => definition(client, name).await.map(Some),
             None => Ok(None),
         }
     })?;
     let engine = alluvium_connect::formats(Engine::builder().workers(1)).open_in_memory()?;
-    let path = path.replace('\'', "''");
+    let path = quoted(path);
     let sql = match &known {
-        Some(columns) => {
-            format!("CREATE TABLE {ROWS} ({columns}); COPY {ROWS} FROM '{path}'")
-        }
-        None => format!("CREATE TABLE {ROWS} FROM '{path}'"),
+        Some(columns) => format!("CREATE TABLE {ROWS} ({columns}); COPY {ROWS} FROM {path}"),
+        None => format!("CREATE TABLE {ROWS} FROM {path}"),
     };
     let outcomes = waiting.engine.watch(|| engine.execute(&sql))?;
     if known.is_none() {
@@ -55,12 +51,11 @@ pub(super) fn import<'a>(
         }
         copy.finish().await
     })?;
-    Ok(match outcomes.into_iter().next_back() {
-        Some(Outcome::Copied { refused, messages, .. }) => {
-            Answer::Copied { rows: sent, refused, messages }
-        }
-        _ => Answer::Copied { rows: sent, refused: 0, messages: Vec::new() },
-    })
+    let (refused, messages) = match outcomes.into_iter().next_back() {
+        Some(Outcome::Copied { refused, messages, .. }) => (refused, messages),
+        _ => (0, Vec::new()),
+    };
+    Ok(Answer::Copied { rows: sent, refused, messages })
 }
 
 /// The columns of a table of the server, with their types and defaults.

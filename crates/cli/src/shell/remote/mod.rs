@@ -18,7 +18,7 @@ use alluvium::arrow::array::{Array, AsArray, RecordBatch};
 use alluvium::name::written;
 use alluvium::unstable::{StatementKind, tree};
 use alluvium_client::{Address, Batches, Client, SubscribeOptions};
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, stream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -117,28 +117,21 @@ impl Remote {
         });
         let ran = ran.map_err(|failure| failure.of(statement));
         let rolled_back = self.note(statement, ran.is_err());
-        let (mut batches, has_rows) = ran?;
+        let (batches, has_rows) = ran?;
         if !has_rows {
             let rows = batches.rows_affected().unwrap_or(0);
-            return Ok(Answer::Done(match statement.command() {
-                _ if rolled_back => "rolled back: an error had aborted the transaction".to_owned(),
-                "INSERT" | "UPDATE" | "DELETE" => format!("{rows} rows changed"),
-                "COPY" => format!("{rows} rows copied"),
-                "MOVE" => format!("{rows} rows passed"),
-                _ => "done".to_owned(),
-            }));
+            return Ok(match statement.command() {
+                _ if rolled_back => Answer::RolledBack,
+                "INSERT" | "UPDATE" | "DELETE" => Answer::Changed(rows),
+                "COPY" => Answer::Copied { rows, refused: 0, messages: Vec::new() },
+                "MOVE" => Answer::Moved(rows),
+                _ => Answer::Done,
+            });
         }
         if statement.command() == "EXPLAIN" {
-            let lines = self.waiting.wait(async {
-                let mut lines = Vec::new();
-                while let Some(rows) = batches.try_next().await? {
-                    lines.extend(texts(&rows, 0));
-                }
-                Ok(lines)
-            });
-            return lines
-                .map(|lines| Answer::Text(lines.join("\n")))
-                .map_err(|failure| failure.of(statement));
+            let lines = self.waiting.wait(batches.collect());
+            let lines = lines.map_err(|failure| failure.of(statement))?;
+            return Ok(Answer::Text(texts(&lines, 0).join("\n")));
         }
         let schema = batches.schema().clone();
         let rows = RemoteRows { batches, remote: self, statement: statement.clone() };
@@ -165,15 +158,19 @@ impl Remote {
             wait::Failed::Interrupted => Failure::Interrupted,
         })?;
         let schema = changes_schema(subscription.schema());
-        let rows = subscription.map(|change| {
+        let mut rows = subscription.map(|change| {
             let change = change.map_err(|error| Failure::new(error.to_string()))?;
             let change = alluvium::Change::new(change.epoch, change.rows, change.weights);
             // Lists may be of more dimensions than was known.
             let of = changes_schema(&change.rows.schema());
             change_rows(&of, &change).map_err(|error| Failure::new(error.to_string()))
         });
+        // It connects again inside of the runtime.
         let runtime = self.runtime.handle().clone();
-        let rows = wait::entered(rows.boxed_local(), runtime);
+        let rows = stream::poll_fn(move |context| {
+            let _entered = runtime.enter();
+            rows.poll_next_unpin(context)
+        });
         Ok(Answer::Changes(Changes { schema, rows: rows.boxed_local() }))
     }
 }

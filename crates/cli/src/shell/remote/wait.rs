@@ -1,18 +1,17 @@
 //! Waiting for calls of the client.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll};
 use std::thread;
 
 use alluvium::Statement;
 use alluvium_client::Error;
-use futures::Stream;
-use futures::stream::LocalBoxStream;
 use tokio::runtime::Handle;
 
 use super::super::backend::Failure;
 use super::super::wake::unparks_this_thread;
 use crate::process::interrupt::Interrupt;
+use crate::program::{Position, position_after};
 
 /// Lets this thread wait for calls, until the user asks to stop.
 pub(super) struct Waiting {
@@ -89,35 +88,8 @@ fn message(error: &Error) -> String {
     message
 }
 
-/// The line and the column of a character of a statement, counted from one as all of these, in the text that it was parsed from.
-fn place(statement: &Statement, character: usize) -> (u64, u64) {
-    let (first_line, first_column) = statement.position();
+/// The position of a character of a statement, counted from one, in the text that the statement was parsed from.
+fn place(statement: &Statement, character: usize) -> Position {
     let before: String = statement.text().chars().take(character.saturating_sub(1)).collect();
-    let lines = before.matches('\n').count() as u64;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
-    match lines {
-        0 => (first_line, first_column + column),
-        lines => (first_line + lines, column + 1),
-    }
-}
-
-/// A stream that is asked inside of a runtime.
-pub(super) fn entered<T>(stream: LocalBoxStream<'static, T>, runtime: Handle) -> Entered<T> {
-    Entered { stream, runtime }
-}
-
-/// A stream that is asked inside of a runtime.
-pub(super) struct Entered<T> {
-    stream: LocalBoxStream<'static, T>,
-    runtime: Handle,
-}
-
-impl<T> Stream for Entered<T> {
-    type Item = T;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let runtime = self.runtime.clone();
-        let _entered = runtime.enter();
-        self.stream.as_mut().poll_next(context)
-    }
+    position_after(statement.position(), &before)
 }
