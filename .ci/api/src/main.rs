@@ -15,9 +15,10 @@ use public_api::Builder;
 const UNSTABLE: &str = "alluvium::unstable";
 
 /// Its traits, with the types that have their methods.
-const PARTS: [(&str, &str); 2] = [
+const PARTS: [(&str, &str); 3] = [
     ("alluvium::unstable::BuilderParts", "alluvium::Builder"),
     ("alluvium::unstable::EngineParts", "alluvium::Engine"),
+    ("alluvium::unstable::SessionParts", "alluvium::Session"),
 ];
 
 /// Types of errors that become an `alluvium::Error`, besides Arrow's.
