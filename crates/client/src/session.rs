@@ -1,6 +1,9 @@
 //! Statements over one connection, inside of a transaction or not.
 
+use std::time::Duration;
+
 use futures::{StreamExt, TryStreamExt, stream};
+use tokio::time::sleep;
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
@@ -19,6 +22,9 @@ pub type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// How many rows of values are on the way at the same time.
 const PIPELINED: usize = 64;
 
+/// How long a server may take to read a request to end a statement.
+const CANCELLATION: Duration = Duration::from_millis(20);
+
 /// A connection, or a transaction over it.
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'a> {
@@ -30,8 +36,9 @@ impl Session<'_> {
     /// Waits until what was given up cannot be mistaken for the next statement.
     pub(crate) async fn settle(self) {
         if self.link.given_up.settle().await {
-            // The server may read a request after the statement has ended by itself: this one takes it. If the connection is lost, the
-            // next statement tells.
+            // The server may read a request after the statement has ended by itself. It gets a moment for that, and this one takes what comes
+            // then. If the connection is lost, the next statement tells.
+            sleep(CANCELLATION).await;
             let _ = self.client.batch_execute("").await;
         }
     }

@@ -97,7 +97,7 @@ impl Client {
         self.session = Some(session);
     }
 
-    /// Makes a call on this thread. It must neither block nor begin or end a transaction.
+    /// Makes a call on this thread, which must not block.
     pub(crate) fn call_at_once<R>(
         &mut self,
         act: impl FnOnce(&mut Session) -> R,
@@ -106,7 +106,7 @@ impl Client {
         let watched = || self.cancel.watch(|| act(&mut session));
         // The session is not used again after a panic.
         let done = catch_unwind(AssertUnwindSafe(watched)).map_err(|_| Panicked)?;
-        self.session = Some(session);
+        self.keep(session);
         Ok(done)
     }
 

@@ -44,7 +44,7 @@ fn a_session_is_told_the_epoch_that_it_has_committed() {
     let engine = engine_with(1, "CREATE TABLE t (a BIGINT)");
     let told = "SELECT current_setting('alluvium.committed', true)";
     let (mut session, mut other) = (engine.session(), engine.session());
-    assert_eq!(rows(&mut session, told), [""]);
+    assert_eq!(rows(&mut session, told), ["NULL"]);
     session.execute("INSERT INTO t VALUES (1)").unwrap();
     let first = engine.progress().committed;
     assert_eq!(rows(&mut session, told), [first.to_string()]);

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use futures::{StreamExt, TryStreamExt};
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
@@ -176,5 +177,82 @@ fn a_text_that_is_prepared_again_means_what_it_does_by_then() {
         client.batch_execute("SELECT 1 FROM nothing").await.expect_err("no table");
         let error = client.query_one(SQL, &[&1_i32]).await.expect_err("it is aborted");
         assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+    });
+}
+
+#[test]
+fn transactions_consist_of_prepared_statements() {
+    served().with_client(async |client| {
+        client
+            .batch_execute(
+                "CREATE TABLE t (k INTEGER PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (1, 0), (2, 0)",
+            )
+            .await
+            .expect("a table");
+        let mut prepared = Vec::new();
+        for text in [
+            "BEGIN",
+            "UPDATE t SET v = v + $1 WHERE k = $2",
+            "SELECT v FROM t WHERE k = $1",
+            "INSERT INTO t VALUES ($1, 7)",
+            "COMMIT",
+            "ROLLBACK",
+        ] {
+            prepared.push(client.prepare(text).await.expect("a statement"));
+        }
+        let [begin, update, select, insert, commit, rollback] = &prepared[..] else {
+            panic!("six statements")
+        };
+        let value = async |k: i32| {
+            client.query_one(select, &[&k]).await.expect("a row").get::<_, i64>(0)
+        };
+        for round in 0..8_i64 {
+            client.execute(begin, &[]).await.expect("a transaction");
+            for k in [1_i32, 2] {
+                let changed = client.execute(update, &[&1_i64, &k]).await.expect("a change");
+                assert_eq!((changed, value(k).await), (1, round + 1));
+            }
+            client.execute(commit, &[]).await.expect("it is committed");
+            client.execute(begin, &[]).await.expect("a transaction");
+            client.execute(update, &[&100_i64, &1_i32]).await.expect("a change");
+            let error = client.execute(insert, &[&2_i32]).await.expect_err("the key is taken");
+            assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
+            let error = client.query(select, &[&1_i32]).await.expect_err("it is aborted");
+            assert_eq!(error.code(), Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+            client.execute(rollback, &[]).await.expect("it ends");
+            assert_eq!((value(1).await, value(2).await), (round + 1, round + 1));
+        }
+    });
+}
+
+#[test]
+fn transactions_consist_of_texts() {
+    served().with_client(async |client| {
+        client
+            .batch_execute(
+                "CREATE TABLE t (k INTEGER PRIMARY KEY, v BIGINT); INSERT INTO t VALUES (1, 0)",
+            )
+            .await
+            .expect("a table");
+        for round in 1..=8_i64 {
+            for text in ["BEGIN", "UPDATE t SET v = v + 1 WHERE k = 1"] {
+                client.batch_execute(text).await.expect("a statement");
+            }
+            let row = client.simple_query("SELECT v FROM t WHERE k = 1").await.expect("a row");
+            let shown = row.iter().find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            });
+            assert_eq!(shown, Some(round.to_string()));
+            client
+                .batch_execute("INSERT INTO t VALUES (1, 1)")
+                .await
+                .expect_err("the key is taken");
+            let error = client.batch_execute("DELETE FROM t WHERE k = 1").await;
+            let code = error.expect_err("it is aborted").code().cloned();
+            assert_eq!(code, Some(SqlState::IN_FAILED_SQL_TRANSACTION));
+            client.batch_execute("ROLLBACK").await.expect("it ends");
+            client.batch_execute("UPDATE t SET v = v + 1 WHERE k = 1").await.expect("a change");
+        }
     });
 }
