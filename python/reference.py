@@ -16,7 +16,7 @@ from alluvium import _alluvium, _errors, dbapi
 
 # The sections of the page, and what is in each.
 SECTIONS = {
-    "Databases": ["open", "memory", "Database"],
+    "Databases": ["open", "memory", "connect", "Database"],
     "Results": ["Result", "Table"],
     "Changes": ["Subscription", "Change"],
     "Rows by key": ["View"],

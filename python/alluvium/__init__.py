@@ -23,7 +23,7 @@ change and not to the data.
 [((1, 1, 10), 1), ((1, 2, 30), -1)]
 [(1, 1, 10), (2, 1, 20)]
 
-:func:`memory` and :func:`open` return a :class:`Database`. Errors are below :class:`Error`. :mod:`alluvium.dbapi` is the interface of PEP 249.
+:func:`memory` and :func:`open` return a :class:`Database`, as does :func:`connect` for one on a server. Errors are below :class:`Error`. :mod:`alluvium.dbapi` is the interface of PEP 249.
 """
 
 from ._alluvium import (
@@ -40,7 +40,7 @@ from ._alluvium import (
     View,
     __version__,
 )
-from ._database import Database, memory, open  # noqa: A004 (as for files)
+from ._database import Database, connect, memory, open  # noqa: A004 (as for files)
 from ._errors import (
     BehindError,
     ConflictError,
@@ -105,6 +105,7 @@ __all__ = [
     "ViewFailedError",
     "Warning",
     "__version__",
+    "connect",
     "function",
     "memory",
     "open",

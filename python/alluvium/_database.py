@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ._alluvium import Change, Function
 
 class Database(_alluvium.Database):
-    """An engine, in memory or in a state directory: :func:`alluvium.open` and :func:`alluvium.memory` make one.
+    """An engine, in memory or in a state directory, or a connection to a server: :func:`alluvium.open`, :func:`alluvium.memory` and
+    :func:`alluvium.connect` make one.
 
     Threads may share it. It is closed by :meth:`close`, at the end of a ``with`` block, and when the interpreter ends.
     """
@@ -33,10 +34,12 @@ class Database(_alluvium.Database):
         strict: bool = False,
         history: int | None = None,
         functions: Iterable[Function] = (),
+        server: tuple[str, str | None, str | None] | None = None,
     ) -> Database:
         database = super().__new__(
             cls,
             None if path is None else os.fspath(path),
+            server=server,
             workers=workers,
             memory=_size.parse(memory),
             durability=durability,
@@ -126,7 +129,7 @@ class Database(_alluvium.Database):
         return Plan.of(self, view)
 
     def close(self) -> None:
-        """Stops sources, sinks and live views, and closes the engine. Calls that are running end with an error.
+        """Stops sources, sinks and live views, and closes the engine, or the connections to the server. Calls that are running end with an error.
 
         What was committed is in the state directory. To close it again does nothing.
         """
@@ -145,7 +148,10 @@ class Database(_alluvium.Database):
         self.close()
 
     def __repr__(self) -> str:
-        where = "in memory" if self.path is None else f"in {self.path}"
+        if self.is_remote:
+            where = "on a server"
+        else:
+            where = "in memory" if self.path is None else f"in {self.path}"
         return f"<alluvium.Database {where}{', closed' if self.is_closed else ''}>"
 
 
@@ -220,3 +226,23 @@ def memory(
         history=history,
         functions=functions,
     )
+
+
+def connect(url: str, *, user: str | None = None, password: str | None = None) -> Database:
+    """Connects to a server, ``alluvium serve``: the database has the calls of one that this process has opened.
+
+    ``url`` is ``postgresql://user:password@host:5432/``, with parameters as libpq has them, such as ``?sslmode=verify-full&sslrootcert=ca.pem``, or
+    the folder of the server's socket. ``user`` and ``password`` come before those of the address; a password that neither has is that of the
+    environment variable ``PGPASSWORD``.
+
+    What differs:
+
+    - A statement that fails aborts its transaction, as in Postgres: ``COMMIT`` then rolls back, and raises ``OperationalError``.
+    - A frame of this process is no relation of the server, and its functions are none: rows come in by :meth:`Database.insert`.
+    - The rows of a result that are left are taken into memory when its session runs the next statement: read results that are larger than
+      memory in a session of their own.
+    - A parameter has the type of its place. Values of structs and maps are texts.
+    - Subscriptions survive their connections; they end with ``BehindError`` when they are further behind than the server allows.
+    - Transactions have no keys, and what only the process with the engine can do raises ``NotSupportedError``.
+    """
+    return Database(server=(url, user, password))

@@ -78,7 +78,15 @@ class Follower(Task):
     def _catch_up(self, changes: Subscription) -> Change | None:
         """Returns a change up to the epoch that somebody waits for. If there is none, and there will be none, all have been taken."""
         wanted = self._wanted
-        if self._database.progress().complete < wanted:
+        if self._database.is_remote:
+            # The subscription is told how far it has come.
+            change = changes.poll()
+            passed = changes._passed()
+            if change is None and passed is not None:
+                self._pass(passed)
+            return change
+        complete = self._database.progress().complete
+        if complete is None or complete < wanted:
             return None
         # Then the changes up to it are in the subscription, if there are any.
         self._database.wait(wanted)

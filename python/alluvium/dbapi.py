@@ -31,6 +31,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._database import Database
+from ._database import connect as connect_to_server
 from ._errors import (
     ConflictError,
     DatabaseError,
@@ -169,7 +170,9 @@ def connect(
     autocommit: bool = False,
     **options: Any,
 ) -> Connection:
-    """Connects to a database: one in memory, one in a state directory, or one that is open.
+    """Connects to a database: one in memory, one in a state directory, one on a server, or one that is open.
+
+    A text that begins with ``postgresql://`` is the address of a server, and its options are ``user`` and ``password``.
 
     A connection to a directory opens it, and has it alone. For several connections open the database and pass it to each of them: it then
     stays open when they are closed.
@@ -181,12 +184,14 @@ def connect(
     ...     two.cursor().execute("SELECT * FROM t").fetchall()
     []
 
-    ``options`` are those of :func:`alluvium.open`.
+    Other ``options`` are those of :func:`alluvium.open`.
     """
     if isinstance(database, Database):
         if options:
             raise InterfaceError(f"the database is open: give {', '.join(options)} to the call that opens it")
         return Connection(database, owns=False, autocommit=autocommit)
+    if isinstance(database, str) and database.startswith(("postgresql://", "postgres://")):
+        return Connection(connect_to_server(database, **options), owns=True, autocommit=autocommit)
     return Connection(Database(database, **options), owns=True, autocommit=autocommit)
 
 

@@ -10,10 +10,11 @@ use alluvium::Interrupt;
 use pyo3::prelude::*;
 
 use crate::error;
+use crate::failure::Fallible;
 use crate::open::Open;
 
 /// How often a call looks for signals.
-const INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
 
 /// For how long the end of the interpreter waits for functions that are running.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,6 +31,9 @@ thread_local! {
 thread_local! {
     /// How many calls are running on this thread, one within the other.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+
+    /// The request to end the innermost call that is running on this thread.
+    static INTERRUPT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 
     /// The engine whose views this thread maintains, while it runs Python code.
     static MAINTAINED: Cell<Option<u64>> = const { Cell::new(None) };
@@ -96,43 +100,65 @@ pub(crate) fn is_maintaining(engine: u64) -> bool {
     MAINTAINED.get() == Some(engine)
 }
 
-/// Runs `act` without the GIL. Signals end what it does with the engine, and their exceptions are raised. `sql` is the text that errors are
+/// Whether the call that is running on this thread is asked to end.
+pub(crate) fn is_asked_to_end() -> bool {
+    let interrupt = INTERRUPT.with_borrow(Clone::clone);
+    interrupt.is_some_and(|interrupt| interrupt.is_requested())
+}
+
+/// Runs `act` without the GIL. Signals end what it does with the backend, and their exceptions are raised. `sql` is the text that errors are
 /// about. `act` is given the request to end, for what it waits for besides.
 pub(crate) fn blocking<R: Send>(
     py: Python<'_>,
     open: &Open,
     sql: Option<&str>,
-    act: impl FnOnce(&Interrupt) -> alluvium::Result<R> + Send,
+    act: impl FnOnce(&Interrupt) -> Fallible<R> + Send,
 ) -> PyResult<R> {
     open.check(py)?;
+    let interrupt = Interrupt::polling(INTERVAL, is_signalled);
+    let _running = open.enter(&interrupt);
+    interruptible(py, &interrupt, sql, act)
+}
+
+/// Runs `act`, which opens a database, as [`blocking`] does.
+pub(crate) fn opening<R: Send>(
+    py: Python<'_>,
+    act: impl FnOnce() -> Fallible<R> + Send,
+) -> PyResult<R> {
+    interruptible(py, &Interrupt::polling(INTERVAL, is_signalled), None, |_| act())
+}
+
+fn interruptible<R: Send>(
+    py: Python<'_>,
+    interrupt: &Interrupt,
+    sql: Option<&str>,
+    act: impl FnOnce(&Interrupt) -> Fallible<R> + Send,
+) -> PyResult<R> {
     // That of a call around this one: Python code that it runs has come here.
     if let Some(raised) = SIGNALLED.take() {
         return Err(raised);
     }
-    let interrupt = Interrupt::polling(INTERVAL, is_signalled);
     CAUSE.take();
-    let result = {
-        let _running = open.enter(&interrupt);
-        DEPTH.set(DEPTH.get() + 1);
-        let result =
-            py.detach(|| catch_unwind(AssertUnwindSafe(|| interrupt.watch(|| act(&interrupt)))));
-        DEPTH.set(DEPTH.get() - 1);
-        result
-    };
+    DEPTH.set(DEPTH.get() + 1);
+    let outer = INTERRUPT.replace(Some(interrupt.clone()));
+    let result =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| interrupt.watch(|| act(interrupt)))));
+    INTERRUPT.set(outer);
+    DEPTH.set(DEPTH.get() - 1);
     let cause = CAUSE.take();
     if let Some(raised) = SIGNALLED.take() {
         return Err(raised);
     }
-    let error = match result {
+    let failure = match result {
         Ok(Ok(result)) => return Ok(result),
-        Ok(Err(error)) => error,
+        Ok(Err(failure)) => failure,
         Err(_) => return Err(error::internal(py, "a fault of Alluvium: a call has panicked")),
     };
     match cause {
         // Ctrl-C, and the end of the interpreter, are no errors of a statement.
         Some(cause) if !cause.is_instance_of::<pyo3::exceptions::PyException>(py) => Err(cause),
         cause => {
-            let raised = error::raised(py, &error, sql);
+            let raised = error::raised(py, &failure, sql);
             raised.set_cause(py, cause);
             Err(raised)
         }

@@ -1,29 +1,33 @@
-//! An engine, as a program in Python holds it.
+//! A database, as a program in Python holds it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use alluvium::{Builder, Durability, Engine, FileAccess, Policy, SubscribeOptions};
+use alluvium::{Builder, Durability, Engine, FileAccess, Policy};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::backend::engine::Embedded;
+use crate::backend::server::{self, Server};
+use crate::backend::{Backend, Subscribing, Write};
+use crate::call;
 use crate::error;
+use crate::failure::Fallible;
 use crate::frames::{FrameSource, Frames};
 use crate::function::Function;
 use crate::info::{Progress, RelationInfo, State};
-use crate::open::Open;
+use crate::open::{Open, Place};
 use crate::result::Result;
-use crate::rows::Target;
 use crate::session::Session;
 use crate::slot::Slot;
 use crate::subscription::Subscription;
-use crate::transaction::{Transaction, Write};
+use crate::transaction::Transaction;
 use crate::view::View;
 
-/// An engine. Threads may share it.
+/// An engine, or a connection to a server. Threads may share it.
 #[pyclass(module = "alluvium", frozen, subclass, weakref)]
 pub(crate) struct Database {
-    engine: Arc<Slot<Engine>>,
+    backend: Arc<Slot<Arc<dyn Backend>>>,
     /// The session of [`Database::sql`].
     session: Session,
 }
@@ -37,16 +41,29 @@ enum Files {
 
 impl Database {
     fn open(&self) -> &Arc<Open> {
-        self.engine.open()
+        self.backend.open()
     }
 
-    /// Calls `act` with the engine, without the GIL.
+    /// Calls `act` with the backend, without the GIL.
     fn with<R: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&Engine) -> alluvium::Result<R> + Send,
+        act: impl FnOnce(&dyn Backend) -> Fallible<R> + Send,
     ) -> PyResult<R> {
-        self.engine.share(py, act)
+        self.backend.share(py, |backend| act(&**backend))
+    }
+
+    /// A database that was opened.
+    fn opened(
+        py: Python<'_>,
+        backend: Arc<dyn Backend>,
+        number: u64,
+        place: Place,
+        frames: Arc<Frames>,
+    ) -> PyResult<Self> {
+        let backend = Open::database(backend, number, place, frames);
+        let session = Session::new(py, &backend)?;
+        Ok(Self { backend, session })
     }
 
     fn write(
@@ -62,34 +79,22 @@ impl Database {
                 "a transaction of SQL is open, which this would not be part of: COMMIT or ROLLBACK first, or write with INSERT … SELECT * FROM the variable",
             ));
         }
-        let transaction = Transaction::begin(py, &self.engine, None)?;
+        let transaction = Transaction::begin(py, &self.backend, None)?;
         let count = transaction.write(py, write, table, rows)?;
         transaction.end(py)?;
         Ok(count)
     }
 }
 
-/// The table that rows are written to.
-pub(crate) fn target(
-    py: Python<'_>,
-    engine: &Arc<Slot<Engine>>,
-    table: &str,
-    write: Write,
-) -> PyResult<Target> {
-    let info = engine.share(py, |engine| engine.relation(table))?;
-    let key = (write == Write::Delete).then_some(info.primary_key);
-    let replaces = write == Write::Upsert;
-    Ok(Target { name: info.name, schema: info.schema, key, replaces })
-}
-
 #[pymethods]
 impl Database {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
-    #[pyo3(signature = (path, *, workers, memory, durability, files, strict, history, functions))]
+    #[pyo3(signature = (path, *, server, workers, memory, durability, files, strict, history, functions))]
     fn new(
         py: Python<'_>,
         path: Option<String>,
+        server: Option<(String, Option<String>, Option<String>)>,
         workers: usize,
         memory: Option<usize>,
         durability: &str,
@@ -98,6 +103,9 @@ impl Database {
         history: Option<u64>,
         functions: Vec<Py<Function>>,
     ) -> PyResult<Self> {
+        if let Some((url, user, password)) = server {
+            return Self::connect(py, &url, user.as_deref(), password.as_deref());
+        }
         if workers == 0 {
             return Err(error::interface(py, "an engine has at least one worker"));
         }
@@ -129,16 +137,25 @@ impl Database {
             builder = builder.state(format!("file:{path}"));
         }
         let engine = py.detach(|| builder.open());
-        let engine = engine.map_err(|error| error::raised(py, &error, None))?;
-        let engine = Open::engine(engine, number, path, frames);
-        let session = Session::new(py, &engine)?;
-        Ok(Self { engine, session })
+        let engine = engine.map_err(|error| error::raised(py, &error.into(), None))?;
+        let backend = Arc::new(Embedded::new(engine, frames.clone()));
+        let place = path.map_or(Place::Memory, Place::Directory);
+        Self::opened(py, backend, number, place, frames)
     }
 
-    /// The state directory; ``None`` of an engine in memory.
+    /// The state directory; ``None`` of an engine in memory, and over a connection.
     #[getter]
     fn path(&self) -> Option<&str> {
-        self.open().path()
+        match self.open().place() {
+            Place::Directory(path) => Some(path),
+            Place::Memory | Place::Server => None,
+        }
+    }
+
+    /// Whether it is on a server, and not in this process.
+    #[getter]
+    fn is_remote(&self) -> bool {
+        matches!(self.open().place(), Place::Server)
     }
 
     /// Whether it is closed.
@@ -178,7 +195,7 @@ impl Database {
     /// Begins a session: a client with settings, temporary tables and a transaction of its own. Statements of one session run one after the
     /// other, those of several at the same time.
     fn session(&self, py: Python<'_>) -> PyResult<Session> {
-        Session::new(py, &self.engine)
+        Session::new(py, &self.backend)
     }
 
     /// Whether ``sql`` has begun a transaction that is open.
@@ -216,12 +233,12 @@ impl Database {
     /// it. The engine remembers the last 100,000 keys.
     #[pyo3(signature = (key = None))]
     fn transaction(&self, py: Python<'_>, key: Option<&str>) -> PyResult<Transaction> {
-        Transaction::begin(py, &self.engine, key)
+        Transaction::begin(py, &self.backend, key)
     }
 
     /// The epoch of the transaction that was committed with a key; ``None`` if none was, or if 100,000 others came after it.
     fn committed(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
-        self.with(py, |engine| engine.committed(key))
+        self.with(py, |backend| backend.committed(key))
     }
 
     /// Subscribes to the changes of a view or a table: a snapshot, then a change for each epoch that changes it.
@@ -251,70 +268,75 @@ impl Database {
                 ));
             }
         };
-        let mut options = SubscribeOptions::new().policy(policy);
-        if let Some(after) = after {
-            options = options.after(after);
-        }
-        if let Some(epochs) = epochs {
-            options = options.epochs(epochs);
-        }
-        let subscribed = self.with(py, |engine| engine.subscribe_with(relation, options))?;
-        Ok(Subscription::new(self.open(), relation, subscribed))
+        let options = Subscribing { after, policy, epochs };
+        let changes = self.with(py, |backend| backend.subscribe(relation, options))?;
+        Ok(Subscription::new(self.open(), relation, changes))
     }
 
     /// Looks up a table or a materialized view, to be read by key.
     ///
     /// The key is the primary key of a table, or the columns on which no two rows of a view agree, such as those of its GROUP BY.
     fn view(&self, py: Python<'_>, name: &str) -> PyResult<View> {
-        Ok(View::new(self.open(), self.with(py, |engine| engine.view(name))?))
+        Ok(View::new(self.open(), self.with(py, |backend| backend.view(name))?))
     }
 
     /// Describes all tables and views, in the order of their names.
     fn relations(&self, py: Python<'_>) -> PyResult<Vec<RelationInfo>> {
-        let relations = self.with(py, Engine::relations)?;
-        Ok(relations.into_iter().map(RelationInfo::from).collect())
+        self.with(py, |backend| backend.relations())
     }
 
     /// Waits until all changes up to an epoch are in all views. Reads by SQL and by key wait by themselves; subscribers and outputs do not.
     fn wait(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
-        self.with(py, |engine| engine.wait(epoch))
+        self.with(py, |backend| backend.wait(epoch))
     }
 
     /// Starts the connectors of all tables, and waits until they have read everything.
     fn wait_for_sources(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |engine| {
-            engine.start()?;
-            engine.wait_for_sources()
-        })
+        self.with(py, |backend| backend.wait_for_sources())
     }
 
     /// Waits as :meth:`wait_for_sources` does, and writes the outputs of views: the end of a program that reads and writes files.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Engine::finish)
+        self.with(py, |backend| backend.finish())
     }
 
     /// Takes a checkpoint of a state directory, so that the next start is quick. The engine takes them by itself, too.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Engine::checkpoint)
+        self.with(py, |backend| backend.checkpoint())
     }
 
     /// The last epoch that was committed, and the last that is complete in all views. Does not wait.
     fn progress(&self, py: Python<'_>) -> PyResult<Progress> {
-        self.with(py, |engine| Ok(engine.progress())).map(Progress::from)
+        self.with(py, |backend| backend.progress())
     }
 
     /// The size of the state, in memory and on disk. Does not wait.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
-        self.with(py, |engine| Ok(engine.state())).map(State::from)
+        self.with(py, |backend| backend.state())
     }
 
-    /// Ends all calls that are running on this engine, in whatever thread: they raise ``InterruptedError`` and leave nothing.
+    /// Ends all calls that are running on this database, in whatever thread: they raise ``InterruptedError`` and leave nothing.
     fn interrupt(&self) {
         self.open().interrupt();
     }
 
-    /// Ends all calls that are running, and closes the engine with all that belongs to it.
+    /// Ends all calls that are running, and closes the database with all that belongs to it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.open().close(py)
+    }
+}
+
+impl Database {
+    /// A database on a server.
+    fn connect(
+        py: Python<'_>,
+        url: &str,
+        user: Option<&str>,
+        password: Option<&str>,
+    ) -> PyResult<Self> {
+        let raised = |failure| error::raised(py, &failure, None);
+        let address = server::address(url, user, password).map_err(raised)?;
+        let server = call::opening(py, || Server::connect(address))?;
+        Self::opened(py, Arc::new(server), Open::next_number(), Place::Server, Arc::default())
     }
 }

@@ -1,35 +1,18 @@
 //! Exceptions.
 
-use alluvium::Error;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule};
 
-/// The exception of an error of the engine. `sql` is the text that its position is in.
-pub(crate) fn raised(py: Python<'_>, error: &Error, sql: Option<&str>) -> PyErr {
-    let sqlstate = error.sqlstate().to_string();
-    let class = match error {
-        Error::Sql { .. } if sqlstate.starts_with("0A") => "NotSupportedError",
-        Error::Sql { .. } => "ProgrammingError",
-        Error::Data { .. } if sqlstate.starts_with("23") => "IntegrityError",
-        Error::Data { .. } => "DataError",
-        Error::Source { .. } => "SourceError",
-        Error::Denied { .. } => "DeniedError",
-        Error::Failed { .. } => "ViewFailedError",
-        Error::Conflict { .. } => "ConflictError",
-        Error::Poisoned { .. } => "InternalError",
-        Error::Behind { .. } => "BehindError",
-        Error::Gone { .. } => "GoneError",
-        Error::Interrupted => "InterruptedError",
-        Error::TimedOut => "TimedOutError",
-        Error::State { .. } | Error::Start { .. } => "StateError",
-        _ => "OperationalError",
-    };
+use crate::failure::Failure;
+
+/// The exception of a failure. `sql` is the text that its position is in.
+pub(crate) fn raised(py: Python<'_>, failure: &Failure, sql: Option<&str>) -> PyErr {
     let details = PyDict::new(py);
     let described = || {
-        details.set_item("sqlstate", sqlstate)?;
-        if let Some((line, column)) = error.position() {
+        details.set_item("sqlstate", &failure.sqlstate)?;
+        if let Some((line, column)) = failure.position {
             details.set_item("line", line)?;
             details.set_item("column", column)?;
             details.set_item("sql", sql)?;
@@ -37,7 +20,7 @@ pub(crate) fn raised(py: Python<'_>, error: &Error, sql: Option<&str>) -> PyErr 
         PyResult::Ok(())
     };
     match described() {
-        Ok(()) => new(py, class, &error.to_string(), Some(&details)),
+        Ok(()) => new(py, failure.class, &failure.message, Some(&details)),
         Err(error) => error,
     }
 }

@@ -103,6 +103,16 @@ impl Scope {
         })
     }
 
+    /// The same over a connection.
+    pub(crate) fn hint_for_server(py: Python<'_>, name: &str) -> Option<String> {
+        let object = variable(py, name).ok()??;
+        arrow_reader_is(&object).ok()?.then(|| {
+            format!(
+                "the variable \"{name}\" is one of this process, which a server cannot read: insert() its rows into a table, and name that"
+            )
+        })
+    }
+
     fn stop(&mut self) {
         if std::mem::take(&mut self.is_running) {
             let mut used = self.frames.used.lock();

@@ -108,7 +108,7 @@ fn types(py: Python<'_>, names: &[&str]) -> PyResult<Vec<DataType>> {
         let engine = Engine::builder().workers(1).open_in_memory()?;
         engine.session().describe(&sql)
     });
-    let described = described.map_err(|error| error::raised(py, &error, Some(&sql)))?;
+    let described = described.map_err(|error| error::raised(py, &error.into(), Some(&sql)))?;
     let types: Vec<DataType> = described.columns.map_or_else(Vec::new, |columns| {
         columns.fields().iter().map(|field| field.data_type().clone()).collect()
     });

@@ -8,19 +8,19 @@ use crate::table;
 #[pyclass(module = "alluvium", frozen, get_all)]
 pub(crate) struct RelationInfo {
     /// Its name: ``t``, or ``s.t`` in a schema.
-    name: String,
+    pub(crate) name: String,
     /// ``table``, ``view``, ``materialized view``, ``local view`` or ``declared view``.
-    kind: String,
+    pub(crate) kind: String,
     /// The names of its columns.
-    columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// The types of its columns, as SQL has them.
-    types: Vec<String>,
+    pub(crate) types: Vec<String>,
     /// The columns of its primary key; none of a view.
-    primary_key: Vec<String>,
+    pub(crate) primary_key: Vec<String>,
     /// The statement that makes it.
-    sql: String,
+    pub(crate) sql: String,
     /// Why it has failed; ``None`` of one that is kept up to date.
-    failed: Option<String>,
+    pub(crate) failed: Option<String>,
 }
 
 impl From<alluvium::RelationInfo> for RelationInfo {
@@ -54,21 +54,26 @@ impl RelationInfo {
 #[pyclass(module = "alluvium", frozen, get_all)]
 pub(crate) struct Progress {
     /// The last epoch that was committed.
-    committed: u64,
-    /// The last epoch whose changes are in all views.
-    complete: u64,
+    pub(crate) committed: u64,
+    /// The last epoch whose changes are in all views; ``None`` over a connection, where reads wait by themselves.
+    pub(crate) complete: Option<u64>,
 }
 
 #[pymethods]
 impl Progress {
     fn __repr__(&self) -> String {
-        format!("<alluvium.Progress: committed {}, complete {}>", self.committed, self.complete)
+        match self.complete {
+            Some(complete) => {
+                format!("<alluvium.Progress: committed {}, complete {complete}>", self.committed)
+            }
+            None => format!("<alluvium.Progress: committed {}>", self.committed),
+        }
     }
 }
 
 impl From<alluvium::Progress> for Progress {
     fn from(progress: alluvium::Progress) -> Self {
-        Self { committed: progress.committed, complete: progress.complete }
+        Self { committed: progress.committed, complete: Some(progress.complete) }
     }
 }
 

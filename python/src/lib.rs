@@ -1,14 +1,15 @@
 //! Alluvium for Python: the compiled half of the package `alluvium`.
 //!
-//! A [`database`] is an engine. [`session`] runs statements, whose [`result`]s are pulled, or one for [`many`] rows, [`transaction`] writes batches of [`rows`],
+//! A [`database`] is an engine of this process or a server: what works behind it is its [`backend`]. [`session`] runs statements, whose [`result`]s are pulled, or one for [`many`] rows, [`transaction`] writes batches of [`rows`],
 //! [`subscription`] reads changes and [`view`] rows by key. [`table`] is rows in memory, [`convert`] makes Python's values of them and the other
 //! way round. [`frames`] lets SQL read what Python's variables hold, [`function`] lets it call Python.
 //!
-//! What may block is a [`call`]: it runs without the GIL, and a signal ends it. Whatever belongs to an engine is in a [`slot`], and is gone
-//! once the engine is [`closed`](open). [`error`] has the exceptions.
+//! What may block is a [`call`]: it runs without the GIL, and a signal ends it. Whatever belongs to a database is in a [`slot`], and is gone
+//! once the database is [`closed`](open). [`failure`] says why a call has failed, and [`error`] has the exceptions.
 
 #![warn(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod backend;
 mod call;
 mod change;
 mod column;
@@ -16,6 +17,7 @@ mod convert;
 mod database;
 mod error;
 mod export;
+mod failure;
 mod frames;
 mod function;
 mod info;

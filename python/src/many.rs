@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use alluvium::arrow::array::{ArrayRef, RecordBatch};
 use alluvium::arrow::datatypes::{DataType, Field, Schema};
-use alluvium::{Error, Outcome, Prepared, Value};
+use alluvium::{Prepared, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
+use crate::backend::Session;
 use crate::convert;
 use crate::error;
 use crate::frames::Scope;
@@ -27,7 +28,7 @@ const FEW: usize = 8;
 
 /// A statement that is run for many rows of values.
 pub(crate) struct Many<'a> {
-    pub(crate) session: &'a Slot<alluvium::Session>,
+    pub(crate) session: &'a Slot<Box<dyn Session>>,
     pub(crate) sql: &'a str,
     /// The statement that inserts the rows of the relation of values; `None` if there is no such.
     pub(crate) insert: Option<&'a str>,
@@ -69,11 +70,7 @@ impl Many<'_> {
     /// The prepared statement; `None` if it cannot be, and has to be run to know why, or that it can be run with values.
     fn prepare(&self, py: Python<'_>) -> PyResult<Option<Prepared>> {
         let prepared =
-            self.session.call(py, Some(self.sql), |session| match session.prepare(self.sql) {
-                Ok(prepared) => Ok(Some(prepared)),
-                Err(Error::Sql { .. } | Error::Data { .. } | Error::Source { .. }) => Ok(None),
-                Err(error) => Err(error),
-            })?;
+            self.session.call(py, Some(self.sql), |session| session.prepare(self.sql))?;
         match &prepared {
             Some(prepared) if prepared.description().columns.is_some() => Err(returns_rows(py)),
             _ => Ok(prepared),
@@ -109,15 +106,7 @@ impl Many<'_> {
         }
         let frames = self.session.open().frames();
         frames.give(values.slice(range.start, range.len()));
-        let inserted = self.session.call(py, Some(self.sql), |session| {
-            match session.execute_with(insert, &[]) {
-                Ok(Outcome::Changed { rows, .. }) => Ok(Some(rows)),
-                Ok(_) | Err(Error::Sql { .. } | Error::Data { .. } | Error::Source { .. }) => {
-                    Ok(None)
-                }
-                Err(error) => Err(error),
-            }
-        });
+        let inserted = self.session.call(py, Some(self.sql), |session| session.insert(insert));
         if let Some(rows) = inserted? {
             return Ok(rows);
         }
@@ -148,20 +137,7 @@ impl Many<'_> {
         }
         let mut place = range.start;
         let ran = self.session.call(py, Some(self.sql), |session| {
-            let mut changed = 0;
-            for values in &rows {
-                let outcome = match prepared {
-                    Some(prepared) => session.execute_prepared(prepared, values),
-                    None => session.execute_with(self.sql, values),
-                };
-                match outcome? {
-                    Outcome::Changed { rows, .. } => changed += rows,
-                    Outcome::Rows(_) => return Ok(None),
-                    _ => {}
-                }
-                place += 1;
-            }
-            Ok(Some(changed))
+            session.run_each(self.sql, prepared, &rows, &mut place)
         });
         let of_row = |error| error::of_row(py, error, self.sql, batch.first + place);
         match (ran.map_err(of_row)?, failed) {

@@ -1,4 +1,4 @@
-//! An open engine, and all that belongs to it.
+//! An open database, and all that belongs to it.
 
 use std::collections::HashMap;
 use std::process;
@@ -7,21 +7,22 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use alluvium::{Engine, Interrupt};
+use alluvium::Interrupt;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
+use crate::backend::Backend;
 use crate::call;
 use crate::error;
 use crate::frames::Frames;
 use crate::slot::{self, Closes, Slot};
 
-/// An open engine: its handle, what belongs to it, and the calls that are running.
+/// An open database: its handle, what belongs to it, and the calls that are running.
 pub(crate) struct Open {
     pid: u32,
-    /// Its number among the engines of this process.
+    /// Its number among the databases of this process.
     number: u64,
-    path: Option<String>,
+    place: Place,
     is_closed: AtomicBool,
     /// The frames that statements read.
     frames: Arc<Frames>,
@@ -30,36 +31,45 @@ pub(crate) struct Open {
     parts: Mutex<Vec<Weak<dyn Closes>>>,
 }
 
+/// Where a database is.
+pub(crate) enum Place {
+    Memory,
+    /// In a state directory.
+    Directory(String),
+    /// On a server.
+    Server,
+}
+
 impl Open {
-    /// The number of an engine that is about to be opened.
+    /// The number of a database that is about to be opened.
     pub(crate) fn next_number() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// An engine that was opened by this process.
-    pub(crate) fn engine(
-        engine: Engine,
+    /// A database that was opened by this process.
+    pub(crate) fn database(
+        backend: Arc<dyn Backend>,
         number: u64,
-        path: Option<String>,
+        place: Place,
         frames: Arc<Frames>,
-    ) -> Arc<Slot<Engine>> {
+    ) -> Arc<Slot<Arc<dyn Backend>>> {
         let open = Self {
             pid: process::id(),
             number,
-            path,
+            place,
             is_closed: AtomicBool::new(false),
             frames,
             running: Mutex::default(),
             next_call: AtomicU64::new(0),
             parts: Mutex::default(),
         };
-        Slot::new(&Arc::new(open), engine)
+        Slot::new(&Arc::new(open), backend)
     }
 
-    /// The state directory.
-    pub(crate) fn path(&self) -> Option<&str> {
-        self.path.as_deref()
+    /// Where the database is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     pub(crate) fn frames(&self) -> &Arc<Frames> {
@@ -70,12 +80,12 @@ impl Open {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// Whether this process is a child of the one that has opened the engine: its threads are not here.
+    /// Whether this process is a child of the one that has opened the database: its threads are not here.
     pub(crate) fn is_forked(&self) -> bool {
         process::id() != self.pid
     }
 
-    /// Fails in a forked process, and once the engine is closed.
+    /// Fails in a forked process, and once the database is closed.
     pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_forked() {
             return Err(error::interface(
@@ -101,7 +111,7 @@ impl Open {
         }
     }
 
-    /// Adds a part, which is closed with the engine.
+    /// Adds a part, which is closed with the database.
     pub(crate) fn add(&self, part: Weak<dyn Closes>) {
         let mut parts = self.parts.lock();
         if parts.len() == parts.capacity() {
@@ -122,7 +132,7 @@ impl Open {
         self.running.lock().values().for_each(|(_, interrupt)| interrupt.request());
     }
 
-    /// Ends the calls that are running, and drops all parts, the engine among them. Fails inside of such a call.
+    /// Ends the calls that are running, and drops all parts, the backend among them. Fails inside of such a call.
     pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_forked() || self.is_closed() {
             return Ok(());
@@ -136,10 +146,10 @@ impl Open {
         self.is_closed.store(true, Ordering::SeqCst);
         py.detach(|| {
             self.interrupt();
-            // The engine was the first of them. Each interrupts the calls that have begun since.
+            // The backend was the first of them. Each interrupts the calls that have begun since.
             parts.iter().rev().for_each(|part| part.close(self));
             drop(parts);
-            // They have clones, and the engine ends with the last one.
+            // They have clones, and the backend ends with the last one.
             while self.is_running_elsewhere() {
                 self.interrupt();
                 thread::sleep(Duration::from_millis(1));
@@ -175,7 +185,7 @@ pub(crate) fn end() {
     let _ = ENDING.set(thread::current().id());
 }
 
-/// The error of what belongs to a closed engine.
+/// The error of what belongs to a closed database.
 ///
 /// While the interpreter ends, daemon threads get none: they wait until they are gone, as Python makes them do a moment later.
 pub(crate) fn closed(py: Python<'_>) -> PyErr {

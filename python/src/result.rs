@@ -6,15 +6,16 @@ use std::sync::Arc;
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
 use alluvium::arrow::error::ArrowError;
-use alluvium::{Outcome, Rows};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use crate::backend::{Answer as Answered, Rows};
 use crate::convert;
 use crate::error;
 use crate::export;
+use crate::failure::Fallible;
 use crate::frames::Scope;
 use crate::open::Open;
 use crate::slot::Slot;
@@ -86,7 +87,7 @@ impl Drop for Pull {
 
 impl Pull {
     /// The next rows, at most so many, for an iterator.
-    fn lend(&mut self, most: usize) -> alluvium::Result<Option<Arc<Lent>>> {
+    fn lend(&mut self, most: usize) -> Fallible<Option<Arc<Lent>>> {
         let Some(batch) = self.next(most)? else { return Ok(None) };
         let lent = Arc::new(Lent { batch, taken: Mutex::new(Some(0)) });
         self.lent = Some(lent.clone());
@@ -101,7 +102,7 @@ impl Pull {
     }
 
     /// The next rows, at most so many; `None` after the last ones.
-    fn next(&mut self, most: usize) -> alluvium::Result<Option<RecordBatch>> {
+    fn next(&mut self, most: usize) -> Fallible<Option<RecordBatch>> {
         self.take_back();
         loop {
             let Some(batch) = self
@@ -123,7 +124,7 @@ impl Pull {
     }
 
     /// Computes rows until so many are ready. Returns whether there may be more.
-    fn prepare(&mut self, count: usize) -> alluvium::Result<bool> {
+    fn prepare(&mut self, count: usize) -> Fallible<bool> {
         self.take_back();
         let mut ready: usize = self.ready.iter().map(RecordBatch::num_rows).sum();
         while ready < count {
@@ -167,31 +168,30 @@ impl Result {
     /// The result of a statement of this text.
     pub(crate) fn new(
         open: &Arc<Open>,
-        outcome: Outcome,
+        answered: Answered,
         frames: Option<Scope>,
         sql: &str,
     ) -> Self {
         let mut this = Self { answer: None, rows_changed: None, epoch: None, text: None };
-        match outcome {
-            Outcome::Rows(rows) => {
-                let schema = rows.schema().clone();
+        match answered {
+            Answered::Rows(schema, rows) => {
                 let pull = Pull { rows, ready: VecDeque::new(), lent: None, _frames: frames };
                 let rows = Slot::new(open, pull);
                 this.answer = Some(Answer { schema, rows, sql: sql.into() });
             }
-            Outcome::Changed { rows, epoch, .. } | Outcome::Copied { rows, epoch, .. } => {
+            Answered::Changed(rows, epoch) => {
                 (this.rows_changed, this.epoch) = (Some(rows), epoch);
             }
-            Outcome::Moved { rows, .. } => this.rows_changed = Some(rows),
-            Outcome::Text(text) => this.text = Some(text),
-            _ => {}
+            Answered::Moved(rows) => this.rows_changed = Some(rows),
+            Answered::Text(text) => this.text = Some(text),
+            Answered::Subscribed | Answered::Done => {}
         }
         this
     }
 
     /// Rows that are read without SQL.
-    pub(crate) fn of_rows(open: &Arc<Open>, rows: Rows) -> Self {
-        Self::new(open, Outcome::Rows(rows), None, "")
+    pub(crate) fn of_rows(open: &Arc<Open>, schema: SchemaRef, rows: Rows) -> Self {
+        Self::new(open, Answered::Rows(schema, rows), None, "")
     }
 
     fn answer(&self, py: Python<'_>) -> PyResult<&Answer> {

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use alluvium::{Engine, Outcome, Value};
+use alluvium::Value;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple, PyType};
 
+use crate::backend::{self, Answer, Backend};
 use crate::convert;
 use crate::error;
 use crate::frames::Scope;
 use crate::many::Many;
+use crate::open::Place;
 use crate::result::Result;
 use crate::slot::Slot;
 
@@ -18,17 +20,14 @@ use crate::slot::Slot;
 /// :meth:`Database.session` begins one. Several sessions run statements at the same time.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct Session {
-    session: Arc<Slot<alluvium::Session>>,
+    session: Arc<Slot<Box<dyn backend::Session>>>,
 }
 
 impl Session {
-    /// A session of an engine.
-    pub(crate) fn new(py: Python<'_>, engine: &Slot<Engine>) -> PyResult<Self> {
-        let mut session = engine.share(py, |engine| Ok(engine.session()))?;
-        let frames = engine.open().frames().clone();
-        session.set_replacement_scan(move |name| frames.find(name));
-        session.set_typed_parameters(true);
-        Ok(Self { session: Slot::new(engine.open(), session) })
+    /// A session of a database.
+    pub(crate) fn new(py: Python<'_>, backend: &Slot<Arc<dyn Backend>>) -> PyResult<Self> {
+        let session = backend.share(py, |backend| backend.session())?;
+        Ok(Self { session: Slot::new(backend.open(), session) })
     }
 
     /// Runs statements, and returns what the last of them does.
@@ -41,38 +40,23 @@ impl Session {
         let values = parameters.iter().map(|value| convert::parameter(&value));
         let values: Vec<Value> = values.collect::<PyResult<_>>()?;
         let scope = Scope::begin(self.session.open().frames());
-        let outcome = self.session.call(py, Some(sql), |session| run(session, sql, &values));
+        let answer = self.session.call(py, Some(sql), |session| session.run(sql, &values));
         let frames = scope.end();
         let hinted = |error: PyErr| {
-            let hint = |name: &str| frames.hint().or_else(|| Scope::hint_for(py, name));
+            let hint = |name: &str| match self.session.open().place() {
+                Place::Server => Scope::hint_for_server(py, name),
+                _ => frames.hint().or_else(|| Scope::hint_for(py, name)),
+            };
             error::hinted(py, error, sql, hint)
         };
-        match outcome.map_err(hinted)? {
-            Outcome::Subscribed(_) => Err(error::not_supported(
+        match answer.map_err(hinted)? {
+            Answer::Subscribed => Err(error::not_supported(
                 py,
                 "sql() runs no SUBSCRIBE: call Database.subscribe(), which iterates over changes",
             )),
-            outcome => Ok(Result::new(self.session.open(), outcome, Some(frames), sql)),
+            answer => Ok(Result::new(self.session.open(), answer, Some(frames), sql)),
         }
     }
-}
-
-/// Runs statements one after the other.
-fn run(session: &mut alluvium::Session, sql: &str, values: &[Value]) -> alluvium::Result<Outcome> {
-    // A text of one statement may have a plan already, and is not parsed then. What is only a comment is no statement.
-    let text = sql.trim().trim_end_matches(';');
-    let is_one = !text.is_empty() && !text.contains(';') && !text.starts_with(['-', '/']);
-    if is_one || !values.is_empty() {
-        return session.execute_with(sql, values);
-    }
-    let mut last = Outcome::Done;
-    for statement in alluvium::parse(sql) {
-        if let Outcome::Rows(rows) = last {
-            rows.into_batches()?;
-        }
-        last = session.run(&statement?)?;
-    }
-    Ok(last)
 }
 
 #[pymethods]

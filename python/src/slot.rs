@@ -1,4 +1,4 @@
-//! Parts of an engine that Python's objects hold.
+//! Parts of a database that Python's objects hold.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,12 +12,13 @@ use pyo3::prelude::*;
 
 use crate::call;
 use crate::error;
+use crate::failure::{Failure, Fallible};
 use crate::open::{self, Open};
 
 /// How long a thread waits for a part before it looks whether it is to end.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// A part of an engine: one thread at a time uses it, until it or the engine is closed.
+/// A part of a database: one thread at a time uses it, until it or the database is closed.
 pub(crate) struct Slot<T: Send + 'static> {
     open: Arc<Open>,
     /// `None` once it is closed.
@@ -35,7 +36,7 @@ struct User {
     interrupt: Interrupt,
 }
 
-/// What is closed with its engine.
+/// What is closed with its database.
 pub(crate) trait Closes: Send + Sync {
     /// Drops the part, once no call uses it. Interrupts calls of `open` until then.
     fn close(&self, open: &Open);
@@ -62,7 +63,7 @@ impl Drop for Using<'_> {
 }
 
 impl<T: Send + 'static> Slot<T> {
-    /// A part of an engine.
+    /// A part of a database.
     pub(crate) fn new(open: &Arc<Open>, part: T) -> Arc<Self> {
         let this = Arc::new(Self {
             open: open.clone(),
@@ -73,13 +74,13 @@ impl<T: Send + 'static> Slot<T> {
         let weak: Weak<dyn Closes> = Arc::downgrade(&(this.clone() as Arc<dyn Closes>));
         open.add(weak);
         if open.is_closed() {
-            // Another thread has closed the engine since this part was made.
+            // Another thread has closed the database since this part was made.
             Python::attach(|py| py.detach(|| this.drop_part()));
         }
         this
     }
 
-    /// The engine it is a part of.
+    /// The database it is a part of.
     pub(crate) fn open(&self) -> &Arc<Open> {
         &self.open
     }
@@ -89,14 +90,14 @@ impl<T: Send + 'static> Slot<T> {
         &self,
         py: Python<'_>,
         sql: Option<&str>,
-        act: impl FnOnce(&mut T) -> alluvium::Result<R> + Send,
+        act: impl FnOnce(&mut T) -> Fallible<R> + Send,
     ) -> PyResult<R> {
         self.check_user(py)?;
         let called = call::blocking(py, &self.open, sql, |interrupt| {
             let mut part = loop {
                 match self.part.try_lock_for(WAIT) {
                     Some(part) => break part,
-                    None if interrupt.is_requested() => return Err(alluvium::Error::Interrupted),
+                    None if interrupt.is_requested() => return Err(Failure::interrupted()),
                     None => {}
                 }
             };
@@ -113,7 +114,7 @@ impl<T: Send + 'static> Slot<T> {
     pub(crate) fn share<R: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&T) -> alluvium::Result<R> + Send,
+        act: impl FnOnce(&T) -> Fallible<R> + Send,
     ) -> PyResult<R>
     where
         T: Clone,
@@ -129,7 +130,7 @@ impl<T: Send + 'static> Slot<T> {
     pub(crate) fn consume<R: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(T) -> alluvium::Result<R> + Send,
+        act: impl FnOnce(T) -> Fallible<R> + Send,
     ) -> PyResult<R> {
         self.check_user(py)?;
         let called = call::blocking(py, &self.open, None, |_| {
@@ -173,7 +174,7 @@ impl<T: Send + 'static> Slot<T> {
         drop(part);
     }
 
-    /// Whether it, or its engine, is closed.
+    /// Whether it, or its database, is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.open.is_closed()
             || self.is_shut.load(Ordering::SeqCst)

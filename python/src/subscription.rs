@@ -1,15 +1,14 @@
 //! The changes of a relation, epoch by epoch.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures::Stream;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use crate::backend;
 use crate::change::Change;
 use crate::error;
 use crate::open::Open;
@@ -31,7 +30,7 @@ pub(crate) struct Subscription {
 
 /// The changes of a relation, and who waits for them in ``async for``.
 struct Changes {
-    changes: alluvium::Subscription,
+    changes: Box<dyn backend::Changes>,
     waiting: Arc<Waiting>,
 }
 
@@ -43,26 +42,24 @@ impl Drop for Changes {
 }
 
 impl Subscription {
-    /// A subscription to a relation of an engine.
+    /// A subscription to a relation of a database.
     pub(crate) fn new(
         open: &Arc<Open>,
         relation: &str,
-        subscription: alluvium::Subscription,
+        changes: Box<dyn backend::Changes>,
     ) -> Self {
-        let (columns, types) =
-            (table::names(subscription.schema()), table::types(subscription.schema()));
+        let (columns, types) = (table::names(changes.schema()), table::types(changes.schema()));
         let relation = relation.to_owned();
         let waiting: Arc<Waiting> = Arc::default();
-        let changes = Changes { changes: subscription, waiting: waiting.clone() };
+        let changes = Changes { changes, waiting: waiting.clone() };
         Self { relation, columns, types, changes: Slot::new(open, changes), waiting }
     }
 
     /// The next change, if it comes within this time.
     fn within(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Change>> {
         let next = self.changes.call(py, None, |Changes { changes, .. }| match timeout {
-            None => changes.next().transpose(),
-            Some(Duration::ZERO) => changes.try_next(),
-            Some(timeout) => changes.next_timeout(timeout),
+            None => changes.next(),
+            Some(timeout) => changes.next_within(timeout),
         })?;
         Ok(next.map(Change::from))
     }
@@ -138,8 +135,8 @@ impl Subscription {
         self.waiting.add(wake);
         let waker = Waker::from(self.waiting.clone());
         let polled = self.changes.call(py, None, |Changes { changes, .. }| {
-            match Pin::new(changes).poll_next(&mut Context::from_waker(&waker)) {
-                Poll::Ready(next) => Ok(Some(next.transpose()?)),
+            match changes.poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(next) => next.map(Some),
                 Poll::Pending => Ok(None),
             }
         });
@@ -153,6 +150,11 @@ impl Subscription {
             Some(Some(change)) => Ok(Some(change.into())),
             Some(None) => Err(PyStopIteration::new_err(())),
         }
+    }
+
+    /// The last epoch whose changes have been taken with all before it, if the subscription knows that of itself, as one over a connection does.
+    fn _passed(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.changes.call(py, None, |Changes { changes, .. }| Ok(changes.passed()))
     }
 
     /// Does not call what ``_poll_or`` was given.

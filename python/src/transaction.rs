@@ -3,31 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium::Engine;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::database::target;
+use crate::backend::{self, Backend, TableColumns, Write};
 use crate::error;
-use crate::rows::Columns;
+use crate::rows::{Columns, Target};
 use crate::slot::Slot;
-
-/// What is done with rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Write {
-    Insert,
-    Upsert,
-    Delete,
-}
 
 /// Changes of tables that are committed together, or not at all.
 ///
 /// As a context manager it is committed at the end of the block, and rolled back if that raises.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct Transaction {
-    engine: Arc<Slot<Engine>>,
-    transaction: Arc<Slot<alluvium::Transaction>>,
-    /// Whether it was rolled back because a write had failed halfway.
+    backend: Arc<Slot<Arc<dyn Backend>>>,
+    transaction: Arc<Slot<Box<dyn backend::Transaction>>>,
+    /// Whether it was rolled back because a write had failed.
     is_broken: AtomicBool,
 }
 
@@ -35,18 +26,12 @@ impl Transaction {
     /// Begins a transaction.
     pub(crate) fn begin(
         py: Python<'_>,
-        engine: &Arc<Slot<Engine>>,
+        backend: &Arc<Slot<Arc<dyn Backend>>>,
         key: Option<&str>,
     ) -> PyResult<Self> {
-        let begun = engine.share(py, |engine| {
-            let mut begun = engine.begin()?;
-            if let Some(key) = key {
-                begun.set_key(key);
-            }
-            Ok(begun)
-        })?;
-        let transaction = Slot::new(engine.open(), begun);
-        Ok(Self { engine: engine.clone(), transaction, is_broken: AtomicBool::new(false) })
+        let begun = backend.share(py, |backend| backend.begin(key))?;
+        let transaction = Slot::new(backend.open(), begun);
+        Ok(Self { backend: backend.clone(), transaction, is_broken: AtomicBool::new(false) })
     }
 
     /// Inserts, replaces or deletes rows of a table; returns how many were given.
@@ -57,27 +42,27 @@ impl Transaction {
         table: &str,
         rows: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let target = target(py, &self.engine, table, write)?;
+        let table = self.backend.share(py, |backend| backend.table(table))?;
+        let target = target(&table, write);
         let mut count = 0;
         let written = target.each(rows, &mut |Columns { names, rows }| {
             let given = rows.num_rows() as u64;
-            self.transaction.call(py, None, |transaction| {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                match write {
-                    Write::Insert => transaction.insert_columns(table, &names, rows),
-                    Write::Upsert => transaction.upsert_columns(table, &names, rows),
-                    Write::Delete => transaction.delete(table, rows),
-                }
-            })?;
+            self.transaction
+                .call(py, None, |transaction| transaction.write(write, &table, &names, rows))?;
             count += given;
             Ok(())
         });
-        if written.is_err() && count > 0 {
-            // A part of a write cannot be taken back alone.
+        // A part of a write cannot be taken back alone.
+        if written.is_err() && (count > 0 || self.is_aborted(py)) {
             self.is_broken.store(true, Ordering::SeqCst);
             self.transaction.shut(py)?;
         }
         written.map(|()| count)
+    }
+
+    fn is_aborted(&self, py: Python<'_>) -> bool {
+        let aborted = self.transaction.call(py, None, |transaction| Ok(transaction.is_aborted()));
+        aborted.unwrap_or(false)
     }
 
     /// Commits; returns the epoch.
@@ -85,10 +70,20 @@ impl Transaction {
         if self.is_broken.load(Ordering::SeqCst) {
             return Err(error::interface(
                 py,
-                "the transaction has been rolled back, because a write failed after a part of its rows had been taken",
+                "the transaction has been rolled back, because a write failed: after a part of its rows had been taken, or over a connection",
             ));
         }
-        self.transaction.consume(py, alluvium::Transaction::commit)
+        self.transaction.consume(py, backend::Transaction::commit)
+    }
+}
+
+/// What takes rows for a table.
+fn target(table: &TableColumns, write: Write) -> Target {
+    Target {
+        name: table.name.clone(),
+        schema: table.schema.clone(),
+        key: (write == Write::Delete).then(|| table.primary_key.clone()),
+        replaces: write == Write::Upsert,
     }
 }
 
@@ -96,7 +91,8 @@ impl Transaction {
 impl Transaction {
     /// Inserts rows into a table; returns how many.
     ///
-    /// If it fails, nothing of the rows is inserted. If it fails after some ten thousand rows of an iterator, the whole transaction is rolled back.
+    /// If it fails, nothing of the rows is inserted. If it fails after some ten thousand rows of an iterator, or because of what a server
+    /// says, the whole transaction is rolled back.
     fn insert(&self, py: Python<'_>, table: &str, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.write(py, Write::Insert, table, rows)
     }

@@ -7,6 +7,7 @@ use alluvium::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::backend;
 use crate::convert;
 use crate::error;
 use crate::open::Open;
@@ -19,7 +20,7 @@ use crate::table::{self, Table};
 /// Reads see everything that was committed before they began, and wait until it is complete. They are not part of a transaction.
 #[pyclass(module = "alluvium", frozen, weakref)]
 pub(crate) struct View {
-    view: Arc<Slot<alluvium::View>>,
+    view: Arc<Slot<Arc<dyn backend::View>>>,
     name: String,
     columns: Vec<String>,
     types: Vec<String>,
@@ -27,8 +28,8 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A view of an engine.
-    pub(crate) fn new(open: &Arc<Open>, view: alluvium::View) -> Self {
+    /// A view of a database.
+    pub(crate) fn new(open: &Arc<Open>, view: Arc<dyn backend::View>) -> Self {
         let (name, key) = (view.name().to_owned(), view.key().to_vec());
         let (columns, types) = (table::names(view.schema()), table::types(view.schema()));
         Self { view: Slot::new(open, view), name, columns, types, key }
@@ -114,16 +115,16 @@ impl View {
         high: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Result> {
         let (low, high) = (low.map(values).transpose()?, high.map(values).transpose()?);
-        let rows = self.view.share(py, |view| {
+        let (schema, rows) = self.view.share(py, |view| {
             let end = |key| Option::map_or(key, End::Unbounded, End::Included);
             view.range(end(low.as_deref()), end(high.as_deref()))
         })?;
-        Ok(Result::of_rows(self.view.open(), rows))
+        Ok(Result::of_rows(self.view.open(), schema, rows))
     }
 
     /// The same view, whose reads do not wait: they answer as of the last epoch that is complete, and may miss newer commits.
     fn stale(&self, py: Python<'_>) -> PyResult<Self> {
-        let stale = self.view.share(py, |view| Ok(view.clone().stale()))?;
+        let stale = self.view.share(py, |view| view.stale())?;
         Ok(Self::new(self.view.open(), stale))
     }
 

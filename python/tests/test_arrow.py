@@ -13,6 +13,8 @@ import pytest
 
 import alluvium
 
+pytestmark = pytest.mark.engine("its frames are variables, and have structs")
+
 D = decimal.Decimal
 COUNT = 3_000
 

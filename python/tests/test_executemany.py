@@ -15,6 +15,9 @@ import alluvium
 from alluvium import dbapi
 from alluvium._placeholder import Statement
 
+# Over a connection rows are run one by one, which tests of connections look at.
+pytestmark = pytest.mark.engine("rows of values are inserted together")
+
 D = decimal.Decimal
 UTC = dt.timezone.utc
 

@@ -73,6 +73,7 @@ def test_types_are_those_of_duckdb(filled: alluvium.Database) -> None:
         ("MAP {'k': [{'a': clock}]}", pyarrow.map_(pyarrow.string(), pyarrow.list_(pyarrow.struct([("a", CLOCK)])))),
     ],
 )
+@pytest.mark.engine("structs and maps are texts over a connection")
 def test_nested_ones_have_them_too(filled: alluvium.Database, sql: str, expected: pyarrow.DataType) -> None:
     query = f"SELECT {sql} AS a FROM t ORDER BY id"
     values = [row[0] for row in filled.sql(query).fetchall()]
@@ -120,6 +121,7 @@ FRAMES: dict[str, Any] = {
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/St_Johns"])
 @pytest.mark.parametrize("unit", ["us", "ns"])
 @pytest.mark.parametrize("way", ["insert", "scan"])
+@pytest.mark.engine("a server reads no variables of this process")
 def test_instants_of_any_zone_and_unit_come_in(db: alluvium.Database, library: str, zone: str, unit: str, way: str) -> None:
     frame = FRAMES[library](zone, unit)
     db.sql("CREATE TABLE t (id BIGINT, moment TIMESTAMPTZ, clock TIME)")
@@ -138,6 +140,7 @@ def test_instants_of_any_zone_and_unit_come_in(db: alluvium.Database, library: s
     assert again.height == 3
 
 
+@pytest.mark.engine("a server reads no variables of this process")
 def test_duckdb_reads_what_comes_out(filled: alluvium.Database) -> None:
     answer = filled.sql("SELECT moment, clock FROM t ORDER BY id").table()
     with duckdb.connect() as other:

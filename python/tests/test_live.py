@@ -59,6 +59,7 @@ def test_a_live_follows_views_of_any_kind(db: alluvium.Database, kind: str) -> N
     assert live.refresh().rows == [(2,), (3,)]
 
 
+@pytest.mark.engine("over a connection rows are deleted by key")
 def test_copies_of_a_row_are_rows(db: alluvium.Database) -> None:
     db.sql("CREATE TABLE n (n BIGINT)")
     live = db.live("n")

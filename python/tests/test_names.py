@@ -13,6 +13,8 @@ import pytest
 
 import alluvium
 
+pytestmark = pytest.mark.engine("a server reads no variables of this process")
+
 people = pandas.DataFrame({"Name": ["Ann", "Bob", "Eve"], "Age": [30, 40, 50], "city of Birth": ["Rome", None, "Oslo"]})
 visits = pyarrow.table({"NAME": ["Ann", "Ann", "Eve"], "Day": [1, 2, 3]})
 

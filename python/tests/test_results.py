@@ -130,6 +130,7 @@ def test_zero_rows_have_columns(db: alluvium.Database) -> None:
     assert db.sql(sql).reader().schema.types == [pyarrow.int64(), pyarrow.string()]
 
 
+@pytest.mark.engine("over a connection the first rows come with the statement")
 def test_errors_come_with_the_rows_in_which_they_are(db: alluvium.Database, result: alluvium.Result) -> None:
     sql = "SELECT 1 / (a - 4000) AS b FROM n"
     with pytest.raises(alluvium.DataError, match="division by zero"):

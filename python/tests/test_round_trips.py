@@ -53,7 +53,8 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("way", ["tuples", "dicts", "columns", "parameters"])
 def test_values_come_back(db: alluvium.Database, kind: str, way: str) -> None:
-    values = [*VALUES[kind], None]
+    # Postgres's protocol has no texts with a zero.
+    values = [*(value for value in VALUES[kind] if not (db.is_remote and value == "\0")), None]
     db.sql(f"CREATE TABLE t (id BIGINT PRIMARY KEY, a {kind})")
     if way == "tuples":
         db.insert("t", enumerate(values))

@@ -151,6 +151,7 @@ def test_who_waits_gets_the_error(numbers: alluvium.Database) -> None:
         sink.wait_for(committed(numbers) + 1)
 
 
+@pytest.mark.engine("a server is not waited for")
 def test_a_stopped_sink_is_not_called(numbers: alluvium.Database) -> None:
     calls: list[Any] = []
     sink = numbers.sink("n", calls.append)
@@ -250,7 +251,7 @@ def test_closing_waits_for_the_call_at_work() -> None:
     assert ended.is_set()
 
 
-@pytest.mark.parametrize("policy", ["block", "disconnect", "resync"])
+@pytest.mark.parametrize("policy", ["block", "disconnect", pytest.param("resync", marks=pytest.mark.engine("a server has limits of its own"))])
 def test_a_sink_has_a_policy(numbers: alluvium.Database, policy: Any) -> None:
     seen: list[Any] = []
     with numbers.sink("n", seen.extend, policy=policy) as sink:

@@ -268,6 +268,7 @@ def test_a_source_keeps_its_database() -> None:
     source.database.close()
 
 
+@pytest.mark.engine("transactions over a connection have no keys")
 def test_a_key_commits_each_batch_once(numbers: alluvium.Database) -> None:
     batches = [[(1,)], [(2,)], [(3,)]]
     numbers.source("n", batches, key="feed").wait()
@@ -278,6 +279,7 @@ def test_a_key_commits_each_batch_once(numbers: alluvium.Database) -> None:
     assert [numbers.committed(f"feed:{number}") is not None for number in range(5)] == [True] * 4 + [False]
 
 
+@pytest.mark.engine("transactions over a connection have no keys")
 def test_keys_are_apart(numbers: alluvium.Database) -> None:
     numbers.source("n", [[(1,)]], key="one").wait()
     numbers.source("n", [[(1,)]], key="two").wait()
@@ -290,6 +292,7 @@ def test_without_a_key_batches_come_again(numbers: alluvium.Database) -> None:
     assert held(numbers) == [1, 1]
 
 
+@pytest.mark.engine("transactions over a connection have no keys")
 def test_a_source_with_a_key_resumes_after_a_failure(numbers: alluvium.Database) -> None:
     def batches(count: int) -> Iterator[list[tuple[int]]]:
         for number in range(count):

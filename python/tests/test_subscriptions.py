@@ -51,6 +51,7 @@ def test_tables_and_views_of_both_kinds_have_changes(db: alluvium.Database, rela
         assert {weight for _, weight in next(changes)} == {1}
 
 
+@pytest.mark.engine("over a connection rows are deleted by key")
 def test_weights_count_copies(db: alluvium.Database) -> None:
     db.sql("CREATE TABLE n (a BIGINT)")
     with db.subscribe("n") as changes:
@@ -123,6 +124,7 @@ def fall_behind(db: alluvium.Database) -> None:
         db.wait(db.progress().committed)
 
 
+@pytest.mark.engine("the server says what happens to subscribers that fall behind")
 def test_a_subscriber_who_is_behind_is_disconnected_if_it_wants(db: alluvium.Database) -> None:
     changes = db.subscribe("v", policy="disconnect", epochs=2)
     fall_behind(db)
@@ -131,6 +133,7 @@ def test_a_subscriber_who_is_behind_is_disconnected_if_it_wants(db: alluvium.Dat
     assert changes.is_over
 
 
+@pytest.mark.engine("the server says what happens to subscribers that fall behind")
 def test_a_subscriber_who_is_behind_gets_a_snapshot_if_it_wants(db: alluvium.Database) -> None:
     with db.subscribe("v", policy="resync", epochs=2) as changes:
         next(changes)
@@ -144,6 +147,7 @@ def test_a_subscriber_who_is_behind_gets_a_snapshot_if_it_wants(db: alluvium.Dat
         assert {row for row, weight in held.items() if weight} == set(db.sql("SELECT * FROM v").fetchall())
 
 
+@pytest.mark.engine("the server says what happens to subscribers that fall behind")
 def test_a_subscriber_who_is_behind_holds_up_commits_else(db: alluvium.Database, until: Until) -> None:
     changes = db.subscribe("t", epochs=2)
     thread = threading.Thread(target=fall_behind, args=(db,))
@@ -191,6 +195,7 @@ def test_another_thread_may_close_it(db: alluvium.Database, what: str) -> None:
     assert taken == [[]] and changes.is_over
 
 
+@pytest.mark.engine("changes come over a connection some time after they are committed")
 def test_changes_add_up_to_the_view(db: alluvium.Database) -> None:
     held: dict[Any, int] = {}
     with db.subscribe("v") as changes:

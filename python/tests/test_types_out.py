@@ -83,6 +83,7 @@ def test_what_python_cannot_hold_is_an_error_and_arrow(db: alluvium.Database, sq
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "+05:30", "UTC", "America/St_Johns"])
+@pytest.mark.engine("a server reads no variables of this process")
 def test_instants_of_any_zone_are_read_in_utc(db: alluvium.Database, zone: str) -> None:
     moment = dt.datetime(2020, 7, 1, 12, tzinfo=UTC)
     frame = pyarrow.table({"a": pyarrow.array([moment], pyarrow.timestamp("us", zone))})
@@ -111,18 +112,21 @@ def test_instants_of_any_zone_are_read_in_utc(db: alluvium.Database, zone: str) 
     ],
     ids=lambda value: str(value.type) if isinstance(value, pyarrow.Array) else "",
 )
+@pytest.mark.engine("a server reads no variables of this process")
 def test_types_of_arrow_that_sql_has_no_names_for_are_read(db: alluvium.Database, array: pyarrow.Array, expected: list[Any]) -> None:
     frame = pyarrow.table({"a": array})
     assert [row[0] for row in db.sql("SELECT a FROM frame").fetchall()] == expected
 
 
 @pytest.mark.parametrize("kind", [pyarrow.duration("us"), pyarrow.month_day_nano_interval(), pyarrow.decimal256(50, 0)], ids=str)
+@pytest.mark.engine("a server reads no variables of this process")
 def test_types_that_columns_cannot_have_are_refused_by_name(db: alluvium.Database, kind: pyarrow.DataType) -> None:
     frame = pyarrow.table({"a": pyarrow.nulls(1, kind)})
     with pytest.raises(alluvium.NotSupportedError, match='column "a" of type (INTERVAL|DECIMAL)'):
         db.sql("SELECT a FROM frame")
 
 
+@pytest.mark.engine("a server reads no variables of this process")
 def test_nanoseconds_are_cut_off(db: alluvium.Database) -> None:
     frame = pyarrow.table({"a": pyarrow.array([0, 1_999], pyarrow.timestamp("ns"))})
     assert db.sql("SELECT a FROM frame").fetchall() == [(dt.datetime(1970, 1, 1),), (dt.datetime(1970, 1, 1, 0, 0, 0, 1),)]

@@ -13,6 +13,8 @@ import pytest
 
 import alluvium
 
+pytestmark = pytest.mark.engine("a server reads no variables of this process")
+
 at_module = polars.DataFrame({"x": [1, 2, 3]})
 Spelled = polars.DataFrame({"x": [7]})
 no_data = 5

@@ -174,6 +174,7 @@ def test_deleting_needs_the_key(db: alluvium.Database) -> None:
         db.delete("t", [{"a": 1}])
 
 
+@pytest.mark.engine("over a connection rows are deleted by key")
 def test_whole_rows_are_deleted_one_copy_each(db: alluvium.Database) -> None:
     db.insert("t", [(1, "x"), (1, "x"), (1, None), (2, "x")])
     assert db.delete("t", [(1, "x"), (1, None), (5, "x")]) == 3
@@ -282,6 +283,7 @@ def test_a_write_that_fails_leaves_nothing_in_its_transaction(db: alluvium.Datab
     assert held(db) == [(1, "x")]
 
 
+@pytest.mark.engine("transactions over a connection have no keys")
 def test_a_key_lets_a_transaction_be_committed_once(db: alluvium.Database) -> None:
     epochs = []
     for number in range(2):
@@ -293,6 +295,7 @@ def test_a_key_lets_a_transaction_be_committed_once(db: alluvium.Database) -> No
     assert held(db) == [(0, "x")]
 
 
+@pytest.mark.engine("a server reads no variables of this process")
 def test_batches_are_refused_while_a_transaction_of_sql_is_open(db: alluvium.Database) -> None:
     db.sql("BEGIN; INSERT INTO t VALUES (1, 'x')")
     for write in (db.insert, db.upsert, db.delete):

@@ -44,6 +44,8 @@ fn other(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let column = column.map_err(|fault: Fault| fault.of_parameter(py))?;
     match column.is_null(0) {
         true => Ok(Value::NULL),
-        false => Value::from_array(&column, 0).map_err(|error| error::raised(py, &error, None)),
+        false => {
+            Value::from_array(&column, 0).map_err(|error| error::raised(py, &error.into(), None))
+        }
     }
 }
