@@ -8,6 +8,7 @@ use super::{Outcome, Prepared, Session, one_statement};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::query::{KeptPlan, shape_before_parsing};
+use crate::transaction::Transaction;
 use crate::value::Value;
 
 impl Session {
@@ -41,8 +42,15 @@ impl Session {
 
     /// Runs part of a statement; `None` if it would have to wait. Any other error aborts the open transaction.
     fn without_waits<R>(&mut self, act: impl FnOnce(&mut Self) -> Result<R>) -> Option<Result<R>> {
+        let before = self.transaction.as_ref().map(Transaction::read_before);
         match interrupt::without_waits(|| act(self)) {
-            Err(Error::TimedOut) => None,
+            Err(Error::TimedOut) => {
+                // It reads them again when it waits, and those may be other rows by then.
+                if let (Some(transaction), Some(before)) = (&self.transaction, before) {
+                    transaction.forget_reads(&before);
+                }
+                None
+            }
             done => Some(done.inspect_err(|_| self.abort())),
         }
     }

@@ -19,6 +19,11 @@ impl Transaction {
         self.reads.mark()
     }
 
+    /// Forgets its reads since.
+    pub(crate) fn forget_reads(&self, before: &ReadBefore) {
+        self.reads.return_to(before);
+    }
+
     /// Locks the rows that a statement changes, for as long as the transaction is open. Waits until no other transaction has any
     /// of them, at most for so long.
     pub(crate) fn lock_rows(&self, staging: &Staging<'_>, timeout: Option<Duration>) -> Result<()> {
@@ -176,7 +181,7 @@ impl Transaction {
 
     /// Moves to the last version, and forgets the reads of the statement. Fails if earlier reads differ there.
     pub(crate) fn go_on(&self, before: &ReadBefore) -> Result<()> {
-        self.reads.return_to(before);
+        self.forget_reads(before);
         let reader = &self.instance.reader;
         let mut version = self.version.lock();
         let next = ReadVersion::last(reader, (&[], &[]), Durable::No)?;

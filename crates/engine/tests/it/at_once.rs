@@ -76,3 +76,29 @@ fn a_statement_by_key_in_a_transaction_runs_at_once_unless_it_has_to_wait() {
     session.execute("ROLLBACK TO s; COMMIT").unwrap();
     assert_eq!(settled(&engine, "SELECT * FROM t ORDER BY id"), ["1 11", "2 5", "7 0"]);
 }
+
+#[test]
+fn what_a_statement_read_before_it_had_to_wait_is_no_conflict() {
+    let engine =
+        engine_with(2, "CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10)");
+    let (mut first, mut second) = (engine.session(), engine.session());
+    let text = "UPDATE t SET n = n + 1 WHERE id = 1";
+    let update = second.prepare(text).unwrap();
+    for _ in 0..2 {
+        second.execute_prepared(&update, &[]).unwrap();
+        second.execute(text).unwrap();
+    }
+    for by_text in [false, true] {
+        first.execute("BEGIN; UPDATE t SET n = n + 1 WHERE id = 1").unwrap();
+        second.execute("BEGIN").unwrap();
+        let waits = match by_text {
+            true => second.execute_text_at_once(text).is_none(),
+            false => second.execute_at_once(&update, &[]).is_none(),
+        };
+        assert!(waits, "the first has the row");
+        first.execute("COMMIT").unwrap();
+        second.execute_prepared(&update, &[]).unwrap();
+        second.execute("COMMIT").unwrap();
+    }
+    assert_eq!(settled(&engine, "SELECT n FROM t"), ["18"]);
+}
