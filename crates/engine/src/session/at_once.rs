@@ -72,31 +72,16 @@ impl Session {
         let shape = shape_before_parsing(sql)?;
         let entries = self.catalog_entries();
         let (kept, values) = self.instance().reader.plans.get(&shape, &[], &entries)?;
-        let is_change = kept.target().is_some();
-        let may = match is_change {
+        let may = match kept.target().is_some() {
             true => self.rights.is_none() && !self.is_read_only(),
             false => self.may_read(sql, &shape, &entries),
         };
         if !may || !self.may_run_at_once(&kept) {
             return None;
         }
-        let run = |session: &mut Self| {
-            let outcome = match is_change {
-                true => session.change_kept(&shape, &[])?,
-                false => {
-                    let parsed = || one_statement(sql).ok();
-                    match session.answer_kept(&kept, &values, &entries, &[], parsed) {
-                        // A relation that it reads was replaced: it is planned again.
-                        Err(Error::Conflict { .. }) if !session.in_transaction() => None,
-                        rows => Some(Outcome::Rows(rows?)),
-                    }
-                }
-            };
-            if outcome.is_some() {
-                session.instance().reader.check_views()?;
-            }
-            Ok(outcome)
-        };
+        let parsed = || one_statement(sql).ok();
+        let run =
+            |session: &mut Self| session.run_plan((&shape, &kept), &values, &entries, &[], parsed);
         let ran = self.without_waits(|session| {
             session.within_limits(|session| session.run_text(sql, &[], run))
         })?;

@@ -46,7 +46,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
 use crate::interrupt;
-use crate::query::{Execution, Files, Reading, shape_before_parsing, shape_of};
+use crate::query::{Execution, Files, KeptPlan, Reading, shape_before_parsing, shape_of};
 use crate::sequences::{TakenValues, Taker};
 use crate::subscription::SubscribeOptions;
 use crate::transaction::Transaction;
@@ -288,24 +288,26 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Option<Outcome>> {
         self.run_text(sql, parameters, |session| {
-            let outcome = session.run_kept(shape, parameters, || one_statement(sql).ok())?;
-            if outcome.is_some() {
-                session.instance().reader.check_views()?;
-            }
-            Ok(outcome)
+            session.run_kept(shape, parameters, || one_statement(sql).ok())
         })
     }
 
     /// Runs a text that is not parsed yet by `act`; it is parsed to find the place of an error.
-    fn run_text<R>(
+    fn run_text(
         &mut self,
         sql: &str,
         parameters: &[ScalarValue],
-        act: impl FnOnce(&mut Self) -> Result<R>,
-    ) -> Result<R> {
+        act: impl FnOnce(&mut Self) -> Result<Option<Outcome>>,
+    ) -> Result<Option<Outcome>> {
         let poison = self.instance().poison.clone();
         poison.check()?;
-        let ran = poison.guard(|| act(self));
+        let ran = poison.guard(|| {
+            let outcome = act(self)?;
+            if outcome.is_some() {
+                self.instance().reader.check_views()?;
+            }
+            Ok(outcome)
+        });
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,
             _ => interrupt::reached().unwrap_or_else(|| {
@@ -332,11 +334,23 @@ impl Session {
         let entries = self.catalog_entries();
         let kept = self.instance().reader.plans.get(shape, parameters, &entries);
         let Some((kept, values)) = kept else { return Ok(None) };
+        self.run_plan((shape, &kept), &values, &entries, parameters, statement)
+    }
+
+    /// Runs a kept plan of a shape for these values; the rest is as for [`Session::run_kept`].
+    fn run_plan(
+        &mut self,
+        (shape, kept): (&Shape, &KeptPlan),
+        values: &[ScalarValue],
+        entries: &Arc<Entries>,
+        parameters: &[ScalarValue],
+        statement: impl FnOnce() -> Option<Statement>,
+    ) -> Result<Option<Outcome>> {
         if kept.target().is_some() {
             self.before_reading(kept.reads())?;
             return self.change_kept(shape, parameters);
         }
-        match self.answer_kept(&kept, &values, &entries, parameters, statement) {
+        match self.answer_kept(kept, values, entries, parameters, statement) {
             // A relation that it reads was replaced: it is planned again.
             Err(Error::Conflict { .. }) if self.transaction.is_none() => Ok(None),
             answer => Ok(Some(Outcome::Rows(answer?))),
