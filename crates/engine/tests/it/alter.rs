@@ -9,11 +9,9 @@ use std::time::Duration;
 
 use alluvium::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use alluvium::{Conflict, Engine, Error};
-use alluvium_storage::SimulatedDisk;
 
-use crate::checkpoints::{
-    DEFINITIONS, Minutes, RELATIONS, change, change_named, on_with, shown, with,
-};
+use crate::checkpoints::{DEFINITIONS, Minutes, RELATIONS, change, change_named, shown, with};
+use crate::crashes::Crashes;
 use crate::support::{engine, engine_with, query, settled, without_hanging};
 
 /// An engine with a state directory, which takes checkpoints when it is told to.
@@ -546,43 +544,19 @@ fn after_a_crash_or_failure_at_any_call_a_table_is_as_one_statement_left_it() {
         ("SELECT u.*, v.n FROM u, v", &["7 3", "7 3", "7 3"]),
         ("SELECT u.*, w.n FROM u, w", &["7 3", "7 3", "7 3"]),
     ];
-    let prepared = |seed| {
-        let disk = SimulatedDisk::new(seed);
-        let engine = on_with(&disk, 2).unwrap();
-        engine
-            .execute(
-                "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (3); CREATE TABLE other (a INT);
-                 CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM other; INSERT INTO other VALUES (1), (2), (3)",
-            )
-            .unwrap();
-        (disk, engine)
-    };
     let is_in = |engine: &Engine, state: usize| {
         let (sql, rows) = STATES[state];
         engine.query(sql).is_ok_and(|found| crate::support::lines(&found) == rows)
     };
-    let (disk, engine) = prepared(0);
-    let first = disk.calls();
-    STATEMENTS.iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
-    let calls = disk.calls() - first;
-    drop(engine);
+    let crashes = Crashes {
+        workers: 2,
+        before: "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (3); CREATE TABLE other (a INT);
+             CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM other; INSERT INTO other VALUES (1), (2), (3)",
+        statements: &STATEMENTS,
+        step: 5,
+    };
+    let calls = crashes.each_in_a_state(is_in, |_, _| {});
     assert!(calls > 20, "{calls}");
-    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 5 };
-    for call in (1..=calls).step_by(step) {
-        let (disk, engine) = prepared(call);
-        disk.fail_from(disk.calls() + call);
-        let done = STATEMENTS.iter().take_while(|sql| engine.execute(sql).is_ok()).count();
-        drop(engine);
-        disk.crash();
-        disk.mend();
-        let engine = on_with(&disk, 1).unwrap_or_else(|error| panic!("call {call}: {error}"));
-        // One more may have reached the disk.
-        let last = (done + 1).min(STATEMENTS.len());
-        let state = (done..=last).rev().find(|state| is_in(&engine, *state));
-        let state = state.unwrap_or_else(|| panic!("call {call}, behind {done} statements"));
-        STATEMENTS[state..].iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
-        assert!(is_in(&engine, STATEMENTS.len()), "call {call}");
-    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use alluvium_storage::SimulatedDisk;
 
 use crate::checkpoints::on_with;
+use crate::crashes::Crashes;
 use crate::support::query;
 
 /// The table and its rows were two records of the journal: a crash between them left an empty table.
@@ -14,32 +15,17 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
         "CREATE TABLE nothing AS SELECT n FROM t WHERE n < 0",
         "INSERT INTO copied VALUES (7)",
     ];
-    let prepared = |seed| {
-        let disk = SimulatedDisk::new(seed);
-        let engine = on_with(&disk, 1).unwrap();
-        engine
-            .execute("CREATE TABLE t (n BIGINT); INSERT INTO t SELECT * FROM range(200)")
-            .unwrap();
-        (disk, engine)
+    let crashes = Crashes {
+        workers: 1,
+        before: "CREATE TABLE t (n BIGINT); INSERT INTO t SELECT * FROM range(200)",
+        statements: &STATEMENTS,
+        step: 7,
     };
-    let (disk, engine) = prepared(0);
-    let first = disk.calls();
-    STATEMENTS.iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
-    let calls = disk.calls() - first;
-    drop(engine);
-    assert!(calls > 20, "{calls}");
-    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 7 };
     let mut missing = 0;
-    for call in (1..=calls).step_by(step) {
-        let (disk, engine) = prepared(call);
-        disk.fail_from(disk.calls() + call);
-        let done = STATEMENTS.iter().take_while(|sql| engine.execute(sql).is_ok()).count();
-        drop(engine);
-        disk.crash();
-        disk.mend();
+    let calls = crashes.each(|call, disk, done| {
         // Dropped relations stay dropped.
         for _ in 0..2 {
-            let engine = on_with(&disk, 2).unwrap_or_else(|error| panic!("call {call}: {error}"));
+            let engine = on_with(disk, 2).unwrap_or_else(|error| panic!("call {call}: {error}"));
             let is_there = engine.relations().unwrap().iter().any(|info| info.name == "copied");
             assert!(is_there || done == 0, "call {call}: it was acknowledged");
             if is_there {
@@ -49,12 +35,13 @@ fn a_crash_leaves_the_table_with_all_rows_or_none() {
             let is_there = engine.relations().unwrap().iter().any(|info| info.name == "nothing");
             assert!(is_there || done < 3, "call {call}: it was acknowledged");
         }
-        let engine = on_with(&disk, 2).unwrap();
+        let engine = on_with(disk, 2).unwrap();
         if engine.execute("CREATE TABLE copied AS SELECT n FROM t").is_ok() {
             missing += 1;
             assert_eq!(query(&engine, "SELECT COUNT(*) FROM copied"), ["200"]);
         }
-    }
+    });
+    assert!(calls > 20, "{calls}");
     assert!(missing > 1, "{missing}");
 }
 

@@ -11,6 +11,7 @@ mod checks;
 mod client_transactions;
 mod comments;
 mod copy;
+mod crashes;
 mod create_as;
 mod dealt;
 mod deep;

@@ -6,6 +6,7 @@ use alluvium::{Engine, SqlState};
 use alluvium_storage::SimulatedDisk;
 
 use crate::checkpoints::on_with;
+use crate::crashes::Crashes;
 use crate::support::{engine, engine_with, lines, query, settled};
 
 fn failure(engine: &Engine, sql: &str) -> String {
@@ -210,45 +211,26 @@ fn after_a_crash_at_any_call_all_views_know_a_relation_by_one_name() {
         "ALTER VIEW v RENAME TO x",
         "ALTER TABLE u RENAME TO t",
     ];
-    let prepared = |seed| {
-        let disk = SimulatedDisk::new(seed);
-        let engine = on_with(&disk, 2).unwrap();
-        engine
-            .execute(
-                "CREATE TABLE t (a BIGINT, b BIGINT); CREATE INDEX i ON t (b); INSERT INTO t VALUES (1, 1), (2, 1);
-                 CREATE MATERIALIZED VIEW v AS SELECT t.a, o.a AS o FROM t JOIN t AS o ON t.b = o.b; CHECKPOINT;
-                 CREATE MATERIALIZED VIEW w AS SELECT count(*) AS n FROM v",
-            )
-            .unwrap();
-        (disk, engine)
-    };
     let names = |engine: &Engine| {
         let relations = engine.relations().unwrap();
         relations.into_iter().map(|relation| relation.name).collect::<Vec<_>>().join(" ")
     };
     const STATES: [&str; 5] = ["t v w", "u v w", "u v w", "u w x", "t w x"];
-    let (disk, engine) = prepared(0);
-    let first = disk.calls();
-    STATEMENTS.iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
-    let calls = disk.calls() - first;
-    drop(engine);
-    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 4 };
-    for call in (1..=calls).step_by(step) {
-        let (disk, engine) = prepared(call);
-        disk.fail_from(disk.calls() + call);
-        let done = STATEMENTS.iter().take_while(|sql| engine.execute(sql).is_ok()).count();
-        drop(engine);
-        disk.crash();
-        disk.mend();
-        let engine = on_with(&disk, 1).unwrap_or_else(|error| panic!("call {call}: {error}"));
-        let last = (done + 1).min(STATEMENTS.len());
-        let found = names(&engine);
-        let state = (done..=last).rev().find(|state| STATES[*state] == found);
-        let state = state.unwrap_or_else(|| panic!("call {call}, behind {done}: {found}"));
-        STATEMENTS[state..].iter().for_each(|sql| drop(engine.execute(sql).unwrap()));
-        engine.execute("INSERT INTO t VALUES (3, 1)").unwrap();
-        assert_eq!(settled(&engine, "SELECT n FROM w"), ["9"], "call {call}");
-    }
+    let crashes = Crashes {
+        workers: 2,
+        before: "CREATE TABLE t (a BIGINT, b BIGINT); CREATE INDEX i ON t (b); INSERT INTO t VALUES (1, 1), (2, 1);
+             CREATE MATERIALIZED VIEW v AS SELECT t.a, o.a AS o FROM t JOIN t AS o ON t.b = o.b; CHECKPOINT;
+             CREATE MATERIALIZED VIEW w AS SELECT count(*) AS n FROM v",
+        statements: &STATEMENTS,
+        step: 4,
+    };
+    crashes.each_in_a_state(
+        |engine, state| names(engine) == STATES[state],
+        |engine, call| {
+            engine.execute("INSERT INTO t VALUES (3, 1)").unwrap();
+            assert_eq!(settled(engine, "SELECT n FROM w"), ["9"], "call {call}");
+        },
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use alluvium_storage::SimulatedDisk;
 
 use super::{error, fails, rows, run};
 use crate::checkpoints::on_with;
+use crate::crashes::Crashes;
 use crate::support::{engine_with, query, without_hanging};
 
 const TABLES: &str = "
@@ -255,33 +256,16 @@ fn a_crash_leaves_all_of_a_transaction_or_nothing() {
          CREATE TABLE more AS SELECT v || 'y' AS v FROM made; COMMIT",
         "INSERT INTO more VALUES ('z')",
     ];
-    let prepared = |seed| {
-        let disk = SimulatedDisk::new(seed);
-        let engine = on_with(&disk, 1).unwrap();
-        engine
-            .execute("CREATE TABLE gone (n BIGINT); CREATE TABLE kept (n BIGINT); INSERT INTO kept VALUES (1)")
-            .unwrap();
-        (disk, engine)
+    let crashes = Crashes {
+        workers: 1,
+        before: "CREATE TABLE gone (n BIGINT); CREATE TABLE kept (n BIGINT); INSERT INTO kept VALUES (1)",
+        statements: &STATEMENTS,
+        step: 5,
     };
-    let (disk, engine) = prepared(0);
-    let first = disk.calls();
-    let mut session = engine.session();
-    STATEMENTS.iter().for_each(|sql| drop(session.execute(sql).unwrap()));
-    let calls = disk.calls() - first;
-    drop((session, engine));
-    assert!(calls > 20, "{calls}");
-    let step = if std::env::var_os("ALLUVIUM_CRASHES").is_some() { 1 } else { 5 };
-    for call in (1..=calls).step_by(step) {
-        let (disk, engine) = prepared(call);
-        disk.fail_from(disk.calls() + call);
-        let mut session = engine.session();
-        let done = STATEMENTS.iter().take_while(|sql| session.execute(sql).is_ok()).count();
-        drop((session, engine));
-        disk.crash();
-        disk.mend();
+    let calls = crashes.each(|call, disk, done| {
         for workers in [2, 1] {
             let engine =
-                on_with(&disk, workers).unwrap_or_else(|error| panic!("call {call}: {error}"));
+                on_with(disk, workers).unwrap_or_else(|error| panic!("call {call}: {error}"));
             let names = names(&engine);
             let state = match &*names.iter().map(String::as_str).collect::<Vec<_>>() {
                 ["gone", "kept"] => {
@@ -309,7 +293,8 @@ fn a_crash_leaves_all_of_a_transaction_or_nothing() {
                 "call {call}: {done} were acknowledged, {names:?}"
             );
         }
-    }
+    });
+    assert!(calls > 20, "{calls}");
 }
 
 /// More rows than one record has: the parts come before the record that defines their table.
