@@ -91,6 +91,7 @@ impl Interrupt {
     }
 
     /// From now on the program may take this long to end after a signal.
+    #[cfg(feature = "serve")]
     pub(crate) fn allow(&self, grace: Duration) {
         *self.0.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
     }
@@ -101,6 +102,7 @@ impl Interrupt {
     }
 
     /// From now on SIGHUP does not end the program: each one is a byte in the stream, or one byte stands for several.
+    #[cfg(feature = "serve")]
     pub(crate) fn hangups(&self) -> io::Result<UnixStream> {
         let (received, woken) = UnixStream::pair()?;
         low_level::pipe::register(SIGHUP, woken)?;

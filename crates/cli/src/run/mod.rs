@@ -94,6 +94,7 @@ fn run_on(
 }
 
 /// Runs the statements of a program that has not run, or has run in part or as it was before, over the state that there is.
+#[cfg(feature = "serve")]
 pub(crate) fn resume<W: Write>(
     shell: &mut Shell<W>,
     path: &Path,
