@@ -28,6 +28,7 @@ use crate::session::{Outcome, Prepared};
 use crate::statement::Statement;
 pub use crate::subscription::{ChangedRows, columns_of_changes};
 use crate::value::Value;
+pub use crate::wait::thread_waker;
 
 /// Seeded faults of this crate, which judges have to find.
 pub mod fault {

@@ -6,12 +6,13 @@ use std::thread;
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::arrow::datatypes::SchemaRef;
+use alluvium::unstable::thread_waker;
 use futures::StreamExt;
 
 use super::Shell;
 use super::backend::{Backend, Changes, Failure, ended};
 use super::stop::{Stop, unwritten};
-use super::wake::{SourcesEnd, unparks_this_thread};
+use super::wake::SourcesEnd;
 
 /// What a subscription has for now.
 enum Next {
@@ -27,7 +28,7 @@ impl<W: Write, B: Backend> Shell<W, B> {
     /// exhausted. Statements on standard input continue after the first change.
     pub(super) fn follow(&mut self, mut changes: Changes) -> Result<Result<(), Failure>, Stop> {
         self.interrupt.unparks(&thread::current());
-        let waker = unparks_this_thread();
+        let waker = thread_waker();
         // Its sources end without a change.
         let waits_for_end = !self.is_prompt && !self.is_driven;
         let end = if waits_for_end { self.backend.sources_end()? } else { None };
@@ -64,7 +65,7 @@ impl<W: Write, B: Backend> Shell<W, B> {
 
     /// Writes the changes of subscriptions that are there. This thread is unparked when there are more.
     pub(super) fn deliver(&mut self) -> Result<(), Stop> {
-        let waker = unparks_this_thread();
+        let waker = thread_waker();
         let mut followed = std::mem::take(&mut self.followed);
         let mut at = 0;
         while let Some(changes) = followed.get_mut(at) {

@@ -2,27 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Wake, Waker};
-use std::thread::{self, Builder, JoinHandle, Thread};
+use std::thread::{self, Builder, JoinHandle};
 
 use alluvium::Engine;
 use alluvium::unstable::EngineParts;
 
 use super::stop::{Stop, failed};
-
-/// Wakes a thread that is parked.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// A waker that unparks this thread.
-pub(super) fn unparks_this_thread() -> Waker {
-    Waker::from(Arc::new(Unpark(thread::current())))
-}
 
 /// The end of the sources of an engine, which unparks the thread that waits for it.
 pub(crate) struct SourcesEnd {

@@ -6,8 +6,8 @@
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll};
+use std::thread;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -24,6 +24,7 @@ use super::slots::Turns;
 use super::{Plan, QueryEngine};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::wait::thread_waker;
 
 /// A query that has begun, with its relations pinned.
 pub(crate) struct Running {
@@ -128,7 +129,7 @@ pub(super) fn wait<R>(future: impl Future<Output = R>) -> Result<R> {
         ),
     };
     let mut future = pin!(unconstrained(interrupt::until_requested(future)));
-    let waker = waker();
+    let waker = thread_waker();
     let mut context = Context::from_waker(&waker);
     loop {
         match future.as_mut().poll(&mut context) {
@@ -136,21 +137,4 @@ pub(super) fn wait<R>(future: impl Future<Output = R>) -> Result<R> {
             Poll::Pending => thread::park(),
         }
     }
-}
-
-/// Wakes a thread.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Wakes this thread.
-fn waker() -> Waker {
-    thread_local! {
-        static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
-    }
-    WAKER.with(Waker::clone)
 }

@@ -13,4 +13,5 @@ mod list;
 mod park;
 
 pub(crate) use list::WaitList;
+pub use park::thread_waker;
 pub(crate) use park::{Look, until};

@@ -28,22 +28,24 @@ impl Wake for Unpark {
     }
 }
 
-thread_local! {
-    static THREAD: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+/// The waker that unparks this thread.
+pub fn thread_waker() -> Waker {
+    thread_local! {
+        static THREAD: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+    }
+    THREAD.with(Waker::clone)
 }
 
 /// Calls `look` until it finds what this thread waits for, now and whenever the waker is woken that it is given. Fails if `look`
 /// does, or if it has to wait and the [limits](Limits) of the call are reached.
 pub(crate) fn until<T, W>(mut look: impl FnMut(&Waker) -> Result<Look<T, W>>) -> Result<T> {
-    let limits = Limits::current();
-    THREAD.with(|waker| {
-        loop {
-            let entered = match look(waker)? {
-                Look::Found(found) => return Ok(found),
-                Look::Waits(entered) => entered,
-            };
-            limits.park(waker)?;
-            drop(entered);
-        }
-    })
+    let (limits, waker) = (Limits::current(), thread_waker());
+    loop {
+        let entered = match look(&waker)? {
+            Look::Found(found) => return Ok(found),
+            Look::Waits(entered) => entered,
+        };
+        limits.park(&waker)?;
+        drop(entered);
+    }
 }

@@ -1,10 +1,10 @@
 //! Waiting for calls of the client.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll};
+use std::thread;
 
+use alluvium::unstable::thread_waker;
 use alluvium_client::Error;
 use tokio::runtime::Handle;
 
@@ -28,26 +28,13 @@ impl From<Stopped> for Failure {
     }
 }
 
-/// Wakes a thread.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
 /// Waits for a call that works in a runtime. When the [call](crate::call) that is running here is asked to end, this one is dropped.
 pub(super) fn wait<T>(
     runtime: &Handle,
     call: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Stopped> {
     let _entered = runtime.enter();
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = thread_waker();
     let mut call = pin!(call);
     loop {
         if let Poll::Ready(done) = call.as_mut().poll(&mut Context::from_waker(&waker)) {

@@ -5,11 +5,11 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use alluvium::Statement;
+use alluvium::unstable::thread_waker;
 use alluvium_client::Error;
 use tokio::runtime::Handle;
 
 use super::super::backend::Failure;
-use super::super::wake::unparks_this_thread;
 use crate::process::interrupt::Interrupt;
 use crate::program::{Position, position_after};
 
@@ -43,7 +43,7 @@ impl Waiting {
     ) -> Result<T, Failed> {
         let _entered = self.runtime.enter();
         self.interrupt.unparks(&thread::current());
-        let waker = unparks_this_thread();
+        let waker = thread_waker();
         let mut call = pin!(call);
         loop {
             if let Poll::Ready(done) = call.as_mut().poll(&mut Context::from_waker(&waker)) {
