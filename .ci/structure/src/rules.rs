@@ -29,11 +29,11 @@ pub struct Never {
 
 /// The crates of the product.
 pub const CRATES: &[Bounds] = &[
-    Bounds { path: "crates/storage", circle: 9, file: 500, function: 80, folder: 21 },
+    Bounds { path: "crates/storage", circle: 10, file: 500, function: 80, folder: 21 },
     Bounds { path: "crates/trace", circle: 8, file: 500, function: 80, folder: 32 },
     Bounds { path: "crates/dataflow", circle: 11, file: 500, function: 80, folder: 20 },
     Bounds { path: "sql/functions", circle: 11, file: 500, function: 80, folder: 33 },
-    Bounds { path: "sql/syntax", circle: 46, file: 669, function: 108, folder: 36 },
+    Bounds { path: "sql/syntax", circle: 47, file: 669, function: 108, folder: 36 },
     Bounds { path: "sql/planner", circle: 6, file: 794, function: 80, folder: 20 },
     Bounds { path: "sql/plan", circle: 37, file: 500, function: 80, folder: 27 },
     Bounds { path: "crates/engine", circle: 38, file: 727, function: 165, folder: 40 },

@@ -20,6 +20,7 @@ mod live;
 mod options;
 mod parquet;
 mod parts;
+mod pipe;
 mod target;
 
 use alluvium::Builder;

@@ -2,16 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium::Live;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, poll};
+use alluvium::unstable::platform;
 
 use crate::input::{Counter, check_length};
+use crate::pipe;
 
 /// How much is read from the system at a time.
 const PIECE: usize = 64 << 10;
@@ -101,7 +99,8 @@ impl LiveText {
                 return Err(io::Error::other("nobody needs its rows any more"));
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if self.lasts || self.is_ready(left.map_or(PATIENCE, |left| left.min(PATIENCE)))? {
+            let patience = left.map_or(PATIENCE, |left| left.min(PATIENCE));
+            if self.lasts || pipe::is_ready(&self.file, patience)? {
                 let end = self.buffer.len();
                 self.buffer.resize(end + PIECE, 0);
                 let read = self.file.read(&mut self.buffer[end..]);
@@ -126,21 +125,11 @@ impl LiveText {
         }
     }
 
-    /// Whether a pipe has something to read, or is closed.
-    fn is_ready(&self, timeout: Duration) -> io::Result<bool> {
-        let milliseconds = timeout.as_micros().div_ceil(1000) as u8;
-        match poll(&mut [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)], milliseconds) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::EINTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     fn wait_for_growth(&mut self, left: Option<Duration>) -> io::Result<()> {
         if self.lasts {
             let metadata = self.file.metadata()?;
             check_length(metadata.len(), self.file.stream_position()?)?;
-            if metadata.nlink() == 0 {
+            if platform::is_unlinked(&metadata) {
                 return Err(io::Error::other(
                     "it was deleted, or replaced by another file, after what it had was read: a file that is followed grows",
                 ));

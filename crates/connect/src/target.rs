@@ -1,15 +1,15 @@
 //! Files being written.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alluvium::Visibility;
+use alluvium::unstable::platform;
 use flate2::write::GzEncoder;
 
 use crate::options::Compression;
@@ -114,7 +114,7 @@ impl Target {
         };
         file.flush()?;
         file.get_ref().sync_all()?;
-        File::open(folder_of(&self.path))?.sync_all()?;
+        platform::sync(folder_of(&self.path))?;
         file.get_mut().stream_position()
     }
 
@@ -136,7 +136,7 @@ impl Target {
             fs::rename(temporary, &self.path)?;
             forget(temporary);
             self.temporary = None;
-            File::open(folder_of(&self.path))?.sync_all()?;
+            platform::sync(folder_of(&self.path))?;
         }
         Ok(())
     }
@@ -204,14 +204,14 @@ fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
             all.insert(temporary.clone());
             drop(unfinished);
             // A leftover that cannot be removed only takes up space.
-            let _ = remove_leftovers(folder, &name, file.metadata()?.uid());
+            let _ = remove_leftovers(folder, &name, &file.metadata()?);
             return Ok((file, temporary));
         }
     }
 }
 
-/// Removes this user's unfinished files of this name that no process writes.
-fn remove_leftovers(folder: &Path, name: &str, user: u32) -> io::Result<()> {
+/// Removes unfinished files of this name, of the owner of `own`, that no process writes.
+fn remove_leftovers(folder: &Path, name: &str, own: &Metadata) -> io::Result<()> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -223,7 +223,7 @@ fn remove_leftovers(folder: &Path, name: &str, user: u32) -> io::Result<()> {
             .is_some_and(|(process, number)| is_number(process) && is_number(number))
             && let Ok(metadata) = entry.metadata()
             && metadata.is_file()
-            && metadata.uid() == user
+            && platform::is_same_owner(&metadata, own)
             && let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {

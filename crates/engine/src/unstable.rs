@@ -14,6 +14,7 @@ pub use alluvium_sql::statement::{
     MOST_COLUMNS, MOST_NAME_BYTES, Setting, Statement as StatementTree, StatementKind,
 };
 pub use alluvium_sql::texts;
+pub use alluvium_storage::disk::platform;
 use alluvium_storage::{ClaimedStorage, Compaction, Journal, Manifests, Storage};
 use alluvium_trace::Schedule;
 use arrow::array::RecordBatch;

@@ -6,11 +6,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::blob::Blob;
+use crate::disk::platform;
 use crate::error::{Error, Failure, Result};
 use crate::heap::HeapBlob;
 use crate::mapped::{FAULT_AROUND, MappedBlob};
@@ -106,11 +106,9 @@ impl Storage for LocalStorage {
     fn create(&self, name: &str) -> Result<Box<dyn BlobWriter>> {
         let path = self.path(name)?;
         let unsealed = self.directory.join(unsealed(name, self.suffix));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let file = platform::private(&mut options)
             .open(&unsealed)
             .map_err(|cause| named("create", &path, cause))?;
         let writer = Writer {
@@ -165,13 +163,13 @@ impl Storage for LocalStorage {
         }
         for name in names {
             let path = self.path(name)?;
-            let file = File::open(&path).map_err(|cause| named("sync", &path, cause))?;
+            let file =
+                platform::open_to_sync(&path).map_err(|cause| named("sync", &path, cause))?;
             file.sync_data().map_err(|cause| self.fail(&path, cause))?;
         }
         // Its own name is in the directory above.
         for path in self.directory.ancestors().take(2) {
-            let synced = File::open(path).and_then(|directory| directory.sync_all());
-            synced.map_err(|cause| self.fail(path, cause))?;
+            platform::sync(path).map_err(|cause| self.fail(path, cause))?;
         }
         Ok(())
     }
@@ -238,7 +236,7 @@ impl Writer {
     /// Writes at a position, not at the end: this overwrites the rest of a failed write.
     fn write(&self, bytes: &[u8], position: u64) -> io::Result<()> {
         let mut pieces = bytes.chunks(PIECE).zip((position..).step_by(PIECE));
-        pieces.try_for_each(|(piece, position)| self.file.write_all_at(piece, position))
+        pieces.try_for_each(|(piece, position)| platform::write_all_at(&self.file, piece, position))
     }
 
     /// Writes the buffered and these bytes in whole pieces, and buffers the rest.

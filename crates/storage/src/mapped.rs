@@ -7,14 +7,14 @@ use std::fmt::{self, Debug, Formatter};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::Mmap;
 
 use crate::blob::{Advice, Blob, within};
+use crate::disk::platform;
 use crate::error::{Error, Result};
 
 /// The bytes around an accessed byte of a mapped blob, aligned, that become resident with it if they are in the system's
@@ -52,51 +52,80 @@ impl MappedBlob {
         // unlinked, never written or cut short, and an unlinked file stays until the mapping is dropped. That no other
         // program does otherwise is what `LocalStorage` asks of its directory.
         let map = unsafe { Mmap::map(&file) }?;
-        // Only for speed: an error does not matter.
-        let _ = map.advise(memmap2::Advice::Random);
+        system::advise_random(&map);
         let map = Arc::new(map);
         let bytes = Bytes::from_owner(Mapping(map.clone()));
         Ok(MappedBlob { name: name.to_owned(), path: path.to_owned(), file, map, bytes })
+    }
+}
+
+/// What the system is told about a mapping.
+#[cfg(unix)]
+mod system {
+    use memmap2::UncheckedAdvice;
+
+    use super::*;
+
+    /// The range that one access makes resident shall be small.
+    pub(super) fn advise_random(map: &Mmap) {
+        // Only for speed: an error does not matter.
+        let _ = map.advise(memmap2::Advice::Random);
     }
 
     /// Advises one range, which is not empty and within the mapping. The mapping starts at a page and reaches to the end of
     /// the file, so aligning the start downwards, as memmap2 does, and the end upwards, as the system does, stays within
     /// it.
-    fn advise_range(&self, range: &Range<usize>, advice: Advice) -> io::Result<()> {
+    pub(super) fn advise(map: &Mmap, range: &Range<usize>, advice: Advice) -> io::Result<()> {
         match advice {
             Advice::WillNeed => {
-                self.map.advise_range(memmap2::Advice::WillNeed, range.start, range.len())
+                map.advise_range(memmap2::Advice::WillNeed, range.start, range.len())
             }
             // SAFETY: this is dangerous where pages have contents that no file has. The mapping is shared and
             // read-only, so the pages come back from the file with the bytes they had.
             Advice::DontNeed => unsafe {
-                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
+                map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
             },
         }
     }
-}
 
-/// Makes a range that is not empty resident.
-#[cfg(target_os = "linux")]
-fn populate(map: &Mmap, range: Range<usize>) -> io::Result<()> {
-    match map.advise_range(memmap2::Advice::PopulateRead, range.start, range.len()) {
-        // The system does not know this advice.
-        Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        // An access would fault. The system reports no more than that.
-        Err(cause) if cause.raw_os_error() == Some(EFAULT) => {
-            Err(io::Error::other("its device does not give the bytes, or the file was cut short"))
+    /// Makes a range that is not empty resident.
+    #[cfg(target_os = "linux")]
+    pub(super) fn populate(map: &Mmap, range: Range<usize>) -> io::Result<()> {
+        match map.advise_range(memmap2::Advice::PopulateRead, range.start, range.len()) {
+            // The system does not know this advice.
+            Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            // An access would fault. The system reports no more than that.
+            Err(cause) if cause.raw_os_error() == Some(EFAULT) => Err(io::Error::other(
+                "its device does not give the bytes, or the file was cut short",
+            )),
+            other => other,
         }
-        other => other,
+    }
+
+    /// Its number on Linux, on all machines.
+    #[cfg(target_os = "linux")]
+    const EFAULT: i32 = 14;
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn populate(_: &Mmap, _: Range<usize>) -> io::Result<()> {
+        Ok(())
     }
 }
 
-/// Its number on Linux, on all machines.
-#[cfg(target_os = "linux")]
-const EFAULT: i32 = 14;
+/// Windows takes no advice on mappings.
+#[cfg(windows)]
+mod system {
+    use super::*;
 
-#[cfg(not(target_os = "linux"))]
-fn populate(_: &Mmap, _: Range<usize>) -> io::Result<()> {
-    Ok(())
+    pub(super) fn advise_random(_: &Mmap) {}
+
+    pub(super) fn advise(_: &Mmap, _: &Range<usize>, _: Advice) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn populate(_: &Mmap, _: Range<usize>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Debug for MappedBlob {
@@ -129,8 +158,7 @@ impl Blob for MappedBlob {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let mut bytes = vec![0; within(self, &range)?.len()];
-        self.file
-            .read_exact_at(&mut bytes, range.start)
+        platform::read_exact_at(&self.file, &mut bytes, range.start)
             .map_err(|cause| Error::path("read", &self.path, cause))?;
         Ok(bytes.into())
     }
@@ -140,14 +168,14 @@ impl Blob for MappedBlob {
         if range.is_empty() {
             return Ok(());
         }
-        populate(&self.map, range).map_err(|cause| Error::path("read", &self.path, cause))
+        system::populate(&self.map, range).map_err(|cause| Error::path("read", &self.path, cause))
     }
 
     fn advise(&self, ranges: &[Range<u64>], advice: Advice) -> Result<()> {
         let ranges: Vec<Range<usize>> =
             ranges.iter().map(|range| within(self, range)).collect::<Result<_>>()?;
         for range in ranges.iter().filter(|range| !range.is_empty()) {
-            self.advise_range(range, advice)
+            system::advise(&self.map, range, advice)
                 .map_err(|cause| Error::path("advise on", &self.path, cause))?;
         }
         Ok(())

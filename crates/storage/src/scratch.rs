@@ -15,9 +15,8 @@
 //! [`Scratch::remove_all`].
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::blob::Blob;
+use crate::disk::platform;
 use crate::error::{Error, Result};
 use crate::local::{LocalStorage, is_file_of_blob};
 use crate::storage::{BlobWriter, Storage};
@@ -78,7 +78,7 @@ impl Scratch {
         let ended = Ended::default();
         live().insert(directory.clone(), ended.clone());
         // A directory that cannot be removed only takes up space.
-        let _ = lock.metadata().and_then(|own| remove_leftovers(&parent, own.uid()));
+        let _ = lock.metadata().and_then(|own| remove_leftovers(&parent, &own));
         let storage = LocalStorage::open_with_suffix(directory, SUFFIX)?;
         Ok(Scratch { storage, ended, _lock: lock })
     }
@@ -150,7 +150,7 @@ fn create_locked(parent: &Path) -> io::Result<(PathBuf, File)> {
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let unique = format!("{PREFIX}{}-{since:x}-{next}", process::id());
         let nascent = parent.join(format!(".{unique}"));
-        match DirBuilder::new().mode(0o700).create(&nascent) {
+        match platform::create_private_directory(&nascent) {
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,
             created => created?,
         }
@@ -172,8 +172,9 @@ fn create_locked(parent: &Path) -> io::Result<(PathBuf, File)> {
 }
 
 fn lock(directory: &Path) -> io::Result<File> {
-    let lock =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(LOCK))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let lock = platform::private(&mut options).open(directory.join(LOCK))?;
     lock.try_lock()?;
     Ok(lock)
 }
@@ -190,15 +191,15 @@ fn is_name(name: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Removes this user's scratch directories that no process owns. Those of other users may contain anything.
-fn remove_leftovers(parent: &Path, user: u32) -> io::Result<()> {
+/// Removes the scratch directories of the owner of `own` that no process owns. Those of other users may contain anything.
+fn remove_leftovers(parent: &Path, own: &Metadata) -> io::Result<()> {
     for entry in fs::read_dir(parent)? {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(is_name)
             // Of the entry itself, not of the target of a link.
             && let Ok(metadata) = entry.metadata()
             && metadata.is_dir()
-            && metadata.uid() == user
+            && platform::is_same_owner(&metadata, own)
         {
             // In use, or being removed by another process.
             let _ = remove_leftover(&entry.path());

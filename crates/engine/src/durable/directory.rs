@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use alluvium_storage::disk::platform;
 use alluvium_storage::{
     ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
 };
@@ -222,10 +223,7 @@ pub(crate) fn create(path: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
     fs::create_dir_all(&path)?;
     // A name is durable once the directory that it is in is synced.
-    missing
-        .iter()
-        .filter_map(|path| path.parent())
-        .try_for_each(|path| File::open(path)?.sync_all())
+    missing.iter().filter_map(|path| path.parent()).try_for_each(platform::sync)
 }
 
 /// The directory that a URL names.

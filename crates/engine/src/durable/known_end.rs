@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
+use alluvium_storage::disk::platform;
 use alluvium_storage::{Journal, KnownEnd, ManifestFiles, Position, ReadOnlyDisk};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -67,7 +68,7 @@ pub(crate) fn write(directory: &Path, end: Position) -> std::io::Result<()> {
     file.write_all(&bytes)?;
     file.sync_all()?;
     fs::rename(&nascent, directory.join(END))?;
-    File::open(directory)?.sync_all()
+    platform::sync(directory)
 }
 
 fn head() -> [u8; 16] {

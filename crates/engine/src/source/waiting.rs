@@ -1,7 +1,6 @@
 //! Reads that wait for another program.
 
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,10 +22,10 @@ struct Read {
 }
 
 impl Waiting {
-    /// The path whose reads may wait; `None` for a file, whose do not.
+    /// The path whose reads may wait; `None` for a file or folder, whose do not.
     pub(crate) fn of(path: &Path) -> Option<Arc<Path>> {
-        let kind = fs::metadata(path).ok()?.file_type();
-        let waits = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
+        let metadata = fs::metadata(path).ok()?;
+        let waits = !metadata.is_file() && !metadata.is_dir();
         waits.then(|| path.into())
     }
 

@@ -14,6 +14,7 @@ use alluvium_storage::{
     LocalDisk, ManifestFiles, Position, ReadOnlyDisk, cut_journal, survey_journal,
 };
 
+use super::backup::OfRoles;
 use super::{StateDirectory, backup, failed};
 use crate::durable::checkpoint::Checkpoint;
 use crate::durable::directory::{ASIDE, JOURNAL, MANIFESTS};
@@ -32,7 +33,7 @@ pub(crate) fn take_back(path: &Path, epoch: u64) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let aside = free(&directory, epoch);
-    backup::copy_to(&directory, Some(chosen.number), &aside)?;
+    backup::copy_to(&directory, Some(chosen.number), OfRoles::Kept, &aside)?;
     known_end::write(path, Position(cut.at))
         .map_err(|error| failed(format!("cannot write to {}: {error}", path.display())))?;
     let open = |folder: &str| LocalDisk::open(directory.folder(folder));

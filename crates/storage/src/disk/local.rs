@@ -1,11 +1,10 @@
 //! A directory of the file system.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, platform};
 use crate::error::{Error, Result};
 
 /// A directory of the local file system. Only its user can read and write the files.
@@ -23,7 +22,7 @@ impl LocalDisk {
         let open = || {
             let path = std::path::absolute(given)?;
             create_directory(&path)?;
-            let directory = File::open(&path)?;
+            let directory = platform::open_to_sync(&path)?;
             match directory.metadata()?.is_dir() {
                 true => Ok(LocalDisk { path, directory }),
                 false => Err(io::ErrorKind::NotADirectory.into()),
@@ -40,11 +39,11 @@ fn create_directory(path: &Path) -> io::Result<()> {
     }
     let Some(parent) = path.parent() else { return Ok(()) };
     create_directory(parent)?;
-    match DirBuilder::new().mode(0o700).create(path) {
+    match platform::create_private_directory(path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
         created => created?,
     }
-    File::open(parent)?.sync_all()
+    platform::sync(parent)
 }
 
 impl Disk for LocalDisk {
@@ -57,8 +56,8 @@ impl Disk for LocalDisk {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).mode(0o600);
-        Ok(Box::new(options.open(self.path.join(name))?))
+        options.read(true).write(true).create(true).truncate(true);
+        Ok(Box::new(platform::private(&mut options).open(self.path.join(name))?))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
@@ -99,11 +98,11 @@ impl DiskFile for File {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.read_exact_at(buffer, offset)
+        platform::read_exact_at(self, buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write_all_at(bytes, offset)
+        platform::write_all_at(self, bytes, offset)
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {

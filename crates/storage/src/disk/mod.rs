@@ -12,6 +12,7 @@
 #[cfg(any(test, feature = "faults"))]
 pub mod blobs;
 mod local;
+pub mod platform;
 mod read_only;
 #[cfg(any(test, feature = "faults"))]
 pub mod simulated;

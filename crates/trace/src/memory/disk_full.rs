@@ -1,12 +1,12 @@
 //! Waiting for space on a disk that is full.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alluvium_storage::Error;
+use alluvium_storage::disk::platform;
 use parking_lot::{Condvar, Mutex};
 
 /// How long to wait before a failed write is tried again: a file system does not say when it has room.
@@ -105,26 +105,13 @@ impl Drop for Waiting<'_> {
 /// The message of the error, with the mount point of the full file system.
 fn message(error: &Error) -> String {
     let system = match error {
-        Error::Full { place, .. } => file_system(Path::new(place)),
+        Error::Full { place, .. } => platform::root_of_file_system(Path::new(place)),
         _ => None,
     };
     match system {
-        Some(system) => format!("{error}; the file system at {system} is full"),
+        Some(system) => format!("{error}; the file system at {} is full", system.display()),
         None => error.to_string(),
     }
-}
-
-/// The topmost directory of the file system that a file is on.
-fn file_system(file: &Path) -> Option<String> {
-    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
-    let mut directory = file.parent().filter(|parent| parent.is_absolute())?;
-    let own = device(directory)?;
-    while let Some(parent) = directory.parent()
-        && device(parent) == Some(own)
-    {
-        directory = parent;
-    }
-    Some(directory.display().to_string())
 }
 
 #[cfg(test)]

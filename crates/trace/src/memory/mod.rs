@@ -5,7 +5,7 @@
 //! and spines react by themselves when a threshold is passed; the [`context`] that they are made with has the budget,
 //! and the storage that batches go to.
 //!
-//! Most memory is full pages. These have memory of their own, in `slots`, so that freed pages return to the system;
+//! Most memory is full pages. These have memory of their own, in `slots` of a mapped `region`, so that freed pages return to the system;
 //! `block` holds the bytes of one page. `mappings` bounds the resident pages of mapped files by evicting whole files.
 //! Other memory is the allocator's, and `pressure` is where it is asked to release early. Writers wait at the
 //! [`disk_full`] gate while the storage has no space left.
@@ -18,6 +18,7 @@ pub mod disk_full;
 mod mappings;
 pub mod policy;
 mod pressure;
+mod region;
 mod slots;
 
 pub(crate) use block::Block;

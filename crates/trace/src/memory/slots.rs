@@ -10,8 +10,9 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
-use memmap2::{MmapMut, MmapRaw, UncheckedAdvice};
 use parking_lot::Mutex;
+
+use crate::memory::region::Region;
 
 /// The bytes of a slot: a full page of the default size, and on nearly all systems a multiple of the system's page.
 pub const SLOT: usize = 16 << 10;
@@ -74,7 +75,7 @@ pub(super) struct Slots {
 
 #[derive(Debug, Default)]
 struct State {
-    regions: Vec<MmapRaw>,
+    regions: Vec<Region>,
     /// The numbers of free slots that have memory.
     warm: Vec<u32>,
     /// The numbers of free slots that have none.
@@ -85,8 +86,8 @@ impl Slots {
     /// An empty pool, whose free slots keep at most `free` bytes of memory.
     pub(super) fn new(free: usize) -> Self {
         let warm = free / SLOT;
-        // A slot smaller than a page of the system cannot be released without its neighbours.
-        let warm = if SLOT.is_multiple_of(system_page()) { warm } else { usize::MAX };
+        // Without a system that takes single slots back, no number of free slots is too many.
+        let warm = if Region::can_release(SLOT) { warm } else { usize::MAX };
         Slots { state: Mutex::default(), warm }
     }
 
@@ -128,11 +129,7 @@ impl State {
     /// Maps one more region, in huge pages if they are wanted.
     fn map(&mut self, huge: bool) -> io::Result<()> {
         let first = (self.regions.len() * REGION) as u32;
-        let region = MmapMut::map_anon(REGION * SLOT)?;
-        if huge {
-            ask_for_huge_pages(&region);
-        }
-        self.regions.push(region.into());
+        self.regions.push(Region::map(REGION * SLOT, huge)?);
         self.cold.extend((first..first + REGION as u32).rev());
         Ok(())
     }
@@ -142,37 +139,12 @@ impl State {
         self.warm.sort_unstable();
         for run in self.warm[warm..].chunk_by(|a, b| a + 1 == *b && place(*a).0 == place(*b).0) {
             let (region, slot) = place(run[0]);
-            // SAFETY: the call discards the contents of this range: the next access reads zeros. The slots are free, so
-            // nothing refers to them, and every content is valid for the next owner. The range is whole pages of the
-            // system, because otherwise no number of free slots is too many.
-            // If the call fails, the slots stay as they are.
-            let _ = unsafe {
-                let (start, length) = (slot * SLOT, run.len() * SLOT);
-                self.regions[region].unchecked_advise_range(
-                    UncheckedAdvice::DontNeed,
-                    start,
-                    length,
-                )
-            };
+            // SAFETY: the slots are free, so nothing refers to them, and every content is valid for the next owner. They can
+            // be released, because otherwise no number of free slots is too many.
+            unsafe { self.regions[region].release(slot * SLOT, run.len() * SLOT) };
         }
         self.cold.extend(self.warm.drain(warm..).rev());
     }
-}
-
-/// Asks for huge pages. Without them everything works as well.
-#[cfg(all(target_os = "linux", not(miri)))]
-fn ask_for_huge_pages(region: &MmapMut) {
-    let _ = region.advise(memmap2::Advice::HugePage);
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-fn ask_for_huge_pages(_region: &MmapMut) {}
-
-/// The bytes of a page of the system.
-fn system_page() -> usize {
-    // SAFETY: the call only returns a number.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// The region of a slot, and where in it the slot is.
