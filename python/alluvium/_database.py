@@ -241,7 +241,8 @@ def connect(url: str, *, user: str | None = None, password: str | None = None) -
     - A frame of this process is no relation of the server, and its functions are none: rows come in by :meth:`Database.insert`.
     - The rows of a result that are left are taken into memory when its session runs the next statement: read results that are larger than
       memory in a session of their own.
-    - A parameter has the type of its place. Values of structs and maps are texts.
+    - A session whose connection was lost connects again with its next statement. That one raises ``OperationalError`` if a transaction, settings or
+      temporary tables are lost with it.
     - Subscriptions survive their connections; they end with ``BehindError`` when they are further behind than the server allows.
     - Transactions have no keys, and what only the process with the engine can do raises ``NotSupportedError``.
     """

@@ -117,7 +117,7 @@ def _tokens(sql: str) -> list[_Token]:
 
 
 class _Insertion:
-    """Reads ``INSERT INTO t (a, b) VALUES ($1, 5)``."""
+    """Reads ``INSERT [OR REPLACE] INTO t (a, b) VALUES ($1, 5)``."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
@@ -125,7 +125,15 @@ class _Insertion:
 
     def rows_of(self, relation: str) -> str | None:
         """The statement that inserts the rows of a relation; None if it reads something else."""
-        if not (self._takes("INSERT") and self._takes("INTO")):
+        if not self._takes("INSERT"):
+            return None
+        verb = "INSERT"
+        if self._takes("OR"):
+            if not self._takes("REPLACE"):
+                return None
+            # Of rows with one key the last one stays, as if they came one by one.
+            verb = "INSERT OR REPLACE"
+        if not self._takes("INTO"):
             return None
         table = self._name()
         while table and self._takes("."):
@@ -149,7 +157,7 @@ class _Insertion:
                 return None
         named = f" ({', '.join(columns)})" if columns else ""
         selected = ", ".join(f'"{value[1:]}"' if value.startswith("$") else value for value in values)
-        return f"INSERT INTO {table}{named} SELECT {selected} FROM {relation}"
+        return f"{verb} INTO {table}{named} SELECT {selected} FROM {relation}"
 
     def _next(self) -> str:
         """The next token; empty at the end."""

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import datetime as dt
+import decimal
 import os
 import pathlib
 import re
@@ -96,9 +97,9 @@ def test_a_role_logs_in_with_its_password(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv("PGPASSWORD", "s@2")
         with alluvium.connect(f"postgresql://ann@{address}") as ann:
             assert ann.sql("SELECT count(*) AS n FROM mine").fetchall() == [(1,)]
-        with pytest.raises(alluvium.OperationalError) as raised:
+        with pytest.raises(alluvium.OperationalError) as refused:
             alluvium.connect(f"postgresql://ann@{address}", password="wrong")
-        assert raised.value.sqlstate == "28P01" and "wrong" not in str(raised.value)
+        assert refused.value.sqlstate == "28P01" and "wrong" not in str(refused.value)
 
 
 def certificate(folder: pathlib.Path) -> None:
@@ -205,11 +206,9 @@ def test_a_frame_of_this_process_is_no_relation(db: alluvium.Database) -> None:
         (lambda db: db.committed("key"), "Idempotency-Key"),
         (lambda db: db.subscribe("t", epochs=5), "limits of its own"),
         (lambda db: db.subscribe("t", policy="resync"), "limits of its own"),
-        (lambda db: db.wait(1), "wait by themselves"),
         (lambda db: db.wait_for_sources(), "process that has the engine"),
         (lambda db: db.finish(), "process that has the engine"),
         (lambda db: db.state(), "alluvium.arrangements"),
-        (lambda db: db.view("t").stale(), "what was committed"),
     ],
 )
 def test_what_is_not_there_says_so(db: alluvium.Database, table: str, act: Callable[[alluvium.Database], Any], said: str) -> None:
@@ -442,21 +441,102 @@ def test_the_interface_of_pep_249_connects(server: Server, table: str) -> None:
 
 
 def test_values_of_all_types_go_there_and_back(db: alluvium.Database) -> None:
-    types = "a TINYINT, b UTINYINT, c USMALLINT, d UINTEGER, e UBIGINT, f DECIMAL(20, 0), g REAL, h DATE, i TIME, j TIMESTAMPTZ, k BYTEA, l BIGINT[]"
-    db.sql(f"CREATE TABLE w ({types})")
-    row = (-1, 255, 65_535, 2**32 - 1, 2**64 - 1, 7, 0.5, dt.date(2024, 2, 29), dt.time(1, 2, 3), dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc))
-    row = (*row, b"\0x", [1, None])
+    types = {
+        **{"a": "TINYINT", "b": "UTINYINT", "c": "USMALLINT", "d": "UINTEGER", "e": "UBIGINT", "f": "DECIMAL(20, 0)", "g": "REAL", "h": "DATE", "i": "TIME"},
+        **{"j": "TIMESTAMPTZ", "k": "BYTEA", "l": "BIGINT[]", "m": "STRUCT(a INTEGER, b VARCHAR[])", "n": "STRUCT(x DATE, y STRUCT(z TINYINT))[]"},
+        **{"o": "MAP(VARCHAR, DECIMAL(10, 2))", "p": "BIGINT[][]", "q": "BOOLEAN", "r": "SMALLINT", "s": "DOUBLE", "t": "VARCHAR", "u": "TIMESTAMP"},
+    }
+    day, instant = dt.date(2024, 2, 29), dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+    row: tuple[Any, ...] = (-1, 255, 65_535, 2**32 - 1, 2**64 - 1, 7, 0.5, day, dt.time(1, 2, 3), instant, b"\0x", [1, None])
+    # As a parameter it is a struct.
+    mapped = {"k": decimal.Decimal("1.25"), "l": None}
+    row = (*row, {"a": 1, "b": ["x", None]}, [{"x": day, "y": {"z": -1}}, None], mapped, [[1], [], None, [2, 3]])
+    row = (*row, True, -5, 1e300, "text", dt.datetime(1969, 12, 31, 23, 59, 59, 999_999))
     with alluvium.memory() as memory:
-        memory.sql(f"CREATE TABLE w ({types})")
         for each in (memory, db):
-            each.insert("w", [row, (None,) * len(row)])
-            each.sql("INSERT INTO w VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)", *row)
-        results = [each.sql("SELECT * FROM w ORDER BY a NULLS FIRST") for each in (memory, db)]
-        assert results[0].types == results[1].types
-        tables = [result.arrow() for result in results]
-        assert [field.type for field in tables[0].schema] == [field.type for field in tables[1].schema]
-        assert tables[0].to_pylist() == tables[1].to_pylist()
+            each.sql(f"CREATE TABLE w (id BIGINT PRIMARY KEY, {', '.join(f'{name} {kind}' for name, kind in types.items())})")
+            each.insert("w", [(0, *row), (1, *[None] * len(row))])
+            each.sql(f"INSERT INTO w VALUES (2, {', '.join(f'${place + 1}' for place in range(len(row)))})", *[None if value is mapped else value for value in row])
+            each.upsert("w", [(1, *row), (3, *row)])
+        for query in ("SELECT * FROM w ORDER BY id", "SELECT * FROM w WHERE false", *[f"SELECT $1 AS v, [$1] AS l, {{'x': $1}} AS s /* {value!r} */" for value in row]):
+            values = [value for value in row if repr(value) in query] if "$1" in query else []
+            results = [each.sql(query, *values[:1]) for each in (memory, db)]
+            assert results[0].types == results[1].types
+            tables = [result.arrow() for result in results]
+            assert tables[0].schema.equals(tables[1].schema, check_metadata=True)
+            assert tables[0].equals(tables[1])
+        ways: list[Callable[[alluvium.Database], Any]] = [
+            lambda each: each.view("w").get(2),
+            lambda each: each.view("w").range().arrow().to_pylist(),
+            lambda each: each.view("w").range().arrow().schema,
+            lambda each: next(iter(each.subscribe("w"))).rows.arrow().sort_by("id").to_pylist(),
+            lambda each: next(iter(each.subscribe("w"))).rows.arrow().schema.types,
+        ]
+        for way in ways:
+            assert way(memory) == way(db)
     db.sql("DROP TABLE w")
+
+
+def test_a_parameter_is_what_it_is_in_this_process(db: alluvium.Database) -> None:
+    assert db.sql("SELECT $1 + 1 AS a", 1.5).fetchall() == [(2.5,)]
+    assert db.sql("SELECT $1 + 1 AS a", decimal.Decimal("1.5")).fetchall() == [(decimal.Decimal("2.5"),)]
+    for values in ([1], [1, 2, 3]):
+        with pytest.raises(alluvium.ProgrammingError) as raised:
+            db.sql("SELECT $1 + $2 AS a", *values)
+        with alluvium.memory() as memory, pytest.raises(alluvium.ProgrammingError) as expected:
+            memory.sql("SELECT $1 + $2 AS a", *values)
+        assert str(raised.value) == str(expected.value)
+
+
+# A connection that is lost.
+
+
+def restarted(state: pathlib.Path, port: int) -> Server:
+    return Server("--state", str(state), port=port)
+
+
+def test_a_session_connects_again_and_says_what_is_lost(tmp_path: pathlib.Path) -> None:
+    server = restarted(tmp_path, 0)
+    db = alluvium.connect(server.url)
+    db.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR); INSERT INTO t VALUES (1, 'a')")
+    sessions = {name: db.session() for name in ("idle", "set", "open")}
+    view = db.view("t")
+    assert sessions["idle"].sql("SELECT v FROM t").fetchall() == [("a",)] and view.get(1) == (1, "a")
+    sessions["set"].sql("SET application_name = 'x'")
+    sessions["open"].sql("BEGIN; INSERT INTO t VALUES (2, 'b')")
+    server.stop()
+    with pytest.raises(alluvium.OperationalError) as raised:
+        sessions["idle"].sql("SELECT 1")
+    assert raised.value.sqlstate == "08006"
+    with restarted(tmp_path, server.port):
+        assert sessions["idle"].sql("SELECT v FROM t").fetchall() == [("a",)]
+        assert view.get(1) == (1, "a")
+        for name, lost in (("set", "settings"), ("open", "transaction")):
+            with pytest.raises(alluvium.OperationalError, match=f"was lost.*{lost}.*next statement has a new session") as raised:
+                sessions[name].sql("SELECT 1")
+            assert raised.value.sqlstate == "08006" and not sessions[name].in_transaction
+            assert sessions[name].sql("SELECT v FROM t").fetchall() == [("a",)]
+        assert db.insert("t", [(3, "c")]) == 1
+        with dbapi.connect(db) as connection:
+            assert connection.cursor().execute("SELECT count(*) AS n FROM t").fetchall() == [(2,)]
+        db.close()
+
+
+def test_many_rows_are_changed_together(db: alluvium.Database, table: str) -> None:
+    count = 2_500
+    db.upsert("t", [(number, "a") for number in range(count)])
+    db.upsert("t", [(number, "b") for number in range(count)])
+    with dbapi.connect(db) as connection:
+        cursor = connection.cursor()
+        cursor.executemany("UPDATE t SET v = ? WHERE k = ?", [("c", number) for number in range(count)])
+        assert cursor.rowcount == count
+    assert db.sql("SELECT v, count(*) AS n FROM t GROUP BY v").fetchall() == [("c", count)]
+    for rows in ([(count, "x")], [(count, "x"), (count + 1, "x")]):
+        connection = dbapi.connect(db)
+        with pytest.raises(dbapi.ProgrammingError, match="return no rows"):
+            connection.cursor().executemany("INSERT INTO t VALUES (?, ?) RETURNING k", rows)
+        connection.rollback()
+    assert db.sql("SELECT count(*) AS n FROM t").fetchall() == [(count,)]
 
 
 def test_the_section_of_the_guide_runs(db: alluvium.Database, server: Server) -> None:

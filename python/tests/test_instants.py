@@ -73,7 +73,6 @@ def test_types_are_those_of_duckdb(filled: alluvium.Database) -> None:
         ("MAP {'k': [{'a': clock}]}", pyarrow.map_(pyarrow.string(), pyarrow.list_(pyarrow.struct([("a", CLOCK)])))),
     ],
 )
-@pytest.mark.engine("structs and maps are texts over a connection")
 def test_nested_ones_have_them_too(filled: alluvium.Database, sql: str, expected: pyarrow.DataType) -> None:
     query = f"SELECT {sql} AS a FROM t ORDER BY id"
     values = [row[0] for row in filled.sql(query).fetchall()]

@@ -12,8 +12,6 @@ import pytest
 
 import alluvium
 
-pytestmark = pytest.mark.engine("over a connection a parameter has the type of its place")
-
 D = decimal.Decimal
 UTC = dt.timezone.utc
 DAY = dt.timedelta(days=1)

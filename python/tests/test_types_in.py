@@ -151,7 +151,6 @@ def test_a_value_that_does_not_fit_is_named(db: alluvium.Database, kind: str, va
     assert db.sql("SELECT * FROM t").fetchall() == []
 
 
-@pytest.mark.engine("structs are texts over a connection")
 def test_the_field_of_a_struct_is_named(db: alluvium.Database) -> None:
     db.sql("CREATE TABLE t (a STRUCT(b STRUCT(c TINYINT)[]))")
     with pytest.raises(alluvium.DataError, match=r'column "a\.b\.c", row 1: 128 is beyond the range of TINYINT'):
@@ -208,7 +207,6 @@ def test_what_a_class_raises_comes_out(db: alluvium.Database) -> None:
         ([{}, {dt.date(2020, 1, 1): [1]}, {}], "MAP(DATE, BIGINT[])[]"),
     ],
 )
-@pytest.mark.engine("over a connection a parameter has the type of its place")
 def test_the_type_of_a_parameter_is_that_of_its_value(db: alluvium.Database, value: Any, kind: str) -> None:
     result = db.sql("SELECT $1 AS a", value)
     assert result.types == [kind]

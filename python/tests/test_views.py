@@ -97,7 +97,6 @@ def test_reads_see_every_commit(db: alluvium.Database) -> None:
     assert (table.get(100, "a"), view.get(100)) == (None, None)
 
 
-@pytest.mark.engine("reads over a connection wait")
 def test_stale_reads_come_to_see_every_commit(db: alluvium.Database) -> None:
     stale = db.view("v").stale()
     epoch = db.progress().committed

@@ -31,6 +31,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// | `verify-ca` | TLS; a certificate of the file `sslrootcert` has to have signed the server's |
 /// | `verify-full` | the same, and the certificate has to name the host |
 ///
+/// `target_session_attrs` and `load_balance_hosts` have no effect: hosts are tried in their order.
 /// A password that the address lacks is that of the environment variable `PGPASSWORD`.
 #[derive(Clone)]
 pub struct Address {
@@ -59,6 +60,16 @@ impl Address {
     /// Logs in with this password.
     pub fn password(mut self, password: &str) -> Self {
         self.config.password(password);
+        self
+    }
+
+    /// Sets a setting of the session that connections begin, beside those of the address.
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        let escaped = |text: &str| text.replace('\\', r"\\").replace(' ', r"\ ");
+        let before = self.config.get_options().map(|options| format!("{options} "));
+        let options =
+            format!("{}-c {}={}", before.unwrap_or_default(), escaped(name), escaped(value));
+        self.config.options(options);
         self
     }
 
@@ -233,6 +244,8 @@ mod tests {
             let error = wrong.parse::<Address>().expect_err(wrong).to_string();
             assert!(!error.contains("secret"), "{error}");
         }
+        let settings = read("postgresql://db?options=-c%20a%3D1").setting("b", r"x \y");
+        assert_eq!(settings.config.get_options(), Some(r"-c a=1 -c b=x\ \\y"));
         let shown = format!("{:?}", read("postgresql://ann:secret@db"));
         assert!(shown.contains("db") && !shown.contains("secret"), "{shown}");
     }

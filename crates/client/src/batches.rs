@@ -7,21 +7,21 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use futures::{Stream, StreamExt, TryStreamExt};
-use tokio_postgres::RowStream;
+use tokio_postgres::{Row, RowStream};
 
 use crate::error::Result;
 use crate::link::Link;
 use crate::running::Running;
-use crate::values::Rows;
+use crate::values::{Rows, read_stream};
 
-/// The rows of a statement, as batches of Arrow, as they come: of up to 8,192 rows, or of 1 MiB. The server computes no more than
+/// The rows of a statement, as batches of Arrow, as they come: of up to 8,192 rows, or of about 1 MiB. The server computes no more than
 /// this client takes, but for what is on the way.
 ///
-/// All columns are nullable. Dropped before its end, it cancels the statement.
+/// Dropped before its end, it cancels the statement.
 pub struct Batches {
     /// `None` once all have come.
     stream: Option<Pin<Box<RowStream>>>,
-    rows: Rows,
+    form: Form,
     /// The first batch, if its columns had to be seen.
     first: Option<RecordBatch>,
     schema: SchemaRef,
@@ -30,18 +30,29 @@ pub struct Batches {
     link: Link,
 }
 
+/// How rows come.
+pub(crate) enum Form {
+    /// With a field for each column.
+    Fields(Rows),
+    /// As streams of Arrow, some in each; the first has the columns.
+    Arrow,
+}
+
 impl Batches {
     /// The rows of a statement that has begun.
     pub(crate) async fn begin(
         stream: RowStream,
-        rows: Rows,
+        form: Form,
         running: Running,
         link: Link,
     ) -> Result<Self> {
-        let known = rows.schema().cloned();
+        let known = match &form {
+            Form::Fields(rows) => rows.schema().cloned(),
+            Form::Arrow => None,
+        };
         let mut batches = Self {
             stream: Some(Box::pin(stream)),
-            rows,
+            form,
             first: None,
             schema: known.clone().unwrap_or_else(|| Schema::empty().into()),
             rows_affected: None,
@@ -49,9 +60,11 @@ impl Batches {
             link,
         };
         if known.is_none() {
-            let first = match batches.next().await {
-                Some(first) => first?,
-                None => batches.rows.take()?,
+            let first = match (batches.next().await.transpose()?, &mut batches.form) {
+                (Some(first), _) => first,
+                (None, Form::Fields(rows)) => rows.take()?,
+                // A statement without rows.
+                (None, Form::Arrow) => return Ok(batches),
             };
             batches.schema = first.schema();
             batches.first = Some(first);
@@ -59,7 +72,7 @@ impl Batches {
         Ok(batches)
     }
 
-    /// The columns.
+    /// The columns; none of a statement that returns no rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -86,6 +99,27 @@ impl Batches {
     }
 }
 
+impl Form {
+    /// Takes a row; returns a batch if there is one.
+    fn add(&mut self, row: &Row) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Arrow => Ok(Some(read_stream(row.try_get(0)?)?)),
+            Self::Fields(rows) => {
+                rows.add(row)?;
+                rows.is_full().then(|| rows.take()).transpose()
+            }
+        }
+    }
+
+    /// The rows that are left after the last one was taken.
+    fn rest(&mut self) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Fields(rows) if rows.len() > 0 => rows.take().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
 impl Stream for Batches {
     type Item = Result<RecordBatch>;
 
@@ -96,26 +130,27 @@ impl Stream for Batches {
         }
         while let Some(stream) = &mut this.stream {
             match ready!(stream.as_mut().poll_next(context)) {
-                Some(Ok(row)) => {
-                    if let Err(error) = this.rows.add(&row, 0) {
+                Some(Ok(row)) => match this.form.add(&row) {
+                    Err(error) => {
                         // The statement goes on, so it is cancelled.
                         this.stream = None;
                         return Poll::Ready(Some(Err(error)));
                     }
-                    if this.rows.is_full() {
-                        return Poll::Ready(Some(this.rows.take()));
-                    }
-                }
+                    Ok(Some(batch)) => return Poll::Ready(Some(Ok(batch))),
+                    Ok(None) => {}
+                },
                 Some(Err(error)) => {
                     this.end();
-                    this.rows.clear();
+                    if let Form::Fields(rows) = &mut this.form {
+                        rows.clear();
+                    }
                     return Poll::Ready(Some(Err(this.link.explain(error))));
                 }
                 None => {
                     this.rows_affected = stream.rows_affected();
                     this.end();
-                    if this.rows.len() > 0 {
-                        return Poll::Ready(Some(this.rows.take()));
+                    if let Some(rest) = this.form.rest().transpose() {
+                        return Poll::Ready(Some(rest));
                     }
                 }
             }

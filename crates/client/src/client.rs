@@ -81,17 +81,8 @@ impl Client {
         self.session().prepare(sql).await
     }
 
-    /// Prepares a statement whose parameters have the types of these values, and not those that their places have: the server casts
-    /// what it is sent.
-    ///
-    /// # Errors
-    ///
-    /// As [`query`](Self::query).
-    pub async fn prepare_typed(&self, sql: &str, parameters: &[Parameter]) -> Result<Statement> {
-        self.session().prepare_typed(sql, parameters).await
-    }
-
-    /// Runs a statement with values that have types of their own, and returns its rows as they come.
+    /// Runs a statement with values that have types of their own, and returns its rows as they come. Rows have the types that they have in the
+    /// engine, also those of structs and maps.
     ///
     /// # Errors
     ///
@@ -100,14 +91,23 @@ impl Client {
         self.session().query_typed(sql, parameters).await
     }
 
-    /// Runs a statement once for each row of values, in their order, and returns how many rows it has changed. Rows are sent before those
-    /// before them are done. Outside of a transaction each is one of its own.
+    /// Runs a statement that returns no rows once for each row of values, in their order, and returns how many rows it has changed. Many rows are
+    /// sent together, and before those before them are done. Outside of a transaction each is one of its own.
     ///
     /// # Errors
     ///
     /// If the statement fails for a row. Outside of a transaction rows after it may have been run.
     pub async fn execute_each(&self, sql: &str, rows: &[Vec<Parameter>]) -> Result<u64, RowError> {
         self.session().execute_each(sql, rows).await
+    }
+
+    /// As [`execute_each`](Self::execute_each), with a parameter for each column of a batch.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn execute_rows(&self, sql: &str, rows: &RecordBatch) -> Result<u64, RowError> {
+        self.session().execute_rows(sql, rows).await
     }
 
     /// Runs a statement that this client has prepared.

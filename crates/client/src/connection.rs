@@ -1,19 +1,21 @@
 //! A connection, and the task that moves its bytes.
 
-use std::iter;
 use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{RowStream, Statement};
+use tokio_postgres::RowStream;
+use tokio_postgres::tls::TlsConnect;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::Address;
 use crate::error::{Error, Refusal, Result};
 use crate::link::Link;
 use crate::session::Session;
-use crate::tls::connector;
+use crate::socket::{Endpoint, Socket};
+use crate::tls::{Connector, connector, connector_to};
 use crate::transaction::Transaction;
+use crate::values::Encoded;
 
 /// A connection to a server. The task that moves its bytes ends with it.
 pub(crate) struct Connection {
@@ -26,9 +28,8 @@ impl Connection {
     /// Connects to a server, and logs in.
     pub(crate) async fn open(address: &Address) -> Result<Self> {
         let tls = connector(&address.verification)?;
-        let runtime =
-            Handle::try_current().map_err(|error| Error::Connection(error.to_string()))?;
-        let (inner, mut connection) = address.config.connect(tls.clone()).await?;
+        let runtime = Handle::try_current().map_err(|error| Error::Unreached(error.to_string()))?;
+        let (endpoint, inner, mut connection) = connect(address, &tls).await?;
         let end = Arc::<OnceLock<Refusal>>::default();
         let told = Arc::clone(&end);
         let driver = runtime.spawn(async move {
@@ -39,7 +40,7 @@ impl Connection {
                 let _ = told.set(refusal.into());
             }
         });
-        let link = Link { end, tls, given_up: Default::default(), runtime };
+        let link = Link { end, tls, endpoint, given_up: Default::default(), runtime };
         Ok(Self { inner, link, driver: driver.abort_handle() })
     }
 
@@ -56,10 +57,9 @@ impl Connection {
         Ok(Transaction::new(inner, &self.link))
     }
 
-    /// Runs a statement whose rows are read as they are.
-    pub(crate) async fn rows(&self, statement: &Statement) -> Result<RowStream> {
-        let rows = self.inner.query_raw(statement, iter::empty::<&dyn ToSql>()).await;
-        rows.map_err(|error| self.link.explain(error))
+    /// Runs a statement, whose rows come as streams of Arrow.
+    pub(crate) async fn rows(&self, sql: &str) -> Result<RowStream> {
+        self.session().stream(sql, Encoded::NONE).await
     }
 
     /// An error of the driver, with what the server has said if it ended the connection.
@@ -74,4 +74,38 @@ impl Connection {
     pub(crate) fn session(&self) -> Session<'_> {
         Session { client: &self.inner, link: &self.link }
     }
+}
+
+/// The connection of the driver, over a socket that may be encrypted.
+type Driven = tokio_postgres::Connection<Socket, <Connector as TlsConnect<Socket>>::Stream>;
+
+/// Connects to the first place of an address where that succeeds.
+async fn connect(
+    address: &Address,
+    tls: &MakeRustlsConnect,
+) -> Result<(Endpoint, tokio_postgres::Client, Driven)> {
+    let mut failed = Error::Address("the address of the server names no host".to_owned());
+    for endpoint in Endpoint::all(&address.config).await {
+        let connected = match endpoint {
+            Ok(endpoint) => connect_at(endpoint, address, tls).await,
+            Err(error) => Err(error),
+        };
+        match connected {
+            Ok(connected) => return Ok(connected),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+async fn connect_at(
+    endpoint: Endpoint,
+    address: &Address,
+    tls: &MakeRustlsConnect,
+) -> Result<(Endpoint, tokio_postgres::Client, Driven)> {
+    let socket = endpoint.connect().await?;
+    let tls = connector_to(tls, &endpoint.host)?;
+    let login = async { Ok(address.config.connect_raw(socket, tls).await?) };
+    let (client, connection) = endpoint.in_time(login).await?;
+    Ok((endpoint, client, connection))
 }

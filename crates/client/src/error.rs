@@ -18,12 +18,18 @@ pub enum Error {
     /// The address of a server is none, or names what this client does not have.
     #[error("{0}")]
     Address(String),
-    /// The connection could not be made, or was lost. What ran then may have been committed.
+    /// The server cannot be reached.
+    #[error("{0}")]
+    Unreached(String),
+    /// The connection was lost. What ran then may have been committed.
     #[error("{0}")]
     Connection(String),
     /// A value cannot be sent or read as what it is.
     #[error("{0}")]
     Value(String),
+    /// A statement that was to run for many rows of values returns rows itself.
+    #[error("the statement returns rows, and cannot be run for many rows of values")]
+    ReturnsRows,
     /// Arrow refused to make an array or a batch.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
@@ -46,6 +52,8 @@ pub struct Refusal {
     pub position: Option<u32>,
     /// The kind of error that the server's engine has, by the name of the variant of `alluvium::Error`: what the SQLSTATE does not tell apart.
     pub kind: Option<String>,
+    /// The row of parameters that it is about, from zero on, if the statement was run for several.
+    pub row: Option<usize>,
     /// Whether the connection ended with it.
     pub is_fatal: bool,
 }
@@ -88,7 +96,7 @@ impl Error {
     /// Whether the connection is lost, so that the call may succeed over another one: it broke, the server ends, or has no room now.
     pub fn is_lost(&self) -> bool {
         match self {
-            Self::Connection(_) => true,
+            Self::Unreached(_) | Self::Connection(_) => true,
             Self::Server(refusal) => {
                 refusal.sqlstate.starts_with("57P") || refusal.sqlstate == "53300"
             }
@@ -99,6 +107,11 @@ impl Error {
     pub(crate) fn value(message: impl Into<String>) -> Self {
         Self::Value(message.into())
     }
+}
+
+/// The row of parameters that a context of the server names.
+fn row(context: &str) -> Option<usize> {
+    context.strip_prefix("parameters of row ")?.parse().ok()
 }
 
 impl From<&DbError> for Refusal {
@@ -113,6 +126,7 @@ impl From<&DbError> for Refusal {
                 _ => None,
             },
             kind: error.routine().map(str::to_owned),
+            row: error.where_().and_then(row),
             is_fatal: matches!(error.severity(), "FATAL" | "PANIC"),
         }
     }

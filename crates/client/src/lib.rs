@@ -41,6 +41,7 @@ mod lookup;
 mod name;
 mod running;
 mod session;
+mod socket;
 mod subscription;
 mod tls;
 mod transaction;

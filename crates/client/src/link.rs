@@ -7,6 +7,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Refusal};
 use crate::running::GivenUp;
+use crate::socket::Endpoint;
 
 /// What the statements of a connection share.
 #[derive(Clone)]
@@ -14,6 +15,8 @@ pub(crate) struct Link {
     /// What the server has said when it ended the connection.
     pub(crate) end: Arc<OnceLock<Refusal>>,
     pub(crate) tls: MakeRustlsConnect,
+    /// Where the server was reached.
+    pub(crate) endpoint: Endpoint,
     pub(crate) given_up: GivenUp,
     pub(crate) runtime: Handle,
 }

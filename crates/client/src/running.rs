@@ -3,51 +3,66 @@
 use std::sync::Arc;
 
 use futures::lock::Mutex;
+use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::Result;
+use crate::socket::{Endpoint, duplicate, unreached};
+use crate::tls::connector_to;
 
-/// A handle by which another task ends the statement that a connection runs, or the next one if that begins while the server reads the
-/// request. Between statements it has no effect.
+/// A handle by which another task ends the statement that a connection runs. Between statements it has no effect.
 #[derive(Clone)]
 pub struct CancelToken {
     token: tokio_postgres::CancelToken,
     tls: MakeRustlsConnect,
+    endpoint: Endpoint,
 }
 
 impl CancelToken {
-    pub(crate) fn new(token: tokio_postgres::CancelToken, tls: MakeRustlsConnect) -> Self {
-        Self { token, tls }
+    pub(crate) fn new(
+        token: tokio_postgres::CancelToken,
+        tls: MakeRustlsConnect,
+        endpoint: Endpoint,
+    ) -> Self {
+        Self { token, tls, endpoint }
     }
 
-    /// Asks the server to end the statement, over a connection of its own. The statement then fails with an error that
-    /// [is cancelled](crate::Error::is_cancelled), unless it was done before.
+    /// Has the server end the statement, by a request over a connection of its own, and waits until the server has seen to it: a statement that
+    /// begins after this is not ended. The one that runs fails with an error that [is cancelled](crate::Error::is_cancelled), unless it was done before.
     ///
     /// # Errors
     ///
-    /// If the server cannot be reached.
+    /// If the server cannot be reached, or does not answer in time.
     pub async fn cancel(&self) -> Result<()> {
-        Ok(self.token.cancel_query(self.tls.clone()).await?)
+        let (socket, mut kept) =
+            duplicate(self.endpoint.connect().await?).map_err(|error| unreached(&error))?;
+        let tls = connector_to(&self.tls, &self.endpoint.host)?;
+        let request = async {
+            self.token.cancel_query_raw(socket, tls).await?;
+            // The server closes the connection once the request has had its effect. What it says before is of TLS.
+            let mut said = [0; 256];
+            while matches!(kept.read(&mut said).await, Ok(1..)) {}
+            Ok(())
+        };
+        self.endpoint.in_time(request).await
     }
 }
 
-/// Requests to end statements that were given up. The next statement waits until they are sent, so that none hits that one.
+/// Requests to end statements that were given up. The next statement waits until they have had their effect, so that none hits that one.
 #[derive(Clone, Default)]
 pub(crate) struct GivenUp(Arc<Mutex<Vec<JoinHandle<()>>>>);
 
 impl GivenUp {
-    /// Waits until all requests are sent. Returns whether there were any.
-    pub(crate) async fn settle(&self) -> bool {
+    /// Waits until all requests have had their effect.
+    pub(crate) async fn settle(&self) {
         let mut requests = self.0.lock().await;
-        let were_any = !requests.is_empty();
         while let Some(request) = requests.last_mut() {
-            // One that could not be sent changes nothing: the next statement waits for the one that runs.
+            // One that could not be made changes nothing: the next statement waits for the one that runs.
             let _ = request.await;
             requests.pop();
         }
-        were_any
     }
 }
 

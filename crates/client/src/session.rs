@@ -1,29 +1,31 @@
 //! Statements over one connection, inside of a transaction or not.
 
-use std::time::Duration;
+use std::pin::pin;
 
+use arrow::array::RecordBatch;
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::time::sleep;
-use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{RowStream, Statement};
 
-use crate::batches::Batches;
+use crate::batches::{Batches, Form};
 use crate::copy::CopyIn;
 use crate::error::{Error, Result, RowError};
 use crate::link::Link;
 use crate::lookup::Lookup;
 use crate::name::quoted;
 use crate::running::{CancelToken, Running};
-use crate::values::{Kind, Parameter, Rows, Writer};
+use crate::values::{
+    Encoded, Kind, Parameter, Rows, Writer, parameters_type, write_stream, write_values,
+};
 
 /// The values of a statement's parameters, `$1` and so on.
 pub type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// How many rows of values are on the way at the same time.
-const PIPELINED: usize = 64;
-
-/// How long a server may take to read a request to end a statement.
-const CANCELLATION: Duration = Duration::from_millis(20);
+/// How many rows of values are sent together at most, and about how many bytes of them.
+const ROWS: usize = 1_024;
+const BYTES: usize = 1 << 20;
+/// How many such parts are on the way at the same time.
+const PIPELINED: usize = 16;
 
 /// A connection, or a transaction over it.
 #[derive(Clone, Copy)]
@@ -35,30 +37,13 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Waits until what was given up cannot be mistaken for the next statement.
     pub(crate) async fn settle(self) {
-        if self.link.given_up.settle().await {
-            // The server may read a request after the statement has ended by itself. It gets a moment for that, and this one takes what comes
-            // then. If the connection is lost, the next statement tells.
-            sleep(CANCELLATION).await;
-            let _ = self.client.batch_execute("").await;
-        }
+        self.link.given_up.settle().await;
     }
 
     /// Prepares a statement.
     pub(crate) async fn prepare(self, sql: &str) -> Result<Statement> {
         self.settle().await;
         self.client.prepare(sql).await.map_err(|error| self.link.explain(error))
-    }
-
-    /// Prepares a statement whose parameters have the types of these.
-    pub(crate) async fn prepare_typed(
-        self,
-        sql: &str,
-        parameters: &[Parameter],
-    ) -> Result<Statement> {
-        self.settle().await;
-        let types: Vec<_> = parameters.iter().map(|it| it.of_postgres().clone()).collect();
-        let prepared = self.client.prepare_typed(sql, &types).await;
-        prepared.map_err(|error| self.link.explain(error))
     }
 
     /// Runs a statement that was prepared.
@@ -72,7 +57,9 @@ impl Session<'_> {
         let mut running = self.running();
         let values = parameters.iter().map(|value| *value as &dyn ToSql);
         match self.client.query_raw(statement, values).await {
-            Ok(stream) => Batches::begin(stream, rows, running, self.link.clone()).await,
+            Ok(stream) => {
+                Batches::begin(stream, Form::Fields(rows), running, self.link.clone()).await
+            }
             Err(error) => {
                 running.done();
                 Err(self.link.explain(error))
@@ -86,36 +73,94 @@ impl Session<'_> {
     }
 
     pub(crate) async fn query_typed(self, sql: &str, parameters: &[Parameter]) -> Result<Batches> {
-        let statement = self.prepare_typed(sql, parameters).await?;
-        let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|it| it as _).collect();
-        self.run(&statement, &values).await
+        let values = write_values(parameters)?;
+        self.settle().await;
+        let mut running = self.running();
+        match self.stream(sql, values).await {
+            Ok(stream) => Batches::begin(stream, Form::Arrow, running, self.link.clone()).await,
+            Err(error) => {
+                running.done();
+                Err(error)
+            }
+        }
     }
 
-    /// Runs a statement for each of many rows of values, some at the same time on the way.
+    /// Begins a statement whose rows come as streams of Arrow.
+    pub(crate) async fn stream(self, sql: &str, values: Encoded) -> Result<RowStream> {
+        let ran = self.client.query_typed_raw(sql, [(values, parameters_type())]).await;
+        ran.map_err(|error| self.link.explain(error))
+    }
+
+    /// Runs a statement for each of many rows of values, which the server gets many at a time.
     pub(crate) async fn execute_each(
         self,
         sql: &str,
         rows: &[Vec<Parameter>],
     ) -> Result<u64, RowError> {
-        let (mut first, mut changed) = (0, 0);
-        while first < rows.len() {
-            let (types, count) = Parameter::types_of(&rows[first..]);
-            let at = |row| move |error| RowError { row, error };
-            self.settle().await;
-            let statement = self.client.prepare_typed(sql, &types).await;
-            let statement = statement.map_err(|error| at(first)(self.link.explain(error)))?;
-            let mut running = self.running();
-            let part = rows[first..first + count].iter().enumerate();
-            let ran = stream::iter(part).map(async |(row, values)| {
-                let changed = self.client.execute_raw(&statement, values).await;
-                changed.map_err(|error| at(first + row)(self.link.explain(error)))
-            });
-            let ran = ran.buffered(PIPELINED).try_fold(0, async |all, one| Ok(all + one)).await;
-            running.done();
-            changed += ran?;
-            first += count;
+        let mut rest = rows;
+        let mut parts = Vec::new();
+        while !rest.is_empty() {
+            let first = rows.len() - rest.len();
+            let taken = Parameter::take_batch(rest, ROWS);
+            let (part, after) = taken.map_err(|error| RowError { row: first, error })?;
+            parts.push((first, part));
+            rest = after;
         }
-        Ok(changed)
+        self.execute_parts(sql, parts).await
+    }
+
+    /// As [`execute_each`](Self::execute_each), of the rows of a batch.
+    pub(crate) async fn execute_rows(self, sql: &str, rows: &RecordBatch) -> Result<u64, RowError> {
+        let bytes = rows.get_array_memory_size().max(1);
+        let step = (rows.num_rows().saturating_mul(BYTES) / bytes).clamp(1, ROWS);
+        let starts = (0..rows.num_rows()).step_by(step);
+        let part = |first: usize| (first, rows.slice(first, step.min(rows.num_rows() - first)));
+        self.execute_parts(sql, starts.map(part).collect()).await
+    }
+
+    /// Runs a statement for each of the rows of batches, whose first rows have these numbers.
+    async fn execute_parts(
+        self,
+        sql: &str,
+        parts: Vec<(usize, RecordBatch)>,
+    ) -> Result<u64, RowError> {
+        self.settle().await;
+        let at = |row| move |error| RowError { row, error };
+        let statement = self.client.prepare_typed(sql, &[parameters_type()]).await;
+        let statement = statement.map_err(|error| at(0)(self.link.explain(error)))?;
+        let mut running = self.running();
+        let ran = stream::iter(&parts).map(async |(first, part)| {
+            let values = write_stream(part).map_err(at(*first))?;
+            let ran = self.run_part(&statement, values).await;
+            ran.map_err(|error| {
+                let row = error.refusal().and_then(|refusal| refusal.row).unwrap_or(0);
+                at(first + row)(error)
+            })
+        });
+        let ran = ran.buffered(PIPELINED).try_fold(0, async |all, one| Ok(all + one)).await;
+        running.done();
+        ran
+    }
+
+    /// Runs a statement for the rows of a stream, and returns how many rows it has changed.
+    async fn run_part(self, statement: &Statement, values: Encoded) -> Result<u64> {
+        let explain = |error| match self.link.explain(error) {
+            // The server says which row fails of a statement that could be run.
+            Error::Server(refusal) if refusal.row.is_none() && refusal.sqlstate == "0A000" => {
+                Error::ReturnsRows
+            }
+            error => error,
+        };
+        let rows = self.client.query_raw(statement, [values]).await.map_err(explain)?;
+        let mut rows = pin!(rows);
+        let mut returns_rows = false;
+        while rows.try_next().await.map_err(explain)?.is_some() {
+            returns_rows = true;
+        }
+        match returns_rows {
+            true => Err(Error::ReturnsRows),
+            false => Ok(rows.rows_affected().unwrap_or(0)),
+        }
     }
 
     pub(crate) async fn execute(self, sql: &str, parameters: Parameters<'_>) -> Result<u64> {
@@ -155,7 +200,8 @@ impl Session<'_> {
     }
 
     pub(crate) fn cancel_token(self) -> CancelToken {
-        CancelToken::new(self.client.cancel_token(), self.link.tls.clone())
+        let Link { tls, endpoint, .. } = self.link;
+        CancelToken::new(self.client.cancel_token(), tls.clone(), endpoint.clone())
     }
 
     fn running(self) -> Running {

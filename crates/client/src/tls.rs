@@ -11,17 +11,22 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::Verification;
 use crate::error::{Error, Result};
+use crate::socket::Socket;
+
+/// What makes one connection over TLS.
+pub(crate) type Connector = <MakeRustlsConnect as MakeTlsConnect<Socket>>::TlsConnect;
 
 /// What makes connections over TLS that check so much.
 pub(crate) fn connector(verification: &Verification) -> Result<MakeRustlsConnect> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Connection(error.to_string()))?;
+        .map_err(|error| Error::Unreached(error.to_string()))?;
     let builder = match verification {
         Verification::Full(file) => builder.with_root_certificates(roots(file)?),
         Verification::Issuer(file) => {
@@ -38,6 +43,12 @@ pub(crate) fn connector(verification: &Verification) -> Result<MakeRustlsConnect
         }
     };
     Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
+}
+
+/// The same for a connection to a host.
+pub(crate) fn connector_to(tls: &MakeRustlsConnect, host: &str) -> Result<Connector> {
+    let made = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), host);
+    made.map_err(|error| Error::Unreached(error.to_string()))
 }
 
 /// The certificates of a file.

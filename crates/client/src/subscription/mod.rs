@@ -71,7 +71,7 @@ impl Subscription {
         Ok(Self { changes: changes.fuse().boxed(), schema })
     }
 
-    /// The columns of the relation. Those of arrays of several dimensions are lists of lists in the changes.
+    /// The columns of the relation.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -74,16 +74,6 @@ impl Kind {
         Ok(Self { scalar, is_list, exact: number.and_then(Exact::of_number) })
     }
 
-    /// The type by which values of a type of Arrow are sent.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be.
-    pub(super) fn of_data_type(of: &DataType) -> Result<Self> {
-        let (leaf, dimensions) = leaf_of(of);
-        Ok(Self { scalar: Scalar::of_data_type(leaf)?, is_list: dimensions > 0, exact: None })
-    }
-
     /// The type in Arrow; of arrays that of lists of so many dimensions.
     pub(crate) fn data_type(self, dimensions: usize) -> DataType {
         self.lists(self.exact.map_or_else(|| self.scalar.data_type(), Exact::data_type), dimensions)
@@ -103,15 +93,6 @@ impl Kind {
                 let options = CastOptions { safe: false, ..CastOptions::default() };
                 Ok(cast_with_options(&values, &self.data_type(dimensions), &options)?)
             }
-        }
-    }
-
-    /// The type in Postgres.
-    pub(super) fn of_postgres(self) -> Type {
-        let scalar = self.scalar.of_postgres();
-        match self.is_list {
-            false => scalar,
-            true => array_of(&scalar),
         }
     }
 
@@ -234,42 +215,6 @@ impl Scalar {
         }
     }
 
-    /// The type by which single values of a type of Arrow are sent.
-    fn of_data_type(of: &DataType) -> Result<Self> {
-        Ok(match of {
-            DataType::Boolean => Self::Bool,
-            DataType::Int8 | DataType::UInt8 | DataType::Int16 => Self::Int2,
-            DataType::UInt16 | DataType::Int32 => Self::Int4,
-            DataType::UInt32 | DataType::Int64 => Self::Int8,
-            DataType::UInt64 => Self::Numeric(20, 0),
-            DataType::Float16 | DataType::Float32 => Self::Float4,
-            DataType::Float64 => Self::Float8,
-            DataType::Decimal32(precision, scale)
-            | DataType::Decimal64(precision, scale)
-            | DataType::Decimal128(precision, scale) => Self::Numeric(*precision, *scale),
-            DataType::Decimal256(precision, scale) => Self::LongNumeric(*precision, *scale),
-            DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                Self::Text
-            }
-            DataType::Binary
-            | DataType::LargeBinary
-            | DataType::BinaryView
-            | DataType::FixedSizeBinary(_) => Self::Bytea,
-            DataType::Date32 | DataType::Date64 => Self::Date,
-            DataType::Time32(_) | DataType::Time64(_) => Self::Time,
-            DataType::Timestamp(_, None) => Self::Timestamp,
-            DataType::Timestamp(_, Some(_)) => Self::Timestamptz,
-            DataType::Interval(_) | DataType::Duration(_) => Self::Interval,
-            DataType::Dictionary(_, values) => Self::of_data_type(values)?,
-            DataType::RunEndEncoded(_, values) => Self::of_data_type(values.data_type())?,
-            _ => {
-                return Err(Error::value(format!(
-                    "values of type {of} cannot be sent: send them as texts that the server casts"
-                )));
-            }
-        })
-    }
-
     /// The OID, by which an array names the type of its elements.
     pub(super) fn oid(self) -> u32 {
         self.of_postgres().oid()
@@ -294,27 +239,6 @@ impl Scalar {
             Self::Timestamptz => Type::TIMESTAMPTZ,
             Self::Interval => Type::INTERVAL,
         }
-    }
-}
-
-/// The type of arrays of a type that is [sent](Scalar::of_postgres).
-fn array_of(of: &Type) -> Type {
-    match *of {
-        Type::BOOL => Type::BOOL_ARRAY,
-        Type::BYTEA => Type::BYTEA_ARRAY,
-        Type::INT2 => Type::INT2_ARRAY,
-        Type::INT4 => Type::INT4_ARRAY,
-        Type::INT8 => Type::INT8_ARRAY,
-        Type::OID => Type::OID_ARRAY,
-        Type::FLOAT4 => Type::FLOAT4_ARRAY,
-        Type::FLOAT8 => Type::FLOAT8_ARRAY,
-        Type::NUMERIC => Type::NUMERIC_ARRAY,
-        Type::DATE => Type::DATE_ARRAY,
-        Type::TIME => Type::TIME_ARRAY,
-        Type::TIMESTAMP => Type::TIMESTAMP_ARRAY,
-        Type::TIMESTAMPTZ => Type::TIMESTAMPTZ_ARRAY,
-        Type::INTERVAL => Type::INTERVAL_ARRAY,
-        _ => Type::TEXT_ARRAY,
     }
 }
 

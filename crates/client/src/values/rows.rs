@@ -46,17 +46,17 @@ impl Rows {
     }
 
     /// The columns, as far as they are known: arrays may turn out to have several dimensions.
-    pub(crate) fn columns(&self) -> SchemaRef {
+    fn columns(&self) -> SchemaRef {
         self.schema.clone().unwrap_or_else(|| {
             let of = self.names.iter().zip(&self.kinds);
             schema(of.map(|(name, kind)| (name, kind.data_type(0))))
         })
     }
 
-    /// Adds a row of the server, whose columns begin at `from`.
-    pub(crate) fn add(&mut self, row: &Row, from: usize) -> Result<()> {
+    /// Adds a row of the server.
+    pub(crate) fn add(&mut self, row: &Row) -> Result<()> {
         for column in 0..self.columns.len() {
-            let value: Option<Bytes<'_>> = row.try_get(from + column)?;
+            let value: Option<Bytes<'_>> = row.try_get(column)?;
             self.append(column, value.map(|Bytes(bytes)| bytes))?;
         }
         self.end_row();

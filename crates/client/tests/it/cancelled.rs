@@ -24,7 +24,6 @@ fn a_statement_is_cancelled_by_a_token() {
         assert!(done.expect_err("it is cancelled").is_cancelled());
         // Between statements it has no effect.
         token.cancel().await.expect("a request");
-        sleep(Duration::from_millis(300)).await;
         client.execute("SELECT 1", &[]).await.expect("an answer");
     });
 }
@@ -57,4 +56,39 @@ fn a_statement_is_cancelled_when_its_rows_are_dropped() {
         assert!(begun.elapsed() < Duration::from_secs(30));
     });
     served.run(served.wait_for_clients(0));
+}
+
+#[test]
+fn a_request_that_comes_late_does_not_hit_the_next_statement() {
+    let served = served();
+    served.with_client(async |client| {
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut given_up, mut cancelled) = (0, 0);
+        for round in 0..500 {
+            // About as long as the statement takes.
+            let patience = Duration::from_micros(random.u64(..2_000));
+            given_up +=
+                usize::from(timeout(patience, client.execute("SELECT 1", &[])).await.is_err());
+            client
+                .execute("SELECT 2", &[])
+                .await
+                .unwrap_or_else(|error| panic!("{round}: {error}"));
+            let token = client.cancel_token();
+            let (done, request) = tokio::join!(client.execute("SELECT 3", &[]), async {
+                sleep(patience / 2).await;
+                token.cancel().await
+            });
+            request.expect("a request");
+            match done {
+                Ok(_) => {}
+                Err(error) if error.is_cancelled() => cancelled += 1,
+                Err(error) => panic!("{round}: {error}"),
+            }
+            client
+                .execute("SELECT 4", &[])
+                .await
+                .unwrap_or_else(|error| panic!("{round}: {error}"));
+        }
+        assert!(given_up > 50, "{given_up} statements were given up, {cancelled} cancelled");
+    });
 }

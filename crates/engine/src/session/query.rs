@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast;
 
 use super::culprit::located;
 use super::paths::Paths;
+use super::rights::told;
 use super::{Session, depth};
 use crate::catalog::Entries;
 use crate::definitions::Definitions;
@@ -112,17 +113,22 @@ impl Session {
             let (access, replacement) = (self.file_access.clone(), self.replacement.clone());
             let (statement, parameters) = (statement(), parameters.to_vec());
             let own = (!self.temporary.are_none()).then(|| self.catalog_entries());
+            let asked = self.rights.clone().map(|rights| (rights, self.asked.clone()));
             move |error| {
-                let Some(statement) = &statement else { return access.worded(error, &base) };
-                let replacement = replacement.as_ref();
-                let paths = Paths { base: &base, reads: &access, writes: &access, replacement };
-                let ran = (statement, &parameters[..]);
                 let entries = own.clone();
                 let entries =
                     entries.unwrap_or_else(|| engine.instance.definitions.catalog.entries());
-                let over = (paths, entries);
+                let told = |error| match &asked {
+                    None => error,
+                    Some((rights, uses)) => told(error, rights, uses, &entries),
+                };
+                let Some(statement) = &statement else { return access.worded(told(error), &base) };
+                let replacement = replacement.as_ref();
+                let paths = Paths { base: &base, reads: &access, writes: &access, replacement };
+                let ran = (statement, &parameters[..]);
+                let over = (paths, entries.clone());
                 let error = located(&engine.instance, over, (None, None), ran, error);
-                access.worded(error, &base).at(statement.position)
+                access.worded(told(error), &base).at(statement.position)
             }
         }))
     }
@@ -136,7 +142,7 @@ impl Session {
     ) -> Result<Reading<'a>> {
         let mut reading = self.reading(entries, files);
         let Some(transaction) = &self.transaction else {
-            if self.reads_stale {
+            if self.reads_stale || self.settings.reads_stale() {
                 reading.at_least = 0;
             }
             return Ok(reading);

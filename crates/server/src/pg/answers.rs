@@ -10,14 +10,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::completion::complete;
 use super::connection::Connection;
 use super::failure::{Ended, Failure, code, warning};
-use super::results::{Pulled, Results, description};
-use super::types::{Format, with_catalog_types};
+use super::results::{Formats, Pulled, Results, description};
+use super::types::with_catalog_types;
 
 /// How rows are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     /// The formats of their columns.
-    pub(super) formats: Vec<Format>,
+    pub(super) formats: Formats,
     /// Their columns as they were described; `None` if they were not.
     pub(super) columns: Option<SchemaRef>,
     /// Whether they are of a query of the catalog.
@@ -31,7 +31,7 @@ pub(super) struct Shape {
 impl Shape {
     /// That of the answers to texts.
     pub(super) fn of_text(is_of_catalog: bool) -> Self {
-        let (formats, columns, is_described, most) = (Vec::new(), None, true, u64::MAX);
+        let (formats, columns, is_described, most) = (Formats::TEXT, None, true, u64::MAX);
         Self { formats, columns, is_of_catalog, is_described, most }
     }
 
@@ -39,7 +39,9 @@ impl Shape {
     fn columns_of(&self, rows: &Rows) -> SchemaRef {
         match &self.columns {
             Some(columns) => columns.clone(),
-            None if self.is_of_catalog => with_catalog_types(rows.schema()),
+            None if self.is_of_catalog && self.formats != Formats::Arrow => {
+                with_catalog_types(rows.schema())
+            }
             None => rows.schema().clone(),
         }
     }

@@ -15,7 +15,7 @@ use super::completion::complete;
 use super::connection::Connection;
 use super::copy_options::options;
 use super::failure::{Ended, Failure, code};
-use super::results::{CHUNK, Pieces};
+use super::results::{CHUNK, Pieces, STEP};
 use super::types::copy::{CopyDecoder, CopyEncoder, CopyFormat, CopyOptions};
 use super::types::{Format, with_catalog_types};
 use super::wire::Broken;
@@ -141,7 +141,7 @@ impl Given {
     fn pull(&mut self, out: &mut BytesMut) -> Result<bool, Failure> {
         let full = out.len() + CHUNK;
         while out.len() < full {
-            let Some((batch, rows)) = self.rows.next(usize::MAX)? else {
+            let Some((batch, rows)) = self.rows.next(usize::MAX, |_| STEP)? else {
                 self.encoder.finish(out)?;
                 return Ok(false);
             };

@@ -12,9 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::completion::complete;
 use super::connection::{Connection, elapsed, stops};
 use super::failure::{Ended, Failure};
-use super::results::description;
+use super::results::{Encoder, Formats, description};
 use super::subscription::{ChangeEncoder, look};
-use super::types::{Format, RowEncoder};
 use super::wire::Broken;
 
 /// What has come of a wait for changes.
@@ -46,18 +45,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) async fn fetch(
         &mut self,
         fetching: Fetching,
-        formats: &[Format],
+        formats: &Formats,
         is_described: bool,
         most: u64,
     ) -> Result<(), Ended> {
         // It takes as long as the client wishes.
         self.command = "SUBSCRIBE";
         let most = fetching.most.min(most);
-        let encoder = RowEncoder::new(&fetching.schema, formats).map_err(Failure::from)?;
-        let mut encoder = ChangeEncoder::Rows(encoder);
+        let mut encoder = Encoder::new(&fetching.schema, formats)?;
         if is_described {
             self.wire.put(description(&fetching.schema, formats))?;
         }
+        encoder.begin(self.wire.output())?;
+        let mut encoder = ChangeEncoder::Rows(encoder);
         let ends = fetching.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut sent = 0;
         // The first rows may be many: they are read on a thread of the pool.

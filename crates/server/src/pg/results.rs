@@ -10,6 +10,7 @@ use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
+use super::arrow_statement::{self, ArrowEncoder};
 use super::failure::Failure;
 use super::types::{Format, PgType, RowEncoder};
 use crate::lines::lines;
@@ -18,6 +19,65 @@ use crate::lines::lines;
 pub(super) const CHUNK: usize = 128 << 10;
 /// How many rows are encoded in one step: the bytes of a row are not known before.
 pub(super) const STEP: usize = 256;
+
+/// How rows are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Formats {
+    /// A field for each column, in these formats: one may stand for all, none is text.
+    Fields(Vec<Format>),
+    /// As [Arrow](arrow_statement).
+    Arrow,
+}
+
+impl Formats {
+    /// All columns as text.
+    pub(super) const TEXT: Self = Self::Fields(Vec::new());
+}
+
+/// Writes rows as messages.
+pub(super) enum Encoder {
+    Fields(RowEncoder),
+    Arrow(ArrowEncoder),
+}
+
+impl Encoder {
+    /// An encoder of rows with these columns.
+    pub(super) fn new(columns: &SchemaRef, formats: &Formats) -> Result<Self, Failure> {
+        Ok(match formats {
+            Formats::Fields(formats) => Self::Fields(RowEncoder::new(columns, formats)?),
+            Formats::Arrow => Self::Arrow(ArrowEncoder::new(columns.clone())),
+        })
+    }
+
+    /// Writes what stands before the rows.
+    pub(super) fn begin(&mut self, out: &mut BytesMut) -> Result<(), Failure> {
+        match self {
+            Self::Fields(_) => Ok(()),
+            Self::Arrow(encoder) => encoder.begin(out),
+        }
+    }
+
+    /// Writes rows of a batch.
+    pub(super) fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        rows: Range<usize>,
+        out: &mut BytesMut,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Fields(encoder) => Ok(encoder.encode(batch, rows, out)?),
+            Self::Arrow(encoder) => encoder.encode(&batch.slice(rows.start, rows.len()), out),
+        }
+    }
+
+    /// How many rows of a batch it encodes in one step.
+    fn step(&self, batch: &RecordBatch) -> usize {
+        match self {
+            Self::Fields(_) => STEP,
+            Self::Arrow(_) => arrow_statement::rows_of_message(batch),
+        }
+    }
+}
 
 /// Rows that are left, in pieces.
 pub(super) struct Pieces {
@@ -38,13 +98,14 @@ impl Pieces {
         Self { rows: None, begun }
     }
 
-    /// The next rows, at most `most` of them, which are rows of a batch; `None` after the last.
+    /// The next rows, at most `most` of them and a step, which are rows of a batch; `None` after the last.
     pub(super) fn next(
         &mut self,
         most: usize,
+        step: impl FnOnce(&RecordBatch) -> usize,
     ) -> Result<Option<(RecordBatch, Range<usize>)>, Failure> {
         let Some((batch, first)) = self.batch()? else { return Ok(None) };
-        let end = batch.num_rows().min(first + STEP.min(most));
+        let end = batch.num_rows().min(first.saturating_add(step(&batch).min(most)));
         if end < batch.num_rows() {
             self.begun = Some((batch.clone(), end));
         }
@@ -70,7 +131,7 @@ impl Pieces {
 /// The rows of a statement that are left.
 pub(super) struct Results {
     rows: Pieces,
-    encoder: RowEncoder,
+    encoder: Encoder,
     sent: u64,
 }
 
@@ -89,17 +150,17 @@ impl Results {
     /// The answer to a query, whose columns are described so, in these formats.
     pub(super) fn of_rows(
         rows: Rows,
-        columns: &Schema,
-        formats: &[Format],
+        columns: &SchemaRef,
+        formats: &Formats,
     ) -> Result<Self, Failure> {
-        let encoder = RowEncoder::new(columns, formats)?;
+        let encoder = Encoder::new(columns, formats)?;
         Ok(Self { rows: Pieces::of_rows(rows), encoder, sent: 0 })
     }
 
     /// A text, line by line, as Postgres has plans.
-    pub(super) fn of_text(text: &str, formats: &[Format]) -> Result<Self, Failure> {
+    pub(super) fn of_text(text: &str, formats: &Formats) -> Result<Self, Failure> {
         let schema = plan_schema();
-        let encoder = RowEncoder::new(&schema, formats)?;
+        let encoder = Encoder::new(&schema, formats)?;
         Ok(Self { rows: Pieces::of_batch(lines(text, schema)?), encoder, sent: 0 })
     }
 
@@ -112,14 +173,17 @@ impl Results {
     pub(super) fn pull(&mut self, most: u64, out: &mut BytesMut) -> Result<Pulled, Failure> {
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
         let full = out.len() + CHUNK;
+        let Self { rows, encoder, .. } = self;
+        encoder.begin(out)?;
         while out.len() < full {
-            let Some((batch, rows)) = self.rows.next(left)? else { return Ok(Pulled::Finished) };
+            let next = rows.next(left, |batch| encoder.step(batch))?;
+            let Some((batch, rows)) = next else { return Ok(Pulled::Finished) };
             if rows.is_empty() {
                 return Ok(Pulled::Suspended);
             }
             left -= rows.len();
             self.sent += rows.len() as u64;
-            self.encoder.encode(&batch, rows, out)?;
+            encoder.encode(&batch, rows, out)?;
         }
         Ok(Pulled::Chunk)
     }
@@ -131,7 +195,16 @@ pub(super) fn plan_schema() -> SchemaRef {
 }
 
 /// The message that describes columns in these formats.
-pub(super) fn description(schema: &Schema, formats: &[Format]) -> Answer {
+pub(super) fn description(schema: &Schema, formats: &Formats) -> Answer {
+    let formats = match formats {
+        Formats::Fields(formats) => formats,
+        Formats::Arrow => {
+            return description(
+                &arrow_statement::described(),
+                &Formats::Fields(vec![Format::Binary]),
+            );
+        }
+    };
     let fields = schema.fields().iter().enumerate().map(|(column, field)| {
         let of = PgType::of_field(field);
         let format = format_of(formats, column);

@@ -16,6 +16,7 @@ use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
 use super::listening::Listen;
+use super::results::Formats;
 
 /// Longer texts are parsed on a thread of the pool.
 const SHORT: usize = 16 << 10;
@@ -90,7 +91,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return self.listen(listen, sql, begins).await;
         }
         if let Some(fetching) = self.begin_fetch(tree(&statement), &sql)? {
-            return self.fetch(fetching, &[], true, u64::MAX).await;
+            return self.fetch(fetching, &Formats::TEXT, true, u64::MAX).await;
         }
         self.check_prepare(tree(&statement))?;
         let was_aborted = self.client.is_aborted();
@@ -110,7 +111,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Begun::Rows(results, pulled) => {
                 self.send_rows(results, pulled, command, u64::MAX).await?;
             }
-            Begun::Subscribed(subscription) => self.follow(subscription, Vec::new(), true).await?,
+            Begun::Subscribed(subscription) => {
+                self.follow(subscription, Formats::TEXT, true).await?
+            }
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium::unstable::{StatementKind, columns_of_changes, prepared_tree};
+use alluvium::unstable::{StatementKind, StatementTree, columns_of_changes, prepared_tree, tree};
 use alluvium::{Prepared, SqlState, Value};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use bytes::Bytes;
@@ -10,18 +10,21 @@ use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::Bind;
 
+use super::arrow_statement;
 use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::Failure;
 use super::listening::Listen;
-use super::results::{Results, description, format_of};
+use super::results::{Formats, Results, description, format_of};
 use super::types::{self, Format, PgType, with_catalog_types};
 
-/// A text as the engine has prepared it. The default is that of an empty one.
+/// A text as it was prepared. The default is that of an empty one.
 #[derive(Default)]
 pub(super) struct Preparation {
-    /// `None` of an empty text.
+    /// The statement as the engine has prepared it; `None` of an empty text, and of one that takes and gives Arrow.
     pub(super) prepared: Option<Prepared>,
+    /// The statement, if it takes and gives [Arrow](arrow_statement).
+    pub(super) arrow: Option<alluvium::Statement>,
     /// The COPY that it is, if the client sends or takes its rows.
     pub(super) copy: Option<Copy>,
     /// The prepared statements that it removes, if it does.
@@ -62,7 +65,23 @@ impl Statement {
         matches!(self.command(), "SELECT" | "INSERT" | "UPDATE" | "DELETE")
     }
 
-    /// What runs; `None` of an empty text.
+    /// Whether the text has no statement.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tree().is_none()
+    }
+
+    /// Whether it takes and gives [Arrow](arrow_statement).
+    pub(super) fn is_arrow(&self) -> bool {
+        self.oids == [arrow_statement::PARAMETERS]
+    }
+
+    /// The parsed statement; `None` of an empty text.
+    pub(super) fn tree(&self) -> Option<&StatementTree> {
+        let Preparation { prepared, arrow, .. } = &self.preparation;
+        prepared.as_ref().map(prepared_tree).or_else(|| arrow.as_ref().map(tree))
+    }
+
+    /// What the engine has prepared, if it has.
     pub(super) fn prepared(&self) -> Option<&Prepared> {
         self.preparation.prepared.as_ref()
     }
@@ -84,7 +103,7 @@ impl Statement {
 
     /// Fails if it has other columns by now than when it was described.
     pub(super) fn check_columns(&self, now: &Schema) -> Result<(), Failure> {
-        if self.columns().is_some_and(|columns| **columns == *now) {
+        if self.is_arrow() || self.columns().is_some_and(|columns| **columns == *now) {
             return Ok(());
         }
         let message = "cached plan must not change result type: since the statement was prepared its columns have changed, prepare it again";
@@ -98,7 +117,8 @@ impl Statement {
 
     /// Its command; empty of an empty text.
     pub(super) fn command(&self) -> &'static str {
-        self.prepared().map_or("", Prepared::command)
+        let of_arrow = || self.preparation.arrow.as_ref().map(alluvium::Statement::command);
+        self.prepared().map(Prepared::command).or_else(of_arrow).unwrap_or_default()
     }
 
     /// The columns of its rows, if it has any.
@@ -121,13 +141,19 @@ impl Statement {
 
     /// The message that describes its parameters.
     pub(super) fn parameter_description(&self) -> Answer {
-        let oids = (0..self.parameters().len()).map(|parameter| self.oid(parameter));
-        Answer::ParameterDescription(ParameterDescription::new(oids.collect()))
+        let oids = match self.is_arrow() {
+            true => vec![types::BYTEA],
+            false => (0..self.parameters().len()).map(|parameter| self.oid(parameter)).collect(),
+        };
+        Answer::ParameterDescription(ParameterDescription::new(oids))
     }
 
     /// The message that describes its rows in these formats.
-    pub(super) fn row_description(&self, formats: &[Format]) -> Answer {
+    pub(super) fn row_description(&self, formats: &Formats) -> Answer {
         match self.columns() {
+            _ if self.is_arrow() => {
+                description(&arrow_statement::described(), &Formats::Fields(vec![Format::Binary]))
+            }
             Some(columns) => description(columns, formats),
             None => Answer::NoData(NoData::new()),
         }
@@ -157,9 +183,17 @@ impl Statement {
 /// A statement with the values of its parameters, and its rows while it runs.
 pub(super) struct Portal {
     pub(super) statement: Arc<Statement>,
-    pub(super) values: Vec<Value>,
-    pub(super) formats: Vec<Format>,
+    pub(super) values: Bound,
+    pub(super) formats: Formats,
     pub(super) state: State,
+}
+
+/// The values of a statement's parameters.
+pub(super) enum Bound {
+    /// One for each parameter.
+    Values(Vec<Value>),
+    /// Those of a statement that takes [Arrow](arrow_statement), as they came.
+    Arrow(Option<Bytes>),
 }
 
 /// How far a portal has run.
@@ -175,9 +209,18 @@ pub(super) enum State {
 impl Portal {
     /// A portal of a statement, as a message binds it.
     pub(super) fn new(statement: Arc<Statement>, bind: &Bind) -> Result<Self, Failure> {
-        let values = statement.values(bind)?;
+        if statement.is_arrow() {
+            let [parameters] = &bind.parameters[..] else {
+                let message = "a statement that takes Arrow is bound to one parameter";
+                return Err(Failure::new("08P01", message));
+            };
+            let (values, formats) = (Bound::Arrow(parameters.clone()), Formats::Arrow);
+            return Ok(Self { statement, values, formats, state: State::Bound });
+        }
+        let values = Bound::Values(statement.values(bind)?);
         let columns = statement.columns().map_or(0, |columns| columns.fields().len());
         let formats = formats(&bind.result_column_format_codes, columns, "columns")?;
+        let formats = Formats::Fields(formats);
         Ok(Self { statement, values, formats, state: State::Bound })
     }
 }

@@ -17,9 +17,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::completion::complete;
 use super::connection::{Connection, elapsed, stops};
 use super::failure::{Ended, Failure};
-use super::results::{CHUNK, STEP, description};
+use super::results::{CHUNK, Encoder, Formats, STEP, description};
+use super::types::Format;
 use super::types::copy::{CopyEncoder, CopyOptions};
-use super::types::{Format, RowEncoder};
 use super::wire::Broken;
 
 /// How often changes are asked for progress, which wakes nobody.
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How changes are sent.
 pub(super) enum ChangeEncoder {
     /// As the rows of a result.
-    Rows(RowEncoder),
+    Rows(Encoder),
     /// As the data of COPY.
     Copy(Box<CopyEncoder>),
 }
@@ -40,11 +40,10 @@ impl ChangeEncoder {
         part: Range<usize>,
         out: &mut BytesMut,
     ) -> Result<(), Failure> {
-        let encoded = match self {
+        match self {
             Self::Rows(encoder) => encoder.encode(rows, part, out),
-            Self::Copy(encoder) => encoder.encode(rows, part, out),
-        };
-        Ok(encoded?)
+            Self::Copy(encoder) => Ok(encoder.encode(rows, part, out)?),
+        }
     }
 }
 
@@ -59,14 +58,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) async fn follow(
         &mut self,
         subscription: Subscription,
-        formats: Vec<Format>,
+        formats: Formats,
         is_described: bool,
     ) -> Result<(), Ended> {
         let changes = ChangedRows::new(subscription);
-        let encoder = RowEncoder::new(changes.schema(), &formats).map_err(Failure::from)?;
+        let mut encoder = Encoder::new(changes.schema(), &formats)?;
         if is_described {
             self.wire.put(description(changes.schema(), &formats))?;
         }
+        encoder.begin(self.wire.output())?;
         let sent = self.send_all(changes, &mut ChangeEncoder::Rows(encoder)).await?;
         self.wire.put(complete("SUBSCRIBE", Some(sent)))?;
         Ok(())

@@ -1,5 +1,6 @@
 //! The server as its clients see it.
 
+mod arrow_statements;
 mod cancel;
 mod catalog;
 mod catalog_roles;

@@ -6,7 +6,7 @@ use alluvium::name::{split, written};
 use alluvium_client::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use alluvium_client::arrow::compute::cast;
 use alluvium_client::arrow::datatypes::{DataType, Int64Type, SchemaRef};
-use alluvium_client::{Client, Error, Parameter};
+use alluvium_client::{Client, Error};
 
 use super::pool::Server;
 use crate::backend::TableColumns;
@@ -36,7 +36,8 @@ pub(super) fn table(server: &Server, name: &str) -> Fallible<TableColumns> {
 /// The columns of a relation.
 pub(super) async fn columns(client: &Client, name: &str) -> Result<SchemaRef, Error> {
     // To its end: who drops a result before cancels the statement.
-    let rows = client.query(&format!("SELECT * FROM {} LIMIT 0", written(name)), &[]).await?;
+    let sql = format!("SELECT * FROM {} LIMIT 0", written(name));
+    let rows = client.query_typed(&sql, &[]).await?;
     Ok(rows.collect().await?.schema())
 }
 
@@ -104,6 +105,15 @@ pub(super) fn relations(server: &Server) -> Fallible<Vec<RelationInfo>> {
     })
 }
 
+/// The names of the materialized views that rows can be read of.
+pub(super) fn views(server: &Server) -> Fallible<Vec<String>> {
+    server.with(async |client| {
+        let sql = "SELECT name FROM alluvium.relations WHERE kind = 'materialized view' AND state <> 'failed' ORDER BY name";
+        let rows = read(client, sql).await?;
+        Ok(texts(rows.column(0)).into_iter().flatten().collect())
+    })
+}
+
 /// The schema and the name of a relation.
 type Place = (Option<String>, Option<String>);
 
@@ -120,7 +130,7 @@ fn pairs(rows: &RecordBatch) -> BTreeMap<Place, Vec<(String, String)>> {
 }
 
 async fn read(client: &Client, sql: &str) -> Result<RecordBatch, Error> {
-    client.query_typed(sql, &[] as &[Parameter]).await?.collect().await
+    client.query(sql, &[]).await?.collect().await
 }
 
 fn all_texts<const N: usize>(rows: &RecordBatch) -> [Vec<Option<String>>; N] {

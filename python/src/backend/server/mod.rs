@@ -15,8 +15,11 @@ mod view;
 mod wait;
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use alluvium::Policy;
+use alluvium::name::written;
 use alluvium_client::{Address, Client, SubscribeOptions};
 
 use self::changes::RemoteChanges;
@@ -25,8 +28,12 @@ use self::session::RemoteSession;
 use self::transaction::RemoteTransaction;
 use self::view::RemoteView;
 use super::{Backend, Changes, Session, Subscribing, TableColumns, Transaction, View};
+use crate::call;
 use crate::failure::{Failure, Fallible};
 use crate::info::{Progress, RelationInfo, State};
+
+/// How often a server is asked how far it has come.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The address of a server, with what calls say besides.
 pub(crate) fn address(
@@ -82,8 +89,22 @@ impl Backend for Server {
         catalog::relations(self)
     }
 
-    fn wait(&self, _: u64) -> Fallible<()> {
-        Err(elsewhere("wait()", "statements and reads by key wait by themselves"))
+    fn wait(&self, epoch: u64) -> Fallible<()> {
+        while self.progress()?.committed < epoch {
+            if call::is_asked_to_end() {
+                return Err(Failure::interrupted());
+            }
+            thread::sleep(LOOK);
+        }
+        let views = catalog::views(self)?;
+        // A query waits until all that was committed before is in what it reads.
+        self.with(async |client| {
+            for view in &views {
+                let sql = format!("SELECT 1 FROM {} LIMIT 1", written(view));
+                client.query(&sql, &[]).await?.collect().await?;
+            }
+            Ok(())
+        })
     }
 
     fn wait_for_sources(&self) -> Fallible<()> {

@@ -1,9 +1,8 @@
 //! A server, and connections to it that nobody uses.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use alluvium_client::{Address, Client, Error, Parameter, Statement};
+use alluvium_client::{Address, Client, Error};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -22,15 +21,14 @@ pub(crate) struct Server {
 
 struct Shared {
     address: Address,
-    idle: Mutex<Vec<Connection>>,
-    /// Moves the bytes of connections; `None` once this is dropped.
-    runtime: Option<Runtime>,
+    idle: Mutex<Vec<Client>>,
+    driver: Arc<Driver>,
 }
 
-/// A connection, and what has been prepared over it.
-pub(super) struct Connection {
-    pub(super) client: Client,
-    prepared: HashMap<String, Statement>,
+/// Moves the bytes of connections.
+struct Driver {
+    /// `None` once this is dropped.
+    runtime: Option<Runtime>,
 }
 
 impl Server {
@@ -42,11 +40,20 @@ impl Server {
             .enable_all()
             .build()
             .map_err(|error| Failure::new("OperationalError", error.to_string()))?;
-        let shared = Shared { address, idle: Mutex::default(), runtime: Some(runtime) };
-        let server = Self { shared: Arc::new(shared) };
+        let server = Self::over(address, Arc::new(Driver { runtime: Some(runtime) }));
         let first = server.open()?;
         server.give_back(first);
         Ok(server)
+    }
+
+    fn over(address: Address, driver: Arc<Driver>) -> Self {
+        Self { shared: Arc::new(Shared { address, idle: Mutex::default(), driver }) }
+    }
+
+    /// The same server, over connections of their own whose reads do not wait.
+    pub(super) fn stale(&self) -> Self {
+        let address = self.shared.address.clone().setting("alluvium.stale_reads", "on");
+        Self::over(address, self.shared.driver.clone())
     }
 
     pub(super) fn address(&self) -> &Address {
@@ -55,7 +62,7 @@ impl Server {
 
     pub(super) fn runtime(&self) -> Handle {
         // It is there until the last clone is dropped.
-        match &self.shared.runtime {
+        match &self.shared.driver.runtime {
             Some(runtime) => runtime.handle().clone(),
             None => Handle::current(),
         }
@@ -70,10 +77,10 @@ impl Server {
     }
 
     /// A connection that nobody else uses.
-    pub(super) fn take(&self) -> Fallible<Connection> {
+    pub(super) fn take(&self) -> Fallible<Client> {
         loop {
             match self.shared.idle.lock().pop() {
-                Some(idle) if idle.client.is_closed() => {}
+                Some(idle) if idle.is_closed() => {}
                 Some(idle) => return Ok(idle),
                 None => break,
             }
@@ -82,63 +89,55 @@ impl Server {
     }
 
     /// A new connection.
-    fn open(&self) -> Fallible<Connection> {
-        let client = self.wait(Client::connect_to(&self.shared.address))?;
-        Ok(Connection { client, prepared: HashMap::new() })
+    pub(super) fn open(&self) -> Fallible<Client> {
+        Ok(self.wait(Client::connect_to(&self.shared.address))?)
     }
 
     /// Keeps a connection that is as it was at first, to be used again.
-    pub(super) fn give_back(&self, connection: Connection) {
+    pub(super) fn give_back(&self, client: Client) {
         let mut idle = self.shared.idle.lock();
-        if idle.len() < IDLE && !connection.client.is_closed() {
-            idle.push(connection);
+        if idle.len() < IDLE && !client.is_closed() {
+            idle.push(client);
         }
     }
 
-    /// Waits for calls with a connection that leave it as it was at first.
-    pub(super) fn with<T>(
-        &self,
-        act: impl AsyncFnOnce(&Client) -> Result<T, Error>,
-    ) -> Fallible<T> {
-        let connection = self.take()?;
-        let done = self.wait(act(&connection.client));
-        if !matches!(done, Err(Stopped::Interrupted)) {
-            self.give_back(connection);
+    /// A connection with an open transaction.
+    pub(super) fn begin(&self) -> Fallible<Client> {
+        let mut client = self.take()?;
+        let mut begun = self.wait(client.execute_batch("BEGIN"));
+        if matches!(&begun, Err(Stopped::Failed(error)) if error.is_lost()) {
+            client = self.open()?;
+            begun = self.wait(client.execute_batch("BEGIN"));
         }
-        Ok(done?)
+        begun?;
+        Ok(client)
+    }
+
+    /// Waits for calls with a connection that leave it as it was at first. One that has been idle may be lost, without having been told of: then
+    /// the calls are made again with another, so they only read.
+    pub(super) fn with<T>(&self, act: impl AsyncFn(&Client) -> Result<T, Error>) -> Fallible<T> {
+        let mut is_again = false;
+        loop {
+            let client = if is_again { self.open()? } else { self.take()? };
+            match self.wait(act(&client)) {
+                Err(Stopped::Failed(error)) if error.is_lost() && !is_again => is_again = true,
+                done => {
+                    if !matches!(done, Err(Stopped::Interrupted)) {
+                        self.give_back(client);
+                    }
+                    return Ok(done?);
+                }
+            }
+        }
     }
 }
 
-impl Drop for Shared {
+impl Drop for Driver {
     fn drop(&mut self) {
-        self.idle.get_mut().clear();
         if let Some(runtime) = self.runtime.take() {
             // What it does for connections is over with them.
             runtime.shutdown_background();
         }
-    }
-}
-
-impl Connection {
-    /// A statement that is prepared once. What tells its kind apart from others of the same text is in `kind`.
-    pub(super) async fn prepared(
-        &mut self,
-        sql: &str,
-        kind: &str,
-        parameters: &[Parameter],
-    ) -> Result<Statement, Error> {
-        let key = format!("{kind}\n{sql}");
-        if let Some(statement) = self.prepared.get(&key) {
-            return Ok(statement.clone());
-        }
-        let statement = self.client.prepare_typed(sql, parameters).await?;
-        self.prepared.insert(key, statement.clone());
-        Ok(statement)
-    }
-
-    /// Forgets what has been prepared.
-    pub(super) fn forget(&mut self) {
-        self.prepared.clear();
     }
 }
 

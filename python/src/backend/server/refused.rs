@@ -30,12 +30,19 @@ pub(super) fn failure_in(error: Error, text: &str, begins: (u64, u64)) -> Failur
             }
         }
         Error::Address(_) => Failure::new("InterfaceError", message),
+        Error::Connection(_) => lost(format!(
+            "the connection to the server was lost: {message}; what ran may have been committed"
+        )),
+        Error::Unreached(_) => lost(message),
         Error::Value(_) | Error::Arrow(_) => Failure::new("DataError", message),
-        _ => Failure {
-            sqlstate: Some("08006".to_owned()),
-            ..Failure::new("OperationalError", message)
-        },
+        _ => Failure::new("InternalError", message),
     }
+}
+
+/// There is no connection.
+fn lost(message: String) -> Failure {
+    let sqlstate = Some("08006".to_owned());
+    Failure { sqlstate, ..Failure::new("OperationalError", message) }
 }
 
 /// The line and the column of a character of a text, counted from one, if the text begins there.

@@ -1,16 +1,17 @@
 //! Sessions over a connection.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use alluvium::unstable::{StatementKind, tree};
 use alluvium::{Prepared, Statement, Value};
 use alluvium_client::arrow::array::{Array, AsArray, RecordBatch};
-use alluvium_client::{Error, Parameter, ToSql};
+use alluvium_client::{Client, Error, Parameter};
 use futures::TryStreamExt;
 use parking_lot::Mutex;
 
-use super::pool::{Connection, Server, committed};
-use super::refused::{failure, failure_in};
+use super::pool::{Server, committed};
+use super::refused::failure_in;
 use super::rows::{Coming, RemoteRows, locked};
 use super::wait::Stopped;
 use crate::backend::{Answer, Session};
@@ -19,11 +20,28 @@ use crate::failure::{Failure, Fallible};
 /// One client of a server.
 pub(super) struct RemoteSession {
     server: Server,
-    connection: Connection,
+    client: Client,
     block: Arc<Mutex<Block>>,
     /// The rows that are still coming.
     coming: Option<Arc<Mutex<Coming>>>,
+    /// Whether it may have what a new session has not, such as settings and temporary tables.
+    has_state: Cell<bool>,
 }
+
+/// Commands that leave nothing in a session.
+const STATELESS: [&str; 11] = [
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "COPY",
+    "SHOW",
+    "EXPLAIN",
+    "BEGIN",
+    "START TRANSACTION",
+    "COMMIT",
+    "ROLLBACK",
+];
 
 /// The transaction that statements have begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,18 +98,52 @@ impl From<&Statement> for Place {
 impl RemoteSession {
     /// Begins a session of a server.
     pub(super) fn begin(server: Server) -> Fallible<Self> {
-        let connection = server.take()?;
+        let client = server.take()?;
         let block = Arc::new(Mutex::new(Block::None));
-        Ok(Self { server, connection, block, coming: None })
+        Ok(Self { server, client, block, coming: None, has_state: Cell::new(false) })
+    }
+
+    /// Connects again if the connection is known to be lost. Who would miss what the session had is told instead, once.
+    fn revive(&mut self) -> Fallible<()> {
+        if !self.client.is_closed() {
+            return Ok(());
+        }
+        self.coming = None;
+        let before = std::mem::replace(&mut *self.block.lock(), Block::None);
+        let had_state = self.has_state.take();
+        self.client = self.server.open()?;
+        let lost = match (before, had_state) {
+            (Block::None, false) => return Ok(()),
+            (Block::None, true) => "with its settings and temporary tables: set it up again",
+            _ => "with its open transaction, which is rolled back: run the transaction again",
+        };
+        let message = format!(
+            "the connection to the server was lost, and the session {lost}; the next statement has a new session"
+        );
+        let sqlstate = Some("08006".to_owned());
+        Err(Failure { sqlstate, ..Failure::new("OperationalError", message) })
     }
 
     /// Waits for a call of a statement there, and notes if it fails.
     fn wait<T>(&self, place: &Place, call: impl Future<Output = Result<T, Error>>) -> Fallible<T> {
-        match self.server.wait(call) {
+        self.noted(place, self.server.wait(call))
+    }
+
+    /// Notes if a call of a statement there has failed.
+    fn noted<T>(&self, place: &Place, called: Result<T, Stopped>) -> Fallible<T> {
+        match called {
             Ok(done) => Ok(done),
             Err(Stopped::Interrupted) => {
                 self.block.lock().interrupt();
                 Err(Failure::interrupted())
+            }
+            Err(Stopped::Failed(error)) if error.is_lost() => {
+                // Who asks is told, and need not be again.
+                *self.block.lock() = Block::None;
+                self.has_state.set(false);
+                let mut failure = place.failure(error);
+                failure.message.push_str("; the next statement has a new session");
+                Err(failure)
             }
             Err(Stopped::Failed(error)) => {
                 self.block.lock().fail();
@@ -131,14 +183,19 @@ impl RemoteSession {
             _ => {}
         }
         self.settle()?;
+        self.revive()?;
         if command == "COMMIT" {
             self.check_commits(&place)?;
         }
-        let client = &self.connection.client;
-        let prepared = self.wait(&place, client.prepare_typed(statement.text(), values))?;
-        check_count(prepared.params().len(), values.len())?;
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| it as _).collect();
-        let mut batches = self.wait(&place, client.run(&prepared, &values))?;
+        let mut ran = self.server.wait(self.client.query_typed(statement.text(), values));
+        let is_first = matches!(command, "BEGIN" | "START TRANSACTION") && !self.has_state.get();
+        if is_first && matches!(&ran, Err(Stopped::Failed(error)) if error.is_lost()) {
+            // Nothing has run.
+            self.client = self.server.open()?;
+            ran = self.server.wait(self.client.query_typed(statement.text(), values));
+        }
+        let mut batches = self.noted(&place, ran)?;
+        self.has_state.set(self.has_state.get() || !STATELESS.contains(&command));
         let schema = batches.schema().clone();
         if schema.fields().is_empty() {
             while self.wait(&place, batches.try_next())?.is_some() {}
@@ -170,7 +227,7 @@ impl RemoteSession {
             "INSERT" | "UPDATE" | "DELETE" | "COPY" => {
                 let is_alone = *self.block.lock() == Block::None;
                 let epoch = match is_alone {
-                    true => self.server.wait(committed(&self.connection.client))?,
+                    true => self.server.wait(committed(&self.client))?,
                     false => None,
                 };
                 Answer::Changed(rows, epoch)
@@ -196,12 +253,12 @@ impl RemoteSession {
         let block = *self.block.lock();
         if block == Block::Unknown {
             // Fails if the transaction is aborted.
-            let _ = self.wait(place, self.connection.client.execute("SELECT 1", &[]));
+            let _ = self.wait(place, self.client.execute("SELECT 1", &[]));
         }
         if *self.block.lock() != Block::Aborted {
             return Ok(());
         }
-        self.wait(place, self.connection.client.execute_batch("ROLLBACK"))?;
+        self.wait(place, self.client.execute_batch("ROLLBACK"))?;
         *self.block.lock() = Block::None;
         Err(Failure {
             sqlstate: Some("25P02".to_owned()),
@@ -255,21 +312,21 @@ impl Session for RemoteSession {
     ) -> Fallible<Option<u64>> {
         self.settle()?;
         let whole = Place::whole(sql);
-        let client = &self.connection.client;
-        let prepared = self.wait(&whole, client.prepare(sql))?;
-        if !prepared.columns().is_empty() {
-            return Ok(None);
-        }
         let rows = rows.iter().map(|values| parameters(values)).collect::<Fallible<Vec<_>>>()?;
         let mut failed = None;
+        let mut returns_rows = false;
         let changed = self.wait(&whole, async {
-            client.execute_each(sql, &rows).await.map_err(|row| {
+            self.client.execute_each(sql, &rows).await.map_err(|row| {
                 failed = Some(row.row);
+                returns_rows = matches!(row.error, Error::ReturnsRows);
                 row.error
             })
         });
         *place += failed.unwrap_or(rows.len());
-        changed.map(Some)
+        match returns_rows {
+            true => Ok(None),
+            false => changed.map(Some),
+        }
     }
 }
 
@@ -277,20 +334,9 @@ impl Session for RemoteSession {
 pub(super) fn parameters(values: &[Value]) -> Fallible<Vec<Parameter>> {
     let parameter = |value: &Value| match value.is_null() {
         true => Ok(Parameter::null()),
-        false => Parameter::of(&value.to_array()?, 0).map_err(failure),
+        false => Ok(Parameter::of(&value.to_array()?, 0)),
     };
     values.iter().map(parameter).collect()
-}
-
-/// Fails unless a statement has a parameter for each value.
-fn check_count(count: usize, given: usize) -> Fallible<()> {
-    let message = match given {
-        _ if given < count => format!("no value for parameter ${}", given + 1),
-        _ if given > count => format!("there is a value for ${}, which does not occur", count + 1),
-        _ => return Ok(()),
-    };
-    let sqlstate = Some("42601".to_owned());
-    Err(Failure { sqlstate, ..Failure::new("ProgrammingError", message) })
 }
 
 /// Whether another transaction begins when this statement ends one.

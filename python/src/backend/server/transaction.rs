@@ -2,10 +2,10 @@
 
 use alluvium::name::{spelled, written};
 use alluvium_client::arrow::array::RecordBatch;
-use alluvium_client::{Error, Parameter};
+use alluvium_client::arrow::datatypes::DataType;
+use alluvium_client::{Client, Error};
 
-use super::pool::{Connection, Server, committed};
-use super::refused::failure;
+use super::pool::{Server, committed};
 use super::wait::Stopped;
 use crate::backend::{TableColumns, Transaction, Write};
 use crate::failure::{Failure, Fallible};
@@ -13,30 +13,27 @@ use crate::failure::{Failure, Fallible};
 /// A transaction that a server has begun, which it rolls back when the connection ends.
 pub(super) struct RemoteTransaction {
     server: Server,
-    connection: Connection,
+    client: Client,
     is_aborted: bool,
 }
 
 impl RemoteTransaction {
     /// Begins a transaction.
     pub(super) fn begin(server: &Server) -> Fallible<Self> {
-        let connection = server.take()?;
-        let server = server.clone();
-        server.wait(connection.client.execute_batch("BEGIN"))?;
-        Ok(Self { server, connection, is_aborted: false })
+        let client = server.begin()?;
+        Ok(Self { server: server.clone(), client, is_aborted: false })
     }
 
     /// Waits for a call, without which the transaction is aborted.
-    fn wait<T>(&mut self, call: impl AsyncFnOnce(&Connection) -> Result<T, Error>) -> Fallible<T> {
-        let done = self.server.wait(call(&self.connection));
+    fn wait<T>(&mut self, call: impl AsyncFnOnce(&Client) -> Result<T, Error>) -> Fallible<T> {
+        let done = self.server.wait(call(&self.client));
         self.is_aborted |= done.is_err();
         done.map_err(|stopped: Stopped| stopped.into())
     }
 
     fn run_for(&mut self, sql: &str, rows: &RecordBatch) -> Fallible<()> {
-        let rows = Parameter::rows(rows).map_err(failure)?;
-        self.wait(async |connection| {
-            let ran = connection.client.execute_each(sql, &rows).await;
+        self.wait(async |client| {
+            let ran = client.execute_rows(sql, rows).await;
             ran.map(drop).map_err(|row| row.error)
         })
     }
@@ -57,10 +54,13 @@ impl Transaction for RemoteTransaction {
                 let sql = format!("INSERT INTO {into} DEFAULT VALUES");
                 self.run_for(&sql, &rows)
             }
+            Write::Insert if !names.iter().all(|name| is_copied(table, name)) => {
+                self.run_for(&insert("INSERT", &into, names), &rows)
+            }
             Write::Insert => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                self.wait(async |connection| {
-                    let mut copy = connection.client.copy_in(&into, &names).await?;
+                self.wait(async |client| {
+                    let mut copy = client.copy_in(&into, &names).await?;
                     copy.send(&rows).await?;
                     copy.finish().await.map(drop)
                 })
@@ -71,12 +71,7 @@ impl Transaction for RemoteTransaction {
                         format!("table \"{}\" has no primary key to upsert by", table.name);
                     return Err(Failure::new("ProgrammingError", message));
                 }
-                let columns: Vec<String> = names.iter().map(|name| spelled(name)).collect();
-                let values: Vec<String> =
-                    (1..=names.len()).map(|number| format!("${number}")).collect();
-                let (columns, values) = (columns.join(", "), values.join(", "));
-                let sql = format!("INSERT OR REPLACE INTO {into} ({columns}) VALUES ({values})");
-                self.run_for(&sql, &rows)
+                self.run_for(&insert("INSERT OR REPLACE", &into, names), &rows)
             }
             Write::Delete => {
                 if table.primary_key.is_empty() {
@@ -102,12 +97,28 @@ impl Transaction for RemoteTransaction {
     }
 
     fn commit(self: Box<Self>) -> Fallible<u64> {
-        let Self { server, connection, .. } = *self;
+        let Self { server, client, .. } = *self;
         let epoch = server.wait(async {
-            connection.client.execute_batch("COMMIT").await?;
-            committed(&connection.client).await
+            client.execute_batch("COMMIT").await?;
+            committed(&client).await
         })?;
-        server.give_back(connection);
+        server.give_back(client);
         Ok(epoch.unwrap_or(0))
+    }
+}
+
+/// The statement that inserts a row of values for these columns.
+fn insert(insert: &str, into: &str, names: &[String]) -> String {
+    let columns: Vec<String> = names.iter().map(|name| spelled(name)).collect();
+    let values: Vec<String> = (1..=names.len()).map(|number| format!("${number}")).collect();
+    format!("{insert} INTO {into} ({}) VALUES ({})", columns.join(", "), values.join(", "))
+}
+
+/// Whether COPY has the values of a column as they are: those of single values, and lists of these.
+fn is_copied(table: &TableColumns, name: &str) -> bool {
+    let Ok(field) = table.schema.field_with_name(name) else { return true };
+    match field.data_type() {
+        DataType::List(item) => !item.data_type().is_nested(),
+        of => !of.is_nested(),
     }
 }

@@ -7,11 +7,11 @@ use alluvium::Value;
 use alluvium::name::{spelled, written};
 use alluvium_client::arrow::array::RecordBatch;
 use alluvium_client::arrow::datatypes::SchemaRef;
-use alluvium_client::{Batches, Client, Error, Parameter, ToSql};
+use alluvium_client::{Batches, Client};
 use parking_lot::Mutex;
 
 use super::catalog;
-use super::pool::{Connection, Server};
+use super::pool::Server;
 use super::rows::{Coming, RemoteRows};
 use super::session::{Block, Place, parameters};
 use super::wait::Stopped;
@@ -93,25 +93,17 @@ impl RemoteView {
         format!("SELECT * FROM {from}{conditions}{order}")
     }
 
-    /// Runs a query. A connection that has been idle may be lost, and a plan may be that of a relation that was replaced.
-    fn run(&self, query: &Query) -> Fallible<(Connection, Batches)> {
+    /// Runs a query. A connection that has been idle may be lost.
+    fn run(&self, query: &Query) -> Fallible<(Client, Batches)> {
         let parameters = parameters(&query.values)?;
-        let mut is_again = false;
-        loop {
-            let mut connection = self.server.take()?;
-            let ran = self.server.wait(query.run(&mut connection, &parameters));
-            match ran {
-                Ok(batches) => return Ok((connection, batches)),
-                Err(Stopped::Failed(error))
-                    if !is_again && (error.is_lost() || error.sqlstate() == Some("0A000")) =>
-                {
-                    is_again = true;
-                    connection.forget();
-                    self.server.give_back(connection);
-                }
-                Err(stopped) => return Err(stopped.into()),
-            }
+        let run = |client: &Client| self.server.wait(client.query_typed(&query.sql, &parameters));
+        let mut client = self.server.take()?;
+        let mut ran = run(&client);
+        if matches!(&ran, Err(Stopped::Failed(error)) if error.is_lost()) {
+            client = self.server.open()?;
+            ran = run(&client);
         }
+        Ok((client, ran?))
     }
 
     /// The condition that a key, from this column on, is not before some values, or not after them.
@@ -186,18 +178,6 @@ impl Query {
         self.values.push(value.clone());
         format!("${}", self.values.len())
     }
-
-    async fn run(
-        &self,
-        connection: &mut Connection,
-        parameters: &[Parameter],
-    ) -> Result<Batches, Error> {
-        let types: Vec<String> =
-            self.values.iter().map(|value| value.data_type().to_string()).collect();
-        let statement = connection.prepared(&self.sql, &types.join(" "), parameters).await?;
-        let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|it| it as _).collect();
-        connection.client.run(&statement, &values).await
-    }
 }
 
 impl View for RemoteView {
@@ -227,9 +207,9 @@ impl View for RemoteView {
             }
             false => self.query(&conditions),
         };
-        let (connection, batches) = self.run(&query)?;
+        let (client, batches) = self.run(&query)?;
         let rows = self.server.wait(batches.collect())?;
-        self.server.give_back(connection);
+        self.server.give_back(client);
         Ok(rows)
     }
 
@@ -238,24 +218,30 @@ impl View for RemoteView {
         let mut conditions = self.end(&mut query, low, Side::Low)?;
         conditions.extend(self.end(&mut query, high, Side::High)?);
         query.sql = self.query(&conditions);
-        let (connection, batches) = self.run(&query)?;
+        let (client, batches) = self.run(&query)?;
         let schema = batches.schema().clone();
         let block = Arc::new(Mutex::new(Block::None));
         let coming = Coming::begin(self.server.clone(), batches, block, Place::whole(""), false)?;
         let rows = RemoteRows(Arc::new(Mutex::new(coming)));
         let server = self.server.clone();
-        Ok((schema, Box::new(KeyRows { rows, connection: Some(connection), server })))
+        Ok((schema, Box::new(KeyRows { rows, client: Some(client), server })))
     }
 
     fn stale(&self) -> Fallible<Arc<dyn View>> {
-        Err(Failure::not_supported("over a connection all reads see what was committed before"))
+        Ok(Arc::new(Self {
+            server: self.server.stale(),
+            name: self.name.clone(),
+            schema: self.schema.clone(),
+            key: self.key.clone(),
+            is_nullable: self.is_nullable,
+        }))
     }
 }
 
 /// Rows that come over a connection of the pool, which they give back.
 struct KeyRows {
     rows: RemoteRows,
-    connection: Option<Connection>,
+    client: Option<Client>,
     server: Server,
 }
 
@@ -265,9 +251,9 @@ impl Iterator for KeyRows {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.rows.next();
         if next.is_none()
-            && let Some(connection) = self.connection.take()
+            && let Some(client) = self.client.take()
         {
-            self.server.give_back(connection);
+            self.server.give_back(client);
         }
         next
     }

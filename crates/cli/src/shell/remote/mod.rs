@@ -109,7 +109,7 @@ impl Remote {
         let client = self.client()?;
         let text = statement.text();
         let ran = self.waiting.wait(async {
-            let mut batches = client.query(text, &[]).await?;
+            let mut batches = client.query_typed(text, &[]).await?;
             let has_rows = !batches.schema().fields().is_empty();
             // Without columns it is run to its end.
             while !has_rows && batches.try_next().await?.is_some() {}

@@ -87,6 +87,8 @@ struct Effects {
     lock_timeout: Option<Duration>,
     /// That of the open transaction, or of the next one.
     isolation: Isolation,
+    /// Whether queries outside of transactions answer as of the last complete epoch.
+    reads_stale: bool,
 }
 
 impl SessionSettings {
@@ -208,6 +210,11 @@ impl SessionSettings {
         self.effects.lock_timeout
     }
 
+    /// Whether queries outside of transactions answer as of the last complete epoch.
+    pub(in crate::session) fn reads_stale(&self) -> bool {
+        self.effects.reads_stale
+    }
+
     /// The isolation level of the open transaction, or of the next one.
     pub(in crate::session) fn isolation(&self) -> Isolation {
         self.effects.isolation
@@ -224,6 +231,7 @@ impl SessionSettings {
             statement_timeout: value::duration(self.value(&table::STATEMENT_TIMEOUT)),
             lock_timeout: value::duration(self.value(&table::LOCK_TIMEOUT)),
             isolation: Isolation::named(self.value(&table::TRANSACTION_ISOLATION)),
+            reads_stale: is_on(&table::STALE_READS),
         };
     }
 }

@@ -101,11 +101,19 @@ pub(super) static IDLE: Setting = setting(
     "How long a client may be idle outside of a transaction; 0 is forever. A server ends the connection then.",
 );
 
+pub(super) static STALE_READS: Setting = setting(
+    "alluvium.stale_reads",
+    "off",
+    Values::Boolean,
+    "Whether queries outside of transactions answer as of the last complete epoch at once, and may miss the newest commits.",
+);
+
 /// Why a value is refused that other systems have.
 const FORMS: &str = "values have one form as text";
 
 /// All settings, in the order in which SHOW ALL lists them.
 pub(super) static SETTINGS: &[&Setting] = &[
+    &STALE_READS,
     &setting(
         "application_name",
         "",

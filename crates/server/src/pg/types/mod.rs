@@ -47,6 +47,6 @@ mod time;
 pub(crate) use self::catalog_type::with_catalog_types;
 pub(crate) use self::format::Format;
 pub(crate) use self::parameter::decode;
-pub(crate) use self::pg_type::{PgType, TEXT};
+pub(crate) use self::pg_type::{BYTEA, PgType, TEXT};
 pub(crate) use self::rejected::Rejected;
 pub(crate) use self::row_encoder::RowEncoder;

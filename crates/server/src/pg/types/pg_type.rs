@@ -5,6 +5,8 @@ use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use super::catalog_type::{Kind, is_of_oids};
 use super::rejected::{Rejected, Result, code};
 
+/// The OID of `bytea`.
+pub(crate) const BYTEA: u32 = 17;
 /// The OID of `text`.
 pub(crate) const TEXT: u32 = 25;
 /// The OIDs of vectors.
@@ -55,7 +57,7 @@ type Row = (Scalar, u32, u32, i16, &'static str);
 /// The rows of all types, in their order.
 const ROWS: [Row; Scalar::Unknown as usize + 1] = [
     (Scalar::Bool, 16, 1000, 1, "boolean"),
-    (Scalar::Bytea, 17, 1001, -1, "bytea"),
+    (Scalar::Bytea, BYTEA, 1001, -1, "bytea"),
     (Scalar::Int2, 21, 1005, 2, "smallint"),
     (Scalar::Int4, 23, 1007, 4, "integer"),
     (Scalar::Int8, 20, 1016, 8, "bigint"),
