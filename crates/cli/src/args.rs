@@ -223,6 +223,9 @@ pub(crate) struct BackupArgs {
     /// Goes back to this checkpoint, if later ones are damaged; 0: to none
     #[arg(long, value_name = "N")]
     pub(crate) checkpoint: Option<u64>,
+    /// Leaves out roles, verifiers of passwords, grants and owners
+    #[arg(long, conflicts_with = "checkpoint")]
+    pub(crate) without_roles: bool,
 }
 
 /// The format of a file with the rows of a view.

@@ -40,8 +40,10 @@ pub(crate) fn manifest(directory: PathBuf, json: bool) -> Status {
 }
 
 /// Copies a state directory.
-pub(crate) fn backup(BackupArgs { directory, to, checkpoint }: BackupArgs) -> Status {
+pub(crate) fn backup(args: BackupArgs) -> Status {
+    let BackupArgs { directory, to, checkpoint, without_roles } = args;
     let copied = StateDirectory::open(directory).and_then(|directory| match checkpoint {
+        None if without_roles => directory.backup_without_roles(to),
         None => directory.backup(to),
         Some(number) => directory.backup_from(number, to),
     });

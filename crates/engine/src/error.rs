@@ -6,6 +6,8 @@ pub use alluvium_sql::error::SqlState;
 use alluvium_sql::error::{Position, worded};
 use datafusion::error::DataFusionError;
 
+use crate::catalog::is_system;
+
 /// The result of asking an engine for something.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -38,6 +40,8 @@ pub enum Error {
         position: Option<Position>,
         /// Its kind, as [`Error::sqlstate`] has it.
         sqlstate: SqlState,
+        /// The message without the values of a row, if `message` quotes one: for sessions that may not select from its relation.
+        bare: Option<Box<str>>,
     },
     /// A source cannot be opened or read, or a sink written.
     #[error("{message}")]
@@ -165,7 +169,8 @@ impl Error {
 
     /// An error in data.
     pub fn data(message: impl Into<String>) -> Self {
-        Self::Data { message: message.into(), position: None, sqlstate: SqlState::DATA }
+        let (position, bare) = (None, None);
+        Self::Data { message: message.into(), position, sqlstate: SqlState::DATA, bare }
     }
 
     /// An error of a [`crate::Source`] or a [`crate::Sink`].
@@ -184,6 +189,42 @@ impl Error {
             *sqlstate = kind;
         }
         self
+    }
+
+    /// The same error, which has this message for sessions that may not see the row that it quotes.
+    pub(crate) fn or_bare(mut self, message: impl Into<Box<str>>) -> Self {
+        if let Self::Data { bare, .. } = &mut self {
+            *bare = Some(message.into());
+        }
+        self
+    }
+
+    /// The same error without the name that it proposes in place of an unknown relation, unless the session may know it.
+    pub(crate) fn without_name(mut self, may_know: impl Fn(&str) -> bool) -> Self {
+        if let Self::Sql { message, sqlstate: SqlState::NO_RELATION, .. } = &mut self
+            && let Some((kept, near)) = message.rsplit_once("; did you mean \"")
+            && !near.strip_suffix("\"?").is_some_and(|near| is_system(near) || may_know(near))
+        {
+            message.truncate(kept.len());
+        }
+        self
+    }
+
+    /// The same error without the values of rows: those that break a constraint and, `with_expressions`, those for which an expression
+    /// fails.
+    pub(crate) fn without_values(self, with_expressions: bool) -> Self {
+        match self {
+            Self::Data { bare: Some(message), position, sqlstate, .. } => {
+                Self::Data { message: message.into(), position, sqlstate, bare: None }
+            }
+            Self::Data { position, sqlstate, .. }
+                if with_expressions && sqlstate.as_str().starts_with("22") =>
+            {
+                let message = "an expression fails for a row, of the statement or of a view that it reads; the role may not SELECT from all that the view reads, so the values are not shown";
+                Self::Data { message: message.to_owned(), position, sqlstate, bare: None }
+            }
+            error => error,
+        }
     }
 
     /// The kind of the error, as a code that the SQL standard or Postgres has for it: what a wire protocol sends, and what a program

@@ -45,7 +45,7 @@
 //! # Known limitation
 //!
 //! Sealing makes a blob visible, not durable: after a crash of the system it may be gone, unless it was made durable by
-//! [`Storage::barrier`]. Local files require Unix.
+//! [`Storage::barrier`]. Local files are for Unix; they compile for Windows and are not tested there.
 
 pub mod blob;
 pub mod claimed;
@@ -86,7 +86,8 @@ pub use failing::Failing;
 pub use haphazard::Haphazard;
 pub use journal::{
     FileJournal, FileJournalOptions, Journal, JournalDamage, JournalSurvey, KnownEnd,
-    MemoryJournal, Position, Replay, SurveyedRecord, copy_journal, cut_journal, survey_journal,
+    MemoryJournal, Position, Replay, SurveyedRecord, copy_journal, cut_journal, rewrite_journal,
+    survey_journal,
 };
 pub use local::LocalStorage;
 pub use manifests::{

@@ -17,3 +17,19 @@ pub(crate) fn file() -> Option<PathBuf> {
     fs::create_dir_all(&folder).ok()?;
     Some(folder.join("history"))
 }
+
+/// Whether a text may have a password in it, which no file is to have.
+pub(crate) fn has_password(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("password")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_kept() {
+        assert!(has_password("CREATE ROLE ada LOGIN\n  Password 'pencil'"));
+        assert!(!has_password("SELECT * FROM t"));
+    }
+}

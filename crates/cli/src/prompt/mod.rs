@@ -31,8 +31,7 @@ pub(crate) struct Prompt<'a, W, B> {
 
 impl<'a, W: Write, B: Backend> Prompt<'a, W, B> {
     pub(crate) fn new(shell: &'a mut Shell<W, B>) -> Result<Self, Stop> {
-        let config =
-            Config::builder().completion_type(CompletionType::List).auto_add_history(true).build();
+        let config = Config::builder().completion_type(CompletionType::List).build();
         let mut editor =
             Editor::with_config(config).map_err(|error| failed(Some(&"the terminal"), error))?;
         editor.set_helper(Some(Line(Names::new(shell.backend().names()))));
@@ -60,9 +59,10 @@ impl<'a, W: Write, B: Backend> Prompt<'a, W, B> {
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(error) => return Err(failed(Some(&"the terminal"), error)),
             };
-            if let Some(file) = &self.history {
+            if !history::has_password(&text) {
                 // A statement runs even if it cannot be saved.
-                let _ = self.editor.append_history(file);
+                let _ = self.editor.add_history_entry(&text);
+                let _ = self.history.iter().try_for_each(|file| self.editor.append_history(file));
             }
             let stop = self.shell.run_program(&mut Program::from_prompt(text));
             self.shell.warn();

@@ -62,6 +62,23 @@ impl Entries {
         found
     }
 
+    /// Whether all relations that one reads, directly or through others, are among these.
+    pub(crate) fn reads_only(&self, name: &str, are: impl Fn(&str) -> bool) -> bool {
+        let mut seen = BTreeSet::from([name]);
+        let mut left = vec![name];
+        while let Some(entry) = left.pop().and_then(|name| self.get(name)) {
+            for input in entry.depends.iter().filter(|input| self.contains_key(*input)) {
+                if !are(input) {
+                    return false;
+                }
+                if seen.insert(input) {
+                    left.push(input);
+                }
+            }
+        }
+        true
+    }
+
     /// Fails, naming them, if relations depend on `name`.
     pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
         let Some(users) = self.users(name) else { return Ok(()) };

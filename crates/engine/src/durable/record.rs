@@ -16,6 +16,7 @@ use crate::catalog::RelationKind;
 use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::roles::is_of_roles;
 use crate::sink::OutputMode;
 
 /// How many bytes of rows a record has, give or take a part of a change.
@@ -241,6 +242,36 @@ impl Record {
     /// Statements about roles.
     pub(crate) fn role(text: String) -> Self {
         Self::without_base(text)
+    }
+
+    /// Whether it is about roles and their rights.
+    pub(crate) fn is_of_roles(&self) -> bool {
+        let Self::Definition { sql, .. } = self else { return false };
+        let statement = alluvium_sql::statement::parse(sql).next();
+        statement.is_some_and(|read| read.is_ok_and(|statement| is_of_roles(&statement.kind)))
+    }
+
+    /// The bytes of a record without what is about roles, if some of it is.
+    pub(crate) fn without_roles(bytes: &[u8]) -> std::result::Result<Option<AlignedVec>, String> {
+        let (definitions, epoch) = match Self::decode(bytes)? {
+            Self::Transaction { definitions, epoch } => {
+                let count = definitions.len();
+                let mut kept = Vec::with_capacity(count);
+                for definition in definitions {
+                    if !Self::decode(&definition)?.is_of_roles() {
+                        kept.push(definition);
+                    }
+                }
+                if kept.len() == count {
+                    return Ok(None);
+                }
+                (kept, epoch)
+            }
+            record if record.is_of_roles() => (Vec::new(), None),
+            _ => return Ok(None),
+        };
+        let rest = Self::Transaction { definitions, epoch };
+        rest.encode().map(Some).map_err(|error| error.to_string())
     }
 
     /// A statement that creates a function.

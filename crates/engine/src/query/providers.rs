@@ -154,7 +154,11 @@ impl Reader {
             if reading.rights.is_some() {
                 refused = errors::of(&shown, &refused)?;
             }
-            let table = errors::table(&views, view_parts, epoch, refused)?;
+            let shows_rows = |view: &Entry| {
+                let is_shown = |input: &str| shown.contains_key(input);
+                reading.rights.is_none() || reading.entries.reads_only(&view.name, is_shown)
+            };
+            let table = errors::table(&views, view_parts, epoch, refused, shows_rows)?;
             providers.insert(ERRORS.to_owned(), table);
         }
         if names.iter().any(|name| name == ARRANGEMENTS) {

@@ -27,7 +27,7 @@ pub(crate) use self::live::LiveRoles;
 use self::object::ObjectRights;
 pub(crate) use self::role::HeldRole;
 pub use self::role::Role;
-pub(crate) use self::statement::{Existing, edits, is_there, no_role};
+pub(crate) use self::statement::{Existing, edits, is_of_roles, is_there, no_role};
 use crate::authorizer::{Access, Action, Authorizer, Object};
 
 /// The role that lets its members have the server read files.

@@ -48,6 +48,18 @@ pub(crate) fn edits(statement: &StatementKind, existing: &Existing<'_>) -> Resul
     }
 }
 
+/// Whether a statement is about roles and their rights, as all are that [`edits`] reads.
+pub(crate) fn is_of_roles(statement: &StatementKind) -> bool {
+    matches!(
+        statement,
+        StatementKind::CreateRole(_)
+            | StatementKind::AlterRole(_)
+            | StatementKind::DropRole { .. }
+            | StatementKind::Grant(_)
+            | StatementKind::SetOwner(_)
+    )
+}
+
 /// Whether there is such an object.
 pub(crate) fn is_there(entries: &Entries, (kind, name): &ObjectName) -> bool {
     match kind {

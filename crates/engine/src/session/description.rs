@@ -93,7 +93,7 @@ impl Session {
                 self.described(statement, count, entries)
             })
         });
-        described.map_err(|error| error.at(statement.position))
+        described.map_err(|error| self.told(error).at(statement.position))
     }
 
     fn described(

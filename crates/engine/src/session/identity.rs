@@ -35,9 +35,13 @@ impl Identity {
         Self { login, session, current, known, reads_files, writes_files }
     }
 
-    /// Whether all of its roles are still there.
+    /// Whether all of its roles are still there, and it may still have them.
     fn is_in(&self, roles: &Roles) -> bool {
-        [&self.login, &self.session, &self.current].into_iter().all(|role| role.is_in(roles))
+        let may = |role: &HeldRole, is_of_session| {
+            let role = roles.get(&role.name).filter(|_| role.is_in(roles));
+            role.is_some_and(|role| self.may_become(role, is_of_session, roles))
+        };
+        self.login.is_in(roles) && may(&self.session, true) && may(&self.current, false)
     }
 
     /// Whether it may have this role, as that of the session or as that of its statements.
@@ -121,7 +125,7 @@ impl Session {
         let Some(identity) = &mut self.identity else { return };
         let current = identity.current.name.clone();
         identity.known = known;
-        // A role that another one has the name of may do nothing.
+        // A role that another one has the name of may do nothing, and neither may one that the session is not permitted any more.
         let roles = if identity.is_in(&roles) { roles } else { Roles::default() };
         identity.reads_files = roles.is_member(&current, READ_FILES);
         identity.writes_files = roles.is_member(&current, WRITE_FILES);

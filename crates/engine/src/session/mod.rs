@@ -21,6 +21,7 @@ mod statements;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alluvium_sql::planner::Use;
 use alluvium_sql::planner::check_parameters;
 use alluvium_sql::stack;
 use alluvium_sql::statement::{ConnectorDefinition, Shape, Statement, StatementKind};
@@ -89,6 +90,8 @@ pub struct Session {
     identity: Option<Box<Identity>>,
     rights: Option<Box<Rights>>,
     known_uses: KnownUses,
+    /// The uses of relations that the last statement has asked for, if the session has rights to some only.
+    asked: Arc<[Use]>,
     /// The relations that the statement which runs has the right to, if it has rights to some only.
     authorized: Option<Arc<Entries>>,
     /// The catalog over which the rights to a definition were asked for, if the session has rights to some relations only.
@@ -121,6 +124,7 @@ impl Session {
             identity: None,
             rights: None,
             known_uses: KnownUses::default(),
+            asked: Arc::default(),
             authorized: None,
             defines_over: None,
         }
@@ -311,8 +315,8 @@ impl Session {
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,
             _ => interrupt::reached().unwrap_or_else(|| {
-                let Ok(statement) = one_statement(sql) else { return error };
-                let error = self.located(error, &statement, parameters);
+                let Ok(statement) = one_statement(sql) else { return self.told(error) };
+                let error = self.told(self.located(error, &statement, parameters));
                 self.file_access.worded(error, &self.base).at(statement.position)
             }),
         })
@@ -410,7 +414,7 @@ impl Session {
             Error::Poisoned { .. } => error,
             // Whatever error the interrupted part made of the interrupt.
             _ => interrupt::reached().unwrap_or_else(|| {
-                self.file_access.worded(error, &self.base).at(statement.position)
+                self.file_access.worded(self.told(error), &self.base).at(statement.position)
             }),
         })
     }

@@ -171,7 +171,9 @@ impl Session {
         });
         ran.map_err(|error| match error {
             Error::Poisoned { .. } => error,
-            error => interrupt::reached().unwrap_or(error).at(statement.position),
+            error => {
+                interrupt::reached().unwrap_or_else(|| self.told(error)).at(statement.position)
+            }
         })
     }
 }

@@ -49,6 +49,22 @@ impl KnownUses {
     }
 }
 
+/// An error of a statement that makes these uses of relations, without what the session may not know: values of rows that it may not
+/// select, and names.
+pub(super) fn told(error: Error, rights: &Rights, uses: &[Use], entries: &Entries) -> Error {
+    let error = error.without_name(|name| rights.tells(Object::Relation(name)));
+    let reads_more = |used: &Use| match used.how {
+        How::Read => !entries.reads_only(&used.relation, |input| rights.shows(input)),
+        _ => false,
+    };
+    let quotes = |used: &Use| used.how != How::Read && !rights.shows(&used.relation);
+    match uses.iter().any(reads_more) {
+        true => error.without_values(true),
+        false if uses.iter().any(quotes) => error.without_values(false),
+        false => error,
+    }
+}
+
 /// Whether a statement makes or changes definitions, or runs others.
 fn defines(statement: &StatementKind) -> bool {
     !matches!(
@@ -99,6 +115,7 @@ impl Session {
             return Ok(entries);
         }
         let uses = self.uses(statement, &entries);
+        self.asked = uses.clone();
         self.check_uses(&uses, &entries)?;
         let Some(rights) = &self.rights else { return Ok(entries) };
         self.authorize_definition(rights, &statement.kind, &entries)?;
@@ -314,6 +331,17 @@ impl Session {
             self.known_uses.keep(shape.text(), &uses);
             Some(uses)
         });
-        uses.is_some_and(|uses| self.check_uses(&uses, entries).is_ok())
+        uses.is_some_and(|uses| {
+            self.asked = uses.clone();
+            self.check_uses(&uses, entries).is_ok()
+        })
+    }
+
+    /// The error of the statement that has run, as the session may know it.
+    pub(super) fn told(&self, error: Error) -> Error {
+        match &self.rights {
+            None => error,
+            Some(rights) => told(error, rights, &self.asked, &self.catalog_entries()),
+        }
     }
 }

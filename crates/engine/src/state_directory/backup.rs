@@ -15,17 +15,21 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use alluvium_storage::disk::platform;
 use alluvium_storage::{
-    Disk, Error as StorageError, LocalDisk, ManifestFiles, Position, copy_journal,
+    Disk, Error as StorageError, LocalDisk, ManifestFiles, Position, ReadOnlyDisk, copy_journal,
+    rewrite_journal,
 };
 
 use super::{StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
 use crate::durable::directory::{BLOBS, JOURNAL, LOCK, MANIFESTS, create};
+use crate::durable::record::Record;
 use crate::durable::{damage, known_end};
 use crate::error::Result;
 
@@ -88,25 +92,34 @@ fn on(operation: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Failed {
     move |error| Failed::Final(format!("cannot {operation} {}: {error}", path.display()))
 }
 
+/// Whether a copy has the roles, and their rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OfRoles {
+    Kept,
+    LeftOut,
+}
+
 /// Copies a directory from a checkpoint on, or from the current one.
 pub(super) fn backup(
     directory: &StateDirectory,
     checkpoint: Option<u64>,
+    roles: OfRoles,
     to: &Path,
 ) -> Result<Backup> {
-    copy_to(directory, checkpoint, &free(directory, to)?)
+    copy_to(directory, checkpoint, roles, &free(directory, to)?)
 }
 
 /// As [`backup`], to an absolute path, where nothing else is.
 pub(super) fn copy_to(
     directory: &StateDirectory,
     checkpoint: Option<u64>,
+    roles: OfRoles,
     to: &Path,
 ) -> Result<Backup> {
     let mut gone = String::new();
     for attempt in 1..=ATTEMPTS {
         let partial = Partial::create(to).map_err(Failed::into_error)?;
-        match copy(directory, checkpoint, &partial.path) {
+        match copy(directory, checkpoint, roles, &partial.path) {
             Ok(copied) => {
                 partial.complete(to).map_err(Failed::into_error)?;
                 return Ok(Backup { path: to.to_owned(), ..copied });
@@ -189,13 +202,14 @@ impl Drop for Partial {
 }
 
 fn sync(path: &Path) -> std::result::Result<(), Failed> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(on("sync", path))
+    platform::sync(path).map_err(on("sync", path))
 }
 
 /// Makes a copy, durably but for its name.
 fn copy(
     directory: &StateDirectory,
     checkpoint: Option<u64>,
+    roles: OfRoles,
     to: &Path,
 ) -> std::result::Result<Backup, Failed> {
     // The end known now stays true, as a journal only grows.
@@ -218,10 +232,15 @@ fn copy(
     let (mut manifest, mut replay, mut end) = (Default::default(), 0, 0);
     if number > 0 {
         manifest = ManifestFiles::read(&from, number)?;
-        let checkpoint = Checkpoint::decode(&manifest).map_err(|what| {
+        let mut checkpoint = Checkpoint::decode(&manifest).map_err(|what| {
             let place = ManifestFiles::place(&from, number);
             Failed::Final(damage::of(&format!("{place}: {what}")))
         })?;
+        if roles == OfRoles::LeftOut {
+            checkpoint.definitions.retain(|(_, definition)| !definition.is_of_roles());
+            let encoded = checkpoint.encode().map_err(|error| Failed::Final(error.to_string()))?;
+            manifest = encoded.to_vec().into();
+        }
         (replay, end) = (checkpoint.replay, checkpoint.end);
         for name in &checkpoint.blobs {
             let is_linked = link(&directory.folder(BLOBS).join(name), &blobs.join(name))?;
@@ -230,13 +249,16 @@ fn copy(
         }
     }
     let journal = LocalDisk::open(to.join(JOURNAL))?;
-    let records = copy_journal(&directory.disk(JOURNAL), &journal, Position(replay), &known)?;
+    let mut records = copy_journal(&directory.disk(JOURNAL), &journal, Position(replay), &known)?;
     if records.end.0 < end {
         let place = directory.disk(JOURNAL).place("");
         return Err(Failed::Gone(damage::of(&format!(
             "{place} ends before record {}, and checkpoint {number} has all before record {end}: a segment is missing",
             records.end
         ))));
+    }
+    if roles == OfRoles::LeftOut {
+        records = leave_out_roles(&to.join(JOURNAL), replay)?;
     }
     backup.records = records.start.0..records.end.0;
     ManifestFiles::write(&LocalDisk::open(to.join(MANIFESTS))?, number, &manifest)?;
@@ -247,6 +269,18 @@ fn copy(
     sync(&blobs)?;
     sync(to)?;
     Ok(backup)
+}
+
+/// Takes roles out of the records of a copied journal from a position on; those before are gone.
+fn leave_out_roles(journal: &Path, from: u64) -> std::result::Result<Range<Position>, Failed> {
+    let all = journal.with_extension("all");
+    fs::rename(journal, &all).map_err(on("rename", journal))?;
+    let without_roles =
+        |bytes: &[u8]| Ok(Record::without_roles(bytes)?.map(|bytes| bytes.to_vec()));
+    let to = Arc::new(LocalDisk::open(journal)?);
+    let records = rewrite_journal(&ReadOnlyDisk::new(&all), to, Position(from), without_roles)?;
+    fs::remove_dir_all(&all).map_err(on("remove", &all))?;
+    Ok(records)
 }
 
 /// Gives a file that never changes another name as well, or copies it, durably. Whether it is the same file.

@@ -169,6 +169,8 @@ impl CheckpointInfo {
             relations: checkpoint
                 .definitions
                 .into_iter()
+                // They have verifiers of passwords, which are not to be shown.
+                .filter(|(_, record)| !record.is_of_roles())
                 .map(|(name, record)| (name, statement(record)))
                 .collect(),
             failed: checkpoint.failed,

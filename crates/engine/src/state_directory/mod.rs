@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use alluvium_storage::ReadOnlyDisk;
 
 pub use backup::Backup;
+use backup::OfRoles;
 pub use check::Check;
 pub use checkpoints::{CheckpointInfo, DataflowInfo, InputInfo, OutputInfo};
 pub(crate) use cut::take_back;
@@ -103,13 +104,19 @@ impl StateDirectory {
     ///
     /// [`Error::State`]; then there is no copy.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
-        backup::backup(self, None, to.as_ref())
+        backup::backup(self, None, OfRoles::Kept, to.as_ref())
     }
 
     /// As [`backup`](Self::backup), with an older checkpoint, or with none if the number is 0, and everything that was
     /// committed since: a way back if a later checkpoint is damaged, as [`check`](Self::check) says.
     pub fn backup_from(&self, checkpoint: u64, to: impl AsRef<Path>) -> Result<Backup> {
-        backup::backup(self, Some(checkpoint), to.as_ref())
+        backup::backup(self, Some(checkpoint), OfRoles::Kept, to.as_ref())
+    }
+
+    /// As [`backup`](Self::backup), without roles: no role, verifier of a password, grant or owner is in the copy, for whoever is given the
+    /// rows alone. The names of roles may be left in the keys of transactions.
+    pub fn backup_without_roles(&self, to: impl AsRef<Path>) -> Result<Backup> {
+        backup::backup(self, None, OfRoles::LeftOut, to.as_ref())
     }
 
     /// A folder in it.

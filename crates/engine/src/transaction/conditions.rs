@@ -25,8 +25,8 @@ pub(super) fn meet(checks: &Checks, table: &str, rows: &RecordBatch) -> Result<(
     });
     let shown = shown.collect::<Vec<_>>().join(", ");
     let of = if shown.is_empty() { String::new() } else { format!(" with {shown}") };
-    Err(Error::data(format!(
-        "a row of \"{table}\"{of} does not meet its CHECK \"{name}\": {condition}"
-    ))
-    .with_sqlstate(SqlState::CHECK))
+    let message = |of: &str| {
+        format!("a row of \"{table}\"{of} does not meet its CHECK \"{name}\": {condition}")
+    };
+    Err(Error::data(message(&of)).or_bare(message("")).with_sqlstate(SqlState::CHECK))
 }

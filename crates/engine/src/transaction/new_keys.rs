@@ -351,8 +351,12 @@ fn must_be_free(writes: impl Iterator<Item = Write>) -> Option<bool> {
 
 /// The error for a key that is taken.
 fn is_taken(table: &str, key: &str) -> Error {
-    Error::data(format!(
-        "a row with the key {key} is in \"{table}\" already; INSERT OR REPLACE takes its place, ON CONFLICT says what else to do"
-    ))
-    .with_sqlstate(SqlState::UNIQUE)
+    let message = |key: &str| {
+        format!(
+            "a row with the {key} is in \"{table}\" already; INSERT OR REPLACE takes its place, ON CONFLICT says what else to do"
+        )
+    };
+    Error::data(message(&format!("key {key}")))
+        .or_bare(message("same key"))
+        .with_sqlstate(SqlState::UNIQUE)
 }

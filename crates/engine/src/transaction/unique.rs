@@ -43,13 +43,15 @@ impl<'a> Unique<'a> {
 
     /// The error for a row whose values another one has.
     fn taken(&self, rows: &RecordBatch, row: usize) -> Error {
-        Error::data(format!(
-            "a row with {} is in \"{}\" already, whose constraint \"{}\" is UNIQUE",
-            self.columns.written(rows, row),
-            self.table.name,
-            self.index.name
-        ))
-        .with_sqlstate(SqlState::UNIQUE)
+        let (table, constraint) = (&self.table.name, &self.index.name);
+        let message = |of: &str| {
+            format!(
+                "a row with {of} is in \"{table}\" already, whose constraint \"{constraint}\" is UNIQUE"
+            )
+        };
+        Error::data(message(&self.columns.written(rows, row)))
+            .or_bare(message("the same values"))
+            .with_sqlstate(SqlState::UNIQUE)
     }
 }
 

@@ -224,3 +224,25 @@ fn plain_views_on_each_other_work_up_to_a_limit() {
     assert_eq!(query(&engine, &last), [format!("{}", 1 + 40 * (number - 1))]);
     engine.execute("DROP TABLE t CASCADE").expect("all are dropped");
 }
+
+/// Some were read again for each of their tokens.
+#[test]
+fn the_time_to_read_a_statement_grows_with_its_length() {
+    let engine = engine_with(1, TABLE);
+    let begun = std::time::Instant::now();
+    let texts = [
+        format!("SELECT {}1{}", "(".repeat(300_000), ")".repeat(300_000)),
+        format!("SELECT {}", "IDENTITY (".repeat(100_000)),
+        format!("CREATE TABLE u (a INT, {}{}", "PRIMARY KEY ".repeat(60_000), "1 ".repeat(300_000)),
+        format!("SELECT * FROM t {}", "ASOF JOIN (".repeat(50_000)),
+        format!("SELECT {}1", " ".repeat(6_000_000)),
+    ];
+    for text in texts {
+        let error = engine.query(&text).expect_err("it is refused").to_string();
+        assert!(error.len() < 300, "{error}");
+    }
+    let numbers = (0..16_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let rows = query(&engine, &format!("SELECT 1 AS x WHERE 7 IN ({numbers})"));
+    assert_eq!(rows, ["1"]);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(120), "{:?}", begun.elapsed());
+}

@@ -504,3 +504,134 @@ fn rights_of_inserts_and_sequences() {
     run(&mut root, "ALTER TABLE k OWNER TO bob; DROP TABLE k");
     run(&mut root, "DROP TABLE mine; DROP ROLE bob, ada");
 }
+
+#[test]
+fn errors_show_no_rows_that_a_role_may_not_select() {
+    let engine = engine();
+    let (mut ada, mut root) = (session(&engine, "ada"), session(&engine, "root"));
+    run(
+        &mut root,
+        "CREATE TABLE secret (id BIGINT PRIMARY KEY, pin TEXT, least BIGINT, other BIGINT, CHECK (least < other), UNIQUE (least, other));
+         INSERT INTO secret VALUES (1, 'tops', 1, 37), (2, 'more', 1, 38);
+         CREATE VIEW number AS SELECT id, CAST(pin AS BIGINT) AS n FROM secret; CREATE VIEW outer_number AS SELECT n FROM number;
+         CREATE MATERIALIZED VIEW quotient AS SELECT id, 10 / (other - 37) AS q FROM secret;
+         GRANT SELECT ON number, outer_number, quotient TO ada; GRANT UPDATE, INSERT, DELETE ON secret TO bob",
+    );
+    let errors = "SELECT view, \"row\", message FROM alluvium.errors ORDER BY view, \"row\"";
+    let all = rows(&mut root, errors);
+    assert!(all[0].starts_with("number id=1, pin='tops' "), "{all:?}");
+    let hidden = rows(&mut ada, errors);
+    assert_eq!(hidden.len(), 3, "{hidden:?}");
+    let is_bare = |line: &String| line.contains("NULL the role may not SELECT from all");
+    assert!(hidden.iter().all(is_bare), "{hidden:?}");
+    for sql in ["SELECT n FROM number", "SELECT n + 1 FROM outer_number WHERE n > 0"] {
+        let message = fails(&mut ada, sql, SqlState::INVALID_TEXT);
+        assert!(!message.contains("tops") && message.contains("are not shown"), "{message}");
+    }
+    // Its own values are.
+    let message = fails(&mut ada, "SELECT CAST('mine' AS BIGINT)", SqlState::INVALID_TEXT);
+    assert!(message.contains("'mine'"), "{message}");
+    run(&mut root, "GRANT SELECT ON secret TO ada");
+    assert_eq!(rows(&mut ada, errors).len(), 3);
+    assert_eq!(rows(&mut ada, errors)[0], all[0]);
+    assert!(fails(&mut ada, "SELECT n FROM number", SqlState::INVALID_TEXT).contains("tops"));
+
+    let mut bob = session(&engine, "bob");
+    for (sql, sqlstate, constraint) in [
+        ("UPDATE secret SET least = 1000", SqlState::CHECK, "secret_check"),
+        ("UPDATE secret SET other = 37", SqlState::UNIQUE, "secret_least_other_key"),
+        ("UPDATE secret SET id = 3", SqlState::UNIQUE, "same key"),
+        ("INSERT INTO secret VALUES (9, 'x', 1, 37)", SqlState::UNIQUE, "secret_least_other_key"),
+    ] {
+        let shown = fails(&mut root, sql, sqlstate);
+        assert!(shown.contains('3'), "{shown}");
+        let message = fails(&mut bob, sql, sqlstate);
+        assert!(message.contains(constraint) && !message.contains('3'), "{message}");
+    }
+}
+
+#[test]
+fn errors_propose_no_names_that_a_role_may_not_know() {
+    let engine = engine();
+    let (mut ada, mut root) = (session(&engine, "ada"), session(&engine, "root"));
+    let sql = "SELECT * FROM hiden";
+    assert!(fails(&mut root, sql, SqlState::NO_RELATION).contains("\"hidden\""));
+    assert_eq!(fails(&mut ada, sql, SqlState::NO_RELATION), "no table or view \"hiden\"");
+    let described = ada.describe(sql).unwrap_err().to_string();
+    assert_eq!(described, "no table or view \"hiden\"");
+    run(&mut root, "GRANT INSERT ON hidden TO ada");
+    assert!(fails(&mut ada, sql, SqlState::NO_RELATION).contains("\"hidden\""));
+}
+
+#[test]
+fn a_role_that_a_session_may_not_have_any_more_does_nothing() {
+    let engine = engine();
+    let (mut ada, mut root) = (session(&engine, "ada"), session(&engine, "root"));
+    run(&mut root, "GRANT SELECT ON t TO readers; GRANT readers TO ada");
+    run(&mut ada, "SET ROLE readers");
+    assert_eq!(rows(&mut ada, "SELECT a FROM t"), ["1"]);
+    run(&mut root, "REVOKE readers FROM ada");
+    denied(&mut ada, "SELECT a FROM t");
+    run(&mut ada, "RESET ROLE");
+    denied(&mut ada, "SELECT a FROM t");
+    // Nor does one of a superuser that is none any more.
+    run(&mut root, "CREATE ROLE eve SUPERUSER LOGIN");
+    let mut eve = session(&engine, "eve");
+    run(&mut eve, "SET SESSION AUTHORIZATION root");
+    assert_eq!(rows(&mut eve, "SELECT a FROM hidden"), ["42"]);
+    run(&mut root, "ALTER ROLE eve NOSUPERUSER");
+    denied(&mut eve, "SELECT a FROM hidden");
+}
+
+#[test]
+fn a_role_fills_a_temporary_table_with_rows_that_it_may_select() {
+    let engine = engine();
+    let (mut ada, mut root) = (session(&engine, "ada"), session(&engine, "root"));
+    run(&mut root, "GRANT SELECT ON t TO ada");
+    run(&mut ada, "CREATE TEMP TABLE copied AS SELECT * FROM t");
+    assert_eq!(rows(&mut ada, "SELECT * FROM copied"), ["1 10"]);
+    denied(&mut ada, "CREATE TEMP TABLE stolen AS SELECT * FROM hidden");
+}
+
+#[test]
+fn a_copy_without_roles_has_rows_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let engine = builder().state(format!("file:{}", state.display())).open().unwrap();
+    engine.execute(RELATIONS).unwrap();
+    engine.execute(ROLES).unwrap();
+    engine.execute("GRANT SELECT ON t TO ada; CHECKPOINT").unwrap();
+    // In the journal: alone, in a transaction with others, and between rows.
+    let later = "INSERT INTO t VALUES (2, 20); ALTER ROLE bob PASSWORD 'later secret';
+        BEGIN; CREATE ROLE eve LOGIN PASSWORD 'eve secret'; CREATE TABLE made (a BIGINT); INSERT INTO made VALUES (5); COMMIT;
+        ALTER TABLE made OWNER TO eve; INSERT INTO t VALUES (3, 30)";
+    let mut root = session(&engine, "root");
+    run(&mut root, later);
+    let source = alluvium::StateDirectory::open(&state).unwrap();
+    let listed = source.checkpoints().unwrap();
+    assert!(!format!("{listed:?}").contains("SCRAM"));
+    let (all, bare) = (directory.path().join("all"), directory.path().join("bare"));
+    source.backup(&all).unwrap();
+    source.backup_without_roles(&bare).unwrap();
+    let quotes = |of: &std::path::Path| {
+        let files =
+            ["journal", "manifests"].map(|folder| std::fs::read_dir(of.join(folder)).unwrap());
+        let files =
+            files.into_iter().flatten().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+        let words = [&b"SCRAM-SHA-256"[..], b"ROLE", b"GRANT", b"OWNER"];
+        let has = |bytes: Vec<u8>| {
+            words.iter().any(|word| bytes.windows(word.len()).any(|part| part == *word))
+        };
+        files.filter(|bytes| has(bytes.clone())).count()
+    };
+    assert_eq!((quotes(&all), quotes(&bare)), (2, 0));
+    assert!(!bare.join("journal.all").exists());
+    let checked = alluvium::StateDirectory::open(&bare).unwrap().check().unwrap();
+    assert!(checked.is_sound(), "{checked}");
+    let copy = builder().state(format!("file:{}", bare.display())).open().unwrap();
+    assert!(copy.roles().is_empty());
+    let mut everybody = copy.session();
+    let rows = rows(&mut everybody, "SELECT t.a, t.b, m.x, made.a FROM t, m, made ORDER BY 1");
+    assert_eq!(rows, ["1 10 43 5", "2 20 43 5", "3 30 43 5"]);
+    run(&mut everybody, "INSERT INTO t VALUES (4, 40); CHECKPOINT");
+}

@@ -7,7 +7,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -16,6 +16,9 @@ use super::connection::Connection;
 use super::origin::{self, is_of};
 use super::problem::Problem;
 use super::service::Http;
+
+/// By which origins' pages an answer may be embedded.
+const EMBEDDED_BY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// What anybody may ask for who can reach the server.
 const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/login"];
@@ -29,6 +32,8 @@ pub(super) async fn guard(State(http): State<Arc<Http>>, request: Request, next:
     };
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // A page of another origin cannot embed an answer, not even one on this machine, for which the cookie is sent.
+    headers.insert(EMBEDDED_BY, HeaderValue::from_static("same-origin"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(
         CONTENT_SECURITY_POLICY,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -18,6 +18,9 @@ use super::service::Http;
 use super::token::Kind;
 use crate::identity::Identity;
 use crate::log;
+
+/// How browsers say which page has sent a request: `none` is its user.
+const SENT_FROM: &str = "sec-fetch-site";
 
 /// What the server can be asked.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
@@ -47,8 +50,15 @@ pub(super) async fn readyz(State(http): State<Arc<Http>>) -> Response {
 pub(super) async fn login(
     State(http): State<Arc<Http>>,
     Extension(connection): Extension<Arc<Connection>>,
+    headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {
+    // A link of another page would make the browser somebody else.
+    let is_own = |site: &HeaderValue| site == "none" || site == "same-origin";
+    if headers.get(SENT_FROM).is_some_and(|site| !is_own(site)) {
+        let detail = "a browser logs in by an address that its user opens, and not by a link of another page";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail).last());
+    }
     let query = uri.query().unwrap_or_default();
     let mut parameters = form_urlencoded::parse(query.as_bytes());
     let token = parameters.find(|(name, _)| name == "token");

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use alluvium::unstable::{SessionParts, StatementKind, StatementTree, prepared_tree};
-use alluvium::{Session, SqlState, Value};
+use alluvium::{Session, SqlState};
 use bytes::Bytes;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::extendedquery::{
@@ -14,6 +14,7 @@ use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answers::{Begun, Shape, begin};
+use super::arrow_statement;
 use super::completion::complete;
 use super::connection::Connection;
 use super::control::Control;
@@ -21,8 +22,8 @@ use super::copy::Copy;
 use super::deallocation::Deallocation;
 use super::failure::{Ended, Failure};
 use super::listening::Listen;
-use super::statement::{Portal, Preparation, State, Statement};
-use super::types::Format;
+use super::results::Formats;
+use super::statement::{Bound, Portal, Preparation, State, Statement};
 
 /// The kind of a message that says that those before it belong together.
 const SYNC: u8 = b'S';
@@ -47,11 +48,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.wire.put(Answer::ParseComplete(ParseComplete::new()))?;
             return Ok(());
         }
+        let takes_arrow = parse.type_oids == [arrow_statement::PARAMETERS];
         let prepared = self
             .call(move |session| {
                 let failed = |error: alluvium::Error| Failure::of(&error, &text);
                 if is_empty(&text) {
                     return Ok(Preparation::default());
+                }
+                if takes_arrow {
+                    return parsed_for_arrow(&text);
                 }
                 let prepared = session.prepare(&text).map_err(failed)?;
                 // The others are parsed once.
@@ -73,6 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     deallocation,
                     listen,
                     is_of_catalog,
+                    arrow: None,
                 })
             })
             .await??;
@@ -93,7 +99,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         sql: &str,
         oids: &[u32],
     ) -> Result<Option<Arc<Statement>>, Ended> {
+        // In an aborted transaction it depends on the statement.
+        if self.client.is_aborted() {
+            return Ok(None);
+        }
         let Some(statement) = self.recent.get(sql, oids) else { return Ok(None) };
+        if statement.is_arrow() {
+            return Ok(Some(statement));
+        }
         let Some(prepared) = statement.prepared() else { return Ok(None) };
         let is_current = self.client.call_at_once(|session| session.is_current(prepared))?;
         Ok(is_current.then_some(statement))
@@ -103,6 +116,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) fn bind(&mut self, bind: &Bind) -> Result<(), Ended> {
         let name = bind.portal_name.clone().unwrap_or_default();
         let statement = self.statement(bind.statement_name.as_deref().unwrap_or_default())?;
+        if !matches!(statement.command(), "COMMIT" | "ROLLBACK" | "ROLLBACK TO") {
+            self.check_not_aborted()?;
+        }
         if !name.is_empty() && self.portals.contains_key(&name) {
             let message = format!("there is a portal \"{name}\" already");
             return Err(Failure::new(SqlState::DUPLICATE_CURSOR.as_str(), message).into());
@@ -120,13 +136,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let name = describe.name.as_deref().unwrap_or_default();
         if describe.target_type == STATEMENT {
             let statement = self.statement(name)?;
+            if statement.columns().is_some() {
+                self.check_not_aborted()?;
+            }
             self.wire.put(statement.parameter_description())?;
-            self.wire.put(statement.row_description(&[]))?;
+            self.wire.put(statement.row_description(&Formats::TEXT))?;
             return Ok(());
+        }
+        if self.portals.get(name).is_some_and(|portal| portal.statement.columns().is_some()) {
+            self.check_not_aborted()?;
         }
         let description = match self.portals.get(name) {
             Some(portal) => portal.statement.row_description(&portal.formats),
-            None => self.cursor(name).await?.row_description(&[]),
+            None => self.cursor(name).await?.row_description(&Formats::TEXT),
         };
         self.wire.put(description)?;
         Ok(())
@@ -148,13 +170,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let name = execute.name.clone().unwrap_or_default();
         let portal = self.portals.get_mut(&name).ok_or_else(|| no_portal(&name))?;
         let (statement, formats) = (portal.statement.clone(), portal.formats.clone());
-        let values = mem::take(&mut portal.values);
+        let values = mem::replace(&mut portal.values, Bound::Arrow(None));
         let state = mem::replace(&mut portal.state, State::Over);
         let command = statement.command();
         let most =
             u64::try_from(execute.max_rows).ok().filter(|most| *most > 0).unwrap_or(u64::MAX);
         if !matches!(state, State::Bound) {
-            self.client.session()?.check_not_aborted()?;
+            self.check_not_aborted()?;
         }
         let (results, pulled) = match state {
             State::Over => {
@@ -168,7 +190,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 })
                 .await?
             }
-            State::Bound if statement.prepared().is_none() => {
+            State::Bound if statement.is_empty() => {
                 self.wire.put(Answer::EmptyQueryResponse(EmptyQueryResponse::new()))?;
                 return Ok(());
             }
@@ -218,7 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn answer_own(
         &mut self,
         statement: &Statement,
-        formats: &[Format],
+        formats: &Formats,
         begins: bool,
         most: u64,
     ) -> Result<bool, Ended> {
@@ -230,13 +252,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.listen(listen, statement.sql.clone(), begins).await?;
             return Ok(true);
         }
-        let Some(prepared) = statement.prepared() else { return Ok(false) };
-        if let Some(fetching) = self.begin_fetch(prepared_tree(prepared), &statement.sql)? {
+        let Some(tree) = statement.tree() else { return Ok(false) };
+        if let Some(fetching) = self.begin_fetch(tree, &statement.sql)? {
             statement.check_columns(&fetching.schema)?;
             self.fetch(fetching, formats, false, most).await?;
             return Ok(true);
         }
-        self.check_prepare(prepared_tree(prepared))?;
+        self.check_prepare(tree)?;
         Ok(false)
     }
 
@@ -244,30 +266,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn begun(
         &mut self,
         statement: Arc<Statement>,
-        values: Vec<Value>,
+        values: Bound,
         begins: bool,
         shape: Shape,
     ) -> Result<Begun, Ended> {
         let command = statement.command();
-        if !begins && let Some(prepared) = statement.prepared() {
-            let run = |session: &mut Session| session.execute_at_once(prepared, &values);
+        if !begins
+            && let Bound::Values(values) = &values
+            && let Some(prepared) = statement.prepared()
+        {
+            let run = |session: &mut Session| session.execute_at_once(prepared, values);
             if let Some(done) = self.client.call_at_once(run)? {
                 let outcome = done.map_err(|error| Failure::of(&error, &statement.sql))?;
                 return Ok(begin(outcome, command, &shape, self.wire.output())?);
             }
         }
         self.call_adding(move |session, out| {
-            let Some(prepared) = statement.prepared() else { return Ok(Begun::Complete) };
             if begins {
                 session.execute("BEGIN")?;
             }
-            let outcome = session.execute_prepared(prepared, &values);
-            begin(
-                outcome.map_err(|error| Failure::of(&error, &statement.sql))?,
-                command,
-                &shape,
-                out,
-            )
+            let outcome = match (&values, statement.prepared()) {
+                (Bound::Values(values), Some(prepared)) => session
+                    .execute_prepared(prepared, values)
+                    .map_err(|error| Failure::of(&error, &statement.sql))?,
+                (Bound::Arrow(parameters), _) => {
+                    arrow_statement::run(session, &statement.sql, parameters.as_ref())?
+                }
+                (Bound::Values(_), None) => return Ok(Begun::Complete),
+            };
+            begin(outcome, command, &shape, out)
         })
         .await
     }
@@ -284,6 +311,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.call(move |session| session.prepare(&text)).await?.map_err(|_| missing)?;
         let prepared = Preparation { prepared: Some(prepared), ..Preparation::default() };
         Ok(Statement::new(sql, prepared, Vec::new()))
+    }
+
+    /// Fails in a transaction that an error has aborted.
+    fn check_not_aborted(&mut self) -> Result<(), Ended> {
+        Ok(self.client.session()?.check_not_aborted()?)
     }
 
     /// Fails if PREPARE would make the connection keep too much.
@@ -313,6 +345,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 /// The first statement of a text, if it has one.
 fn parsed(sql: &str) -> alluvium::Result<Option<alluvium::Statement>> {
     alluvium::parse(sql).next().transpose()
+}
+
+/// A text that has a statement, parsed to take and give Arrow.
+fn parsed_for_arrow(text: &str) -> Result<Preparation, Failure> {
+    let failed = |error: alluvium::Error| Failure::of(&error, text);
+    let Some(statement) = parsed(text).map_err(failed)? else { return Ok(Preparation::default()) };
+    Ok(Preparation {
+        copy: Copy::of(&statement, text)?,
+        deallocation: Deallocation::of(&statement),
+        listen: Listen::of(&statement),
+        arrow: Some(statement),
+        ..Preparation::default()
+    })
 }
 
 /// Whether a text has no statement. One that begins with a letter has: it need not be parsed to know.

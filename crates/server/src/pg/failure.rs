@@ -43,6 +43,8 @@ pub(super) struct Failure {
     position: Option<usize>,
     /// The kind of the engine's error, which codes do not tell apart.
     kind: Option<&'static str>,
+    /// The number of the row of parameters that it is about, from zero on.
+    row: Option<usize>,
     /// Whether the connection ends with it.
     is_fatal: bool,
 }
@@ -50,7 +52,14 @@ pub(super) struct Failure {
 impl Failure {
     /// A failure after which the connection goes on.
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), position: None, kind: None, is_fatal: false }
+        Self {
+            code,
+            message: message.into(),
+            position: None,
+            kind: None,
+            row: None,
+            is_fatal: false,
+        }
     }
 
     /// A failure that ends the connection.
@@ -86,6 +95,11 @@ impl Failure {
         self
     }
 
+    /// The same failure, about a row of parameters.
+    pub(super) fn of_row(self, row: usize) -> Self {
+        Self { row: Some(row), ..self }
+    }
+
     /// Whether the connection ends with it.
     pub(super) fn is_fatal(&self) -> bool {
         self.is_fatal
@@ -106,6 +120,7 @@ impl Failure {
             (b'M', self.message.replace('\0', "\\0")),
         ];
         fields.extend(self.position.map(|position| (b'P', position.to_string())));
+        fields.extend(self.row.map(|row| (b'W', format!("parameters of row {row}"))));
         // Postgres has there which of its routines has failed.
         fields.extend(self.kind.map(|kind| (b'R', kind.to_owned())));
         fields

@@ -178,6 +178,29 @@ fn a_portal_gives_no_more_rows_in_a_transaction_that_is_aborted() {
     assert_eq!((&*kinds, error.as_deref(), status), ("EZ", Some("25P02"), b'E'));
 }
 
+#[test]
+fn in_a_transaction_that_is_aborted_only_its_end_is_bound() {
+    let served = served();
+    let mut stream = served.raw_logged_in();
+    let (select, sync) = (message(b'P', b"s\0SELECT 1\0\0\0"), message(b'S', b""));
+    let bind = |name: &[u8]| message(b'B', &[b"\0", name, b"\0\0\0\0\0\0\0"].concat());
+    let end = message(b'P', b"e\0ROLLBACK\0\0\0");
+    exchange(&mut stream, &[select.clone(), end, query("BEGIN; SELECT nothing")]);
+    for refused in [
+        message(b'P', b"\0SELECT 1\0\0\0"),
+        bind(b"s"),
+        message(b'D', b"Ss\0"),
+        message(b'P', b"\0SELECT 2\0\0\0"),
+    ] {
+        let (kinds, error, status) = exchange(&mut stream, &[refused, sync.clone()]);
+        assert_eq!((&*kinds, error.as_deref(), status), ("EZ", Some("25P02"), b'E'));
+    }
+    let run = message(b'E', b"\0\0\0\0\0");
+    let described = message(b'D', b"Se\0");
+    let (kinds, _, status) = exchange(&mut stream, &[described, bind(b"e"), run, sync]);
+    assert_eq!((&*kinds, status), ("tn2CZ", b'I'));
+}
+
 /// The statements of dbt for a model of the kind `table` that is there already, and that views read.
 #[test]
 fn dbt_replaces_a_table_that_views_read() {

@@ -21,7 +21,7 @@
 //! - [`reader`]: reading a segment;
 //! - [`recovery`]: what was left by a crash, and [`known_end`]: what was not;
 //! - [`mod@file`]: all of it together;
-//! - [`survey`]: looking at all files without changing anything, and [`copy`]: copying them while they are written;
+//! - [`survey`]: looking at all files without changing anything, [`copy`]: copying them while they are written, and [`rewrite`]: with other records;
 //! - [`cut`]: taking the last records away;
 //! - [`memory`]: a journal without a disk.
 
@@ -34,6 +34,7 @@ mod known_end;
 mod memory;
 mod reader;
 mod recovery;
+mod rewrite;
 mod segments;
 mod survey;
 
@@ -53,6 +54,7 @@ pub use file::{FileJournal, FileJournalOptions};
 pub use format::Group;
 pub use known_end::KnownEnd;
 pub use memory::MemoryJournal;
+pub use rewrite::rewrite_journal;
 pub use survey::{JournalDamage, JournalSurvey, SurveyedRecord, survey_journal};
 
 /// The place of a record in a journal: how many records were appended before it since the journal was new.

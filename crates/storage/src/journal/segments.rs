@@ -74,6 +74,13 @@ impl SegmentWriter {
         SegmentWriter { disk, options, segments, salt, current: None, previous, zeros }
     }
 
+    /// Begins a segment before its first record, of this position, is there.
+    pub(crate) fn begin_at(&mut self, first: u64) -> Result<(), Failure> {
+        self.complete()?;
+        self.current = Some(self.begin(first)?);
+        Ok(())
+    }
+
     /// Completes the segment that is written.
     fn complete(&mut self) -> Result<(), Failure> {
         let Some(current) = self.current.take() else { return Ok(()) };

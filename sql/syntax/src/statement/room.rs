@@ -20,6 +20,9 @@ const MOST_WORDS: usize = 200_000;
 /// 20 kB.
 const MOST_SELECTS: usize = 1_000;
 
+/// The largest number of ASOF joins in a statement.
+const MOST_ASOF: usize = 1_000;
+
 /// Reads a statement of these tokens on a stack on which the parser's tree can be walked and dropped. Also returns a bound
 /// of the depth of the tree.
 pub(super) fn with_room<R>(
@@ -38,10 +41,16 @@ pub(super) fn with_room<R>(
         );
         return Err(Error::new(message, start()));
     }
-    let mut selects = tokens.iter().filter(|token| is_select(&token.token));
+    let mut selects = tokens.iter().filter(|token| is_unquoted(&token.token, Keyword::SELECT));
     if let Some(select) = selects.nth(MOST_SELECTS) {
         let message = format!("a statement has at most {MOST_SELECTS} SELECTs");
         return Err(Error::new(message, Position::of_span(select.span)));
+    }
+    // Each looks for its condition among the tokens behind it.
+    let mut asof = tokens.iter().filter(|token| is_unquoted(&token.token, Keyword::ASOF));
+    if let Some(asof) = asof.nth(MOST_ASOF) {
+        let message = format!("a statement has at most {MOST_ASOF} ASOF joins");
+        return Err(Error::new(message, Position::of_span(asof.span)));
     }
     if let Some(key) = longest_key(&tokens) {
         return Err(Error::new(format!("a key has at most {MOST_COLUMNS} columns"), key));
@@ -51,24 +60,27 @@ pub(super) fn with_room<R>(
 
 /// Where a key begins that has more columns than any table: the parser's tree of each column takes some 3 kB.
 fn longest_key(tokens: &[TokenWithSpan]) -> Option<Option<Position>> {
-    let mut left = tokens;
-    while let Some(place) = left.iter().position(|token| is_key(&token.token)) {
-        let key = &left[place];
-        left = &left[place + 1..];
-        let list = left.iter().take_while(|token| token.token != Token::RParen);
-        if list.filter(|token| token.token == Token::Comma).count() >= MOST_COLUMNS {
-            return Some(Position::of_span(key.span));
+    // The first one of those whose columns end at one bracket has the most.
+    let (mut key, mut commas) = (None, 0);
+    for token in tokens {
+        match &token.token {
+            Token::RParen => (key, commas) = (None, 0),
+            Token::Comma if key.is_some() => commas += 1,
+            other if key.is_none() && is_unquoted(other, Keyword::KEY) => {
+                key = Some(Position::of_span(token.span))
+            }
+            _ => {}
+        }
+        if commas >= MOST_COLUMNS {
+            return key;
         }
     }
     None
 }
 
-fn is_key(token: &Token) -> bool {
-    matches!(token, Token::Word(word) if word.keyword == Keyword::KEY && word.quote_style.is_none())
-}
-
-fn is_select(token: &Token) -> bool {
-    matches!(token, Token::Word(word) if word.keyword == Keyword::SELECT && word.quote_style.is_none())
+/// Whether a token is this keyword, and no name in quotes.
+fn is_unquoted(token: &Token, keyword: Keyword) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
 }
 
 /// Whether a token is a name, a keyword or an operator: neither a literal nor what separates literals.

@@ -221,10 +221,12 @@ pub(super) fn respell(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut at = 0;
     while at + 1 < tokens.len() {
         at += 1;
-        let begins =
-            keyword(&tokens[at - 1]) == Keyword::IDENTITY && tokens[at].token == Token::LParen;
+        if keyword(&tokens[at - 1]) != Keyword::IDENTITY || tokens[at].token != Token::LParen {
+            continue;
+        }
         let length = tokens[at + 1..].iter().position(|token| token.token == Token::RParen);
-        let Some(length) = length.filter(|_| begins) else { continue };
+        // Without a bracket behind this one there is none behind later ones either.
+        let Some(length) = length else { break };
         let options = at + 1..at + 1 + length;
         // An option goes up to the next one; NO belongs to what follows.
         let mut parts: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
@@ -249,7 +251,9 @@ pub(super) fn respell(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             }
         }
         parts.sort_by_key(|(place, _)| *place);
-        tokens.splice(options, parts.into_iter().flat_map(|(_, part)| part));
+        at = options.end;
+        let sorted = parts.into_iter().flat_map(|(_, part)| part);
+        tokens[options].iter_mut().zip(sorted).for_each(|(token, sorted)| *token = sorted);
     }
     tokens
 }

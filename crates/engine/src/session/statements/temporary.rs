@@ -175,7 +175,9 @@ impl Session {
         let (before, mark) =
             (self.temporary.mark(), self.transaction.as_ref().map(|open| open.mark()));
         self.create_temporary(definition, on_commit)?;
-        let inserted = self
+        // The session has asked for rights to what there was before.
+        let entries = self.temporary.with(self.catalog_entries());
+        let inserted = entries
             .relation(&definition.name)
             .and_then(|created| self.in_one_transaction(|session| insert(session, &created)));
         if inserted.is_err() {

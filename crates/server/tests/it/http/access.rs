@@ -232,3 +232,19 @@ fn connections_may_be_encrypted() {
     // From this machine it may be in the clear as well.
     assert_eq!(door.get("/healthz").status, 200);
 }
+
+#[test]
+fn pages_of_other_origins_embed_nothing_and_log_nobody_in() {
+    let door = Door::open();
+    assert_eq!(door.get("/v1/relations").header("cross-origin-resource-policy"), "same-origin");
+    let login = format!("/login?token={}", door.token());
+    for (site, status) in
+        [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
+    {
+        assert_eq!(
+            door.ask("GET", &login, &[("Sec-Fetch-Site", site)], b"").status,
+            status,
+            "{site}"
+        );
+    }
+}

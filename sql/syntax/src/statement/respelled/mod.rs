@@ -2,17 +2,19 @@
 //!
 //! - `asof`: ASOF joins;
 //! - `nested_types`: types as `INT ARRAY`;
-//! - `nested_sets`: GROUPING SETS among others.
+//! - `nested_sets`: GROUPING SETS among others;
+//! - `values`: values in FROM, as `current_schema`.
 mod asof;
 mod nested_sets;
 mod nested_types;
+mod values;
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The tokens of a statement as the parser reads them.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    nested_sets::respell(nested_types::respell(asof::respell(tokens)))
+    values::respell(nested_sets::respell(nested_types::respell(asof::respell(tokens))))
 }
 
 /// Whether a token is this keyword, and no name in quotes.

@@ -1,25 +1,26 @@
 //! Cutting a text into statements.
 
-use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
+mod pieces;
 
-use super::dialect::Alluvium;
-use super::syntax_error::in_our_words;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+use self::pieces::Piece;
 use super::{Statement, kind, room};
-use crate::error::{Error, Position, Result, SqlState};
+use crate::error::{Error, Position, Result};
 
 /// Reads a text statement by statement.
 ///
 /// A syntax error is reported when its statement is reached, and ends the iteration.
 pub fn parse(text: &str) -> Statements {
-    let mut tokens = Vec::new();
-    let failure =
-        Tokenizer::new(&Alluvium::new(0), text).tokenize_with_location_into_buf(&mut tokens).err();
+    let location = Location { line: 1, column: 1 };
+    let Piece { tokens, rest, failure } = pieces::first(text, location);
     Statements {
         text: text.to_string(),
         tokens: tokens.into_iter(),
+        rest,
         failure,
-        reached: Reached { offset: 0, location: Location { line: 1, column: 1 } },
+        reached: Reached { offset: 0, location },
         ended: false,
     }
 }
@@ -28,9 +29,12 @@ pub fn parse(text: &str) -> Statements {
 #[derive(Debug)]
 pub struct Statements {
     text: String,
+    /// Those of a piece of the text that are left.
     tokens: std::vec::IntoIter<TokenWithSpan>,
+    /// Where the next piece begins, if there is one.
+    rest: Option<Location>,
     /// The error at which tokenizing stopped, if it did.
-    failure: Option<TokenizerError>,
+    failure: Option<Error>,
     reached: Reached,
     ended: bool,
 }
@@ -64,12 +68,16 @@ impl Iterator for Statements {
                     }
                 }
             }
+            // A piece ends after a statement.
+            let next = self.rest.filter(|_| !closed && tokens.is_empty());
+            if let Some(next) = next {
+                self.begin_piece(next);
+                continue;
+            }
             if !closed {
                 self.ended = true;
                 if let Some(failure) = self.failure.take() {
-                    let position = Position::of_location(failure.location);
-                    let error = Error::new(in_our_words(&failure.message), position);
-                    return Some(Err(error.with_sqlstate(SqlState::SYNTAX)));
+                    return Some(Err(failure));
                 }
             }
             let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { continue };
@@ -89,6 +97,13 @@ impl Iterator for Statements {
 }
 
 impl Statements {
+    /// Goes on with the piece of the text that begins at a location.
+    fn begin_piece(&mut self, location: Location) {
+        let from = self.offset(location);
+        let Piece { tokens, rest, failure } = pieces::first(&self.text[from..], location);
+        (self.tokens, self.rest, self.failure) = (tokens.into_iter(), rest, failure);
+    }
+
     /// The byte at which a location starts; calls are in ascending order of locations.
     fn offset(&mut self, location: Location) -> usize {
         let mut at = self.reached;
