@@ -193,6 +193,8 @@ impl Definitions {
             self.forget_announced(&altered.name);
             self.cut_all(&entry.name);
             let last = self.sequencer.last();
+            // From now on statements read the altered table, which has no rows as of earlier epochs.
+            self.sequencer.report(last);
             self.catalog.replace(&entry.name, altered.clone().since(last));
             entry.indexes.iter().for_each(|index| self.release(&index.uses));
             self.sequencer.remove(table.id);

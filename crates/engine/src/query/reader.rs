@@ -153,7 +153,12 @@ impl Reader {
         Ok(self.attach(plan, reading)?.into())
     }
 
-    /// The last committed epoch: a query that begins now sees it, on every handle.
+    /// The epoch that a read has to see, as [`Sequencer::reported`] says.
+    pub(crate) fn reported(&self) -> Epoch {
+        self.sequencer.reported()
+    }
+
+    /// The last committed epoch.
     pub(crate) fn last(&self) -> Epoch {
         self.sequencer.last()
     }

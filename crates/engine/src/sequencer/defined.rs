@@ -46,7 +46,7 @@ impl Defined<'_> {
     /// Takes effect with an epoch of this number, which `make` makes.
     pub(super) fn take_place<R>(
         self,
-        state: &mut State,
+        (sequencer, state): (&Sequencer, &mut State),
         epoch: Epoch,
         make: impl FnOnce(&mut State) -> R,
     ) -> R {
@@ -63,6 +63,8 @@ impl Defined<'_> {
         state.comments = comments;
         state.roles.set(roles);
         candidates.into_iter().for_each(|id| state.promote(id));
+        // From then on statements read what is defined here.
+        sequencer.report(epoch);
         catalog.exchange(|| make(state), |entries| change(entries, epoch))
     }
 }
@@ -74,7 +76,7 @@ impl Sequencer {
         let mut state = self.state.lock();
         let record = self.durable.append(&defined.record(None)?)?;
         let epoch = self.last();
-        defined.take_place(&mut state, epoch, |_| ());
+        defined.take_place((self, &mut state), epoch, |_| ());
         Ok(Committed { epoch, record })
     }
 }

@@ -151,6 +151,8 @@ impl Sequencer {
         }
         self.poison.check()?;
         let last = self.last();
+        // Who finds it in the catalog reads it as of this epoch or a later one.
+        self.report(last);
         let id = match &role {
             Role::Reserved(id, _) => *id,
             _ => state.next_id(),

@@ -41,6 +41,7 @@ use sequences::LiveSequences;
 pub(crate) use state::Kept;
 use state::State;
 pub(crate) use temporary::OwnedDataflow;
+use writes::Writes;
 pub(crate) use writes::{EpochWrites, WritesAfter};
 
 use crate::catalog::Entry;
@@ -67,6 +68,8 @@ const IN_FLIGHT: u64 = 64;
 pub(crate) struct Sequencer {
     /// The last epoch that was committed; changes under the lock of the state.
     last: AtomicU64,
+    /// The last epoch that somebody knows of, although it may not be durable.
+    reported: AtomicU64,
     state: Mutex<State>,
     /// Those of the state.
     roles: LiveRoles,
@@ -141,8 +144,15 @@ pub(crate) struct Changed {
 /// A transaction that reads as of an epoch: later writes are remembered until this is dropped.
 pub(crate) struct Observed {
     sequencer: Arc<Sequencer>,
-    /// The last epoch when it began.
+    /// The epoch.
     pub(crate) from: Epoch,
+}
+
+impl Observed {
+    /// Somebody learns of an epoch before it is durable, as with [`Sequencer::report`].
+    pub(crate) fn report(&self, epoch: Epoch) {
+        self.sequencer.report(epoch);
+    }
 }
 
 impl Drop for Observed {
@@ -172,8 +182,10 @@ impl Sequencer {
         let (last, state) = (AtomicU64::new(progress.complete()), State::default());
         let (roles, state) = (state.roles.clone(), Mutex::new(state));
         let (parts, sequences, observers) = Default::default();
+        let reported = AtomicU64::default();
         Self {
             last,
+            reported,
             state,
             roles,
             progress,
@@ -208,6 +220,20 @@ impl Sequencer {
         self.last.load(Ordering::Acquire)
     }
 
+    /// Somebody learns of an epoch before it is durable: who reads from now on has to see it, and waits until it is.
+    pub(crate) fn report(&self, epoch: Epoch) {
+        self.reported.fetch_max(epoch, Ordering::AcqRel);
+    }
+
+    /// The epoch that a read has to see: the last one that is durable or that somebody knows of. Does not block.
+    ///
+    /// Later ones are on their way to the disk, and those who have committed them do not know yet whether they are there. So a reader
+    /// need not wait for the disk.
+    pub(crate) fn reported(&self) -> Epoch {
+        let last = self.last();
+        self.reported.load(Ordering::Acquire).max(self.progress.durable()).min(last)
+    }
+
     /// The durable record of commits.
     pub(crate) fn durable(&self) -> &Durable {
         &self.durable
@@ -218,11 +244,21 @@ impl Sequencer {
         self.state.lock().time.0
     }
 
-    /// From now on writes are remembered.
-    pub(crate) fn observe(self: &Arc<Self>) -> Observed {
+    /// From now on the writes of later epochs than the last one are remembered.
+    pub(crate) fn observe_last(self: &Arc<Self>) -> Observed {
+        self.observe(|_| self.last())
+    }
+
+    /// From now on the writes of later epochs than one that a read has to see are remembered: the first such one after which all
+    /// are known.
+    pub(crate) fn observe_reported(self: &Arc<Self>) -> Observed {
+        self.observe(|writes| self.reported().max(writes.since()))
+    }
+
+    fn observe(self: &Arc<Self>, from: impl FnOnce(&Writes) -> Epoch) -> Observed {
         self.observers.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
-        let from = self.last();
+        let from = from(&state.writes);
         state.writes.observe(from);
         Observed { sequencer: self.clone(), from }
     }
@@ -322,7 +358,7 @@ impl Sequencer {
         self.raise(number + 1, effects.raised);
         let epoch = match definitions {
             None => self.make_epoch(&mut state, &tables, shares, time),
-            Some(defined) => defined.take_place(&mut state, number, |state| {
+            Some(defined) => defined.take_place((self, &mut state), number, |state| {
                 self.make_epoch(state, &tables, shares, time)
             }),
         };

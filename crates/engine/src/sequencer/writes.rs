@@ -135,12 +135,17 @@ impl EpochWrites {
 }
 
 impl Writes {
-    /// A transaction will read as of this epoch, the last one, or a later one.
-    pub(super) fn observe(&mut self, last: Epoch) {
+    /// All epochs after this one are known.
+    pub(super) fn since(&self) -> Epoch {
+        self.since
+    }
+
+    /// A transaction will read as of this epoch, after which all are known or which is the last one, or a later one.
+    pub(super) fn observe(&mut self, from: Epoch) {
         if self.observers.is_empty() && self.tables.is_empty() {
-            self.since = self.since.max(last);
+            self.since = self.since.max(from);
         }
-        *self.observers.entry(last).or_default() += 1;
+        *self.observers.entry(from).or_default() += 1;
     }
 
     /// A transaction that has observed from this epoch on has ended.

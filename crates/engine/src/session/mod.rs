@@ -507,8 +507,8 @@ impl Session {
     }
 
     fn reading<'a>(&'a self, entries: &'a Arc<Entries>, files: &'a Files) -> Reading<'a> {
-        // Strictly serializable: whatever anyone committed before this read began is in it.
-        let at_least = self.instance().reader.last();
+        // Strictly serializable: whatever anyone knew to be committed before this read began is in it.
+        let at_least = self.instance().reader.reported();
         let (transaction, rights) = (self.transaction.as_ref(), self.rights.as_deref());
         let (durable, counts) = (Durable::Yes, true);
         let taker = Some(Taker {

@@ -90,6 +90,8 @@ pub struct Transaction {
     completes: Option<String>,
     /// The tables as it sees them, as of the last statement that read them.
     overlays: Mutex<BTreeMap<DataflowId, Arc<Overlay>>>,
+    /// Whether it begins to read without a wait for the disk, at the price of more conflicts: it has several statements.
+    reads_reported: bool,
     /// The version that it reads, once it has read something.
     version: Mutex<Option<ReadVersion>>,
     reads: Arc<Reads>,
@@ -120,6 +122,7 @@ impl Transaction {
             key: None,
             completes: None,
             overlays: Mutex::default(),
+            reads_reported: false,
             version: Mutex::default(),
             reads: Arc::default(),
             lock: None,
@@ -134,6 +137,11 @@ impl Transaction {
     pub(crate) fn lock_out(&mut self) -> Result<()> {
         self.lock = Some(self.instance.writer.lock()?);
         Ok(())
+    }
+
+    /// Begins to read as of what anyone knows to be committed. Later commits, which may not be durable, count as made meanwhile.
+    pub(crate) fn read_reported(&mut self) {
+        self.reads_reported = true;
     }
 
     /// Deletes rows from a table: of a table with a primary key the rows with their keys, whatever the other
@@ -195,7 +203,10 @@ impl Transaction {
     /// or read. Until then a crash may take the transaction away, and no subscriber gets its changes. A program that
     /// commits one transaction after the other keeps the disk and the workers busy at the same time this way.
     pub fn submit(self) -> Result<u64> {
-        self.order().map(|committed| committed.epoch)
+        let instance = self.instance.clone();
+        let committed = self.order()?;
+        instance.reader.sequencer.report(committed.epoch);
+        Ok(committed.epoch)
     }
 
     /// Whether it has read or written something.
@@ -228,7 +239,7 @@ impl Transaction {
             locks,
             temporary,
             definitions,
-            inserted: _,
+            ..
         } = self;
         // They share rows with the changes.
         drop(overlays);
@@ -260,7 +271,8 @@ impl Transaction {
             || key.is_some()
             || (is_recorded && (completes.is_some() || !refused.is_empty()));
         if !makes_epoch && definitions.is_none() {
-            let epoch = version.into_inner().map_or_else(|| writer.last(), |read| read.epoch());
+            let reported = || instance.reader.reported();
+            let epoch = version.into_inner().map_or_else(reported, |read| read.epoch());
             refuse(epoch, &[])?;
             return Ok(Committed { epoch, record: None });
         }
@@ -307,10 +319,7 @@ impl Transaction {
             Some(_) => None,
             None => writer.record_changes(&changes)?,
         };
-        let lock = match lock {
-            Some(lock) => lock,
-            None => writer.lock()?,
-        };
+        let lock = lock.map_or_else(|| writer.lock(), Ok)?;
         if let Some(epoch) = committed(&key)? {
             return Ok(Committed { epoch, record: None });
         }
@@ -365,7 +374,8 @@ impl Transaction {
         };
         let Some(candidates) = &mut candidates else {
             let committed = commit(changes, None)?;
-            drop((lock, locks, version));
+            drop((lock, locks));
+            version.into_iter().for_each(ReadVersion::supersede);
             return Ok(committed);
         };
         let parts = Parts {
@@ -395,7 +405,11 @@ impl Transaction {
         {
             return Ok(Some((version.epoch(), parts)));
         }
-        let Some((next, parts)) = ReadVersion::last(reader, (ids, others), durable)? else {
+        let next = match &*version {
+            None => self.first_version((ids, others), durable)?,
+            Some(_) => ReadVersion::last(reader, (ids, others), durable)?,
+        };
+        let Some((next, parts)) = next else {
             return match &*version {
                 Some(_) => Err(too_new()),
                 None => Ok(None),
@@ -406,15 +420,26 @@ impl Transaction {
         Ok(Some((epoch, parts)))
     }
 
-    /// The version that it reads, the last one if it has read nothing. Fails if a table does not exist as of that.
+    fn first_version(
+        &self,
+        relations: (&[DataflowId], &[DataflowId]),
+        durable: Durable,
+    ) -> Result<Option<(ReadVersion, PinnedParts)>> {
+        match self.reads_reported {
+            true => ReadVersion::reported(&self.instance.reader, relations, durable),
+            false => ReadVersion::last(&self.instance.reader, relations, durable),
+        }
+    }
+
+    /// The version that it reads, the first one if it has read nothing. Fails if a table does not exist as of that.
     fn version_with<'a>(
         &self,
         version: &'a mut Option<ReadVersion>,
         table: &Entry,
     ) -> Result<&'a mut ReadVersion> {
         if version.is_none() {
-            let last = ReadVersion::last(&self.instance.reader, (&[], &[]), Durable::No)?;
-            *version = last.map(|(version, _)| version);
+            let first = self.first_version((&[], &[]), Durable::No)?;
+            *version = first.map(|(version, _)| version);
         }
         let version = version.as_mut().ok_or_else(|| Error::replaced(&table.name))?;
         match table.is_there_as_of(version.epoch()) {
@@ -439,7 +464,9 @@ impl Transaction {
         {
             Validation::begin(&self.instance.reader, before, &self.reads)?.finish()?;
         }
-        *version = Some(next);
+        if let Some(before) = version.replace(next) {
+            before.supersede();
+        }
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! The one version of the database that a transaction reads.
 //!
-//! It is that of the last epoch that was committed when the transaction first read, or of a later one. Each relation is pinned when
-//! it is first read. Until then nothing is compacted beyond the epoch, for [`MOST_HELD`] at most.
+//! It has everything that anyone knew to be committed when the transaction first read. Later the transaction may move to the last
+//! version. Each relation is pinned when it is first read. Until
+//! then nothing is compacted beyond the epoch, for [`MOST_HELD`] at most.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +22,9 @@ const MOST_HELD: Duration = Duration::from_secs(30);
 pub(super) struct ReadVersion {
     held: Held,
     /// From an epoch on that is not later.
-    _observed: Observed,
+    observed: Observed,
+    /// Whether those who learn of it learn of a later epoch as well.
+    is_superseded: bool,
     pinned: BTreeMap<DataflowId, Vec<Published>>,
 }
 
@@ -29,23 +32,52 @@ pub(super) struct ReadVersion {
 pub(super) type Parts = Vec<Vec<Published>>;
 
 impl ReadVersion {
-    /// The last version, of which dataflows are pinned, and those of `others` that can be read. Waits until it is computed in these,
-    /// and durable if it has to be. `None` if one of the first is gone.
+    /// A version that has all that is reported, of which dataflows are pinned, and those of `others` that can be read. Waits until it is
+    /// computed in these, and durable if it has to be. `None` if one of the first is gone.
+    pub(super) fn reported(
+        reader: &Reader,
+        relations: (&[DataflowId], &[DataflowId]),
+        durable: Durable,
+    ) -> Result<Option<(Self, Parts)>> {
+        let observed = reader.sequencer.observe_reported();
+        // Later reads of the transaction do not wait for the disk either.
+        let durable = match reader.progress.is_durable(observed.from) {
+            true => Durable::Yes,
+            false => durable,
+        };
+        Self::from(reader, observed, relations, durable)
+    }
+
+    /// As [`ReadVersion::reported`], the last version.
     pub(super) fn last(
         reader: &Reader,
+        relations: (&[DataflowId], &[DataflowId]),
+        durable: Durable,
+    ) -> Result<Option<(Self, Parts)>> {
+        Self::from(reader, reader.sequencer.observe_last(), relations, durable)
+    }
+
+    fn from(
+        reader: &Reader,
+        observed: Observed,
         (ids, others): (&[DataflowId], &[DataflowId]),
         durable: Durable,
     ) -> Result<Option<(Self, Parts)>> {
-        let observed = reader.sequencer.observe();
         if durable == Durable::Yes {
             reader.sequencer.sync(observed.from)?;
         }
         let from = (observed.from, durable);
         let pinned = reader.progress.pin_and_hold(ids, others, from, MOST_HELD)?;
         let Some((held, parts)) = pinned else { return Ok(None) };
-        let mut version = Self { held, _observed: observed, pinned: BTreeMap::new() };
+        let (pinned, is_superseded) = Default::default();
+        let mut version = Self { held, observed, is_superseded, pinned };
         version.keep(ids.iter().chain(others), &parts);
         Ok(Some((version, parts)))
+    }
+
+    /// Ends it, after which the transaction has a later epoch.
+    pub(super) fn supersede(mut self) {
+        self.is_superseded = true;
     }
 
     /// The epoch.
@@ -99,6 +131,15 @@ impl ReadVersion {
             if !parts.is_empty() {
                 self.pinned.insert(*id, parts.clone());
             }
+        }
+    }
+}
+
+impl Drop for ReadVersion {
+    fn drop(&mut self) {
+        // The client of a transaction that ends without an epoch knows what it was told.
+        if !self.is_superseded {
+            self.observed.report(self.epoch());
         }
     }
 }

@@ -123,7 +123,7 @@ impl View {
     fn at_least(&self) -> Result<Epoch> {
         let reader = &self.inner.engine.instance.reader;
         reader.check_views()?;
-        Ok(if self.is_stale { reader.progress.complete() } else { reader.last() })
+        Ok(if self.is_stale { reader.progress.complete() } else { reader.reported() })
     }
 
     fn guard<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {

@@ -28,9 +28,11 @@ mod readers;
 mod stale;
 mod start;
 mod thread;
+mod wanted;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed, Shard};
 pub(crate) use failures::{Failed, Failures, Purpose, Watcher};
 pub(crate) use pool::Pool;
-pub(crate) use progress::{Condition, Durable, Held, Progress, Published, Reader};
+pub(crate) use progress::{Condition, Held, Progress, Published, Reader};
 pub(crate) use start::Start;
+pub(crate) use wanted::Durable;

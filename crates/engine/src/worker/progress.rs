@@ -18,6 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::command::DataflowId;
 use super::failures::Failures;
+use super::wanted::{Durable, Readable, Wanted};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
@@ -126,6 +127,8 @@ pub(crate) struct Progress {
     state: Mutex<State>,
     /// The last complete epoch of the state, for those who look for it without the lock.
     complete: AtomicU64,
+    /// The last durable epoch, likewise.
+    durable: AtomicU64,
     /// How long they do.
     spin: Duration,
     waits: Waits,
@@ -293,42 +296,6 @@ impl State {
     }
 }
 
-/// Whether an epoch has to be durable to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Durable {
-    /// The reader shows its results to others.
-    Yes,
-    /// The reader's own results are durable only after the epoch is.
-    No,
-}
-
-/// Which epoch is read.
-#[derive(Clone, Copy)]
-struct Wanted {
-    at_least: Epoch,
-    durable: Durable,
-    /// Whether nothing is compacted beyond it.
-    is_held: bool,
-}
-
-impl Wanted {
-    fn new(at_least: Epoch, durable: Durable) -> Self {
-        Self { at_least, durable, is_held: false }
-    }
-}
-
-/// Whether dataflows can be read.
-enum Readable {
-    /// All of them as of this epoch.
-    At(Epoch),
-    /// Not before this epoch is complete in this one.
-    Later(DataflowId, Epoch),
-    /// Not before this one has caught up.
-    Filling(DataflowId),
-    /// One of them is gone.
-    Never,
-}
-
 /// The progress that one worker publishes.
 struct Shown {
     reached: Reached,
@@ -364,10 +331,19 @@ impl Progress {
         };
         let (state, waits) = (Mutex::new(state), Waits::default());
         let readers = Mutex::default();
-        let complete = AtomicU64::new(start);
+        let (complete, durable) = (AtomicU64::new(start), AtomicU64::new(durable));
         let failures = Failures::default();
-        let progress =
-            Arc::new(Self { state, complete, spin, waits, metrics, readers, failures, poison });
+        let progress = Arc::new(Self {
+            state,
+            complete,
+            durable,
+            spin,
+            waits,
+            metrics,
+            readers,
+            failures,
+            poison,
+        });
         progress.poison.register(&progress);
         progress
     }
@@ -446,13 +422,16 @@ impl Progress {
 
     /// From now on an epoch is complete only once it is durable; all up to `last` are.
     pub(crate) fn require_durable(&self, last: Epoch) {
-        self.state.lock().durable = last;
+        let mut state = self.state.lock();
+        state.durable = last;
+        self.durable.store(last, Ordering::Release);
     }
 
     /// All epochs up to this one are durable.
     pub(crate) fn set_durable(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         state.durable = state.durable.max(epoch);
+        self.durable.store(state.durable, Ordering::Release);
         self.advance(state);
     }
 
@@ -461,14 +440,14 @@ impl Progress {
         self.waits.durable.keep(epoch, waker);
     }
 
-    /// All epochs up to this one are durable.
+    /// All epochs up to this one are durable, whatever their number if they need not be. Does not block.
     pub(crate) fn durable(&self) -> Epoch {
-        self.state.lock().durable
+        self.durable.load(Ordering::Acquire)
     }
 
     /// Whether all epochs up to this one are durable.
     pub(crate) fn is_durable(&self, epoch: Epoch) -> bool {
-        self.state.lock().durable >= epoch
+        self.durable() >= epoch
     }
 
     /// The last complete epoch.
@@ -668,7 +647,10 @@ impl Progress {
         wanted: Wanted,
         mut read: impl FnMut(&mut State, Epoch, &[DataflowId]) -> Option<R>,
     ) -> Result<Option<R>> {
-        self.look_for(wanted.at_least);
+        // To look for the epoch takes a processor from others.
+        if matches!(self.state.lock().readable(ids, wanted), Readable::Later(..)) {
+            self.look_for(wanted.at_least);
+        }
         let Waits { relations, filled, .. } = &self.waits;
         self.until(|state, waker| {
             // One that has failed comes no further.

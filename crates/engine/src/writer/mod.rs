@@ -132,8 +132,8 @@ impl Writer {
     /// The epoch of the transaction that was committed with a key, which is durable then.
     pub(crate) fn committed(&self, key: &str) -> Result<Option<Epoch>> {
         let committed = self.sequencer.committed(key);
-        if committed.is_some() {
-            self.sequencer.durable().sync_all()?;
+        if let Some(epoch) = committed {
+            self.sequencer.sync(epoch)?;
         }
         Ok(committed)
     }

@@ -27,6 +27,7 @@ use alluvium_sql::planner::parametrized;
 use alluvium_sql::planner::{Parametrized, bind, is_now, literal_value, may_become, typed};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{self, Shape, Statement, StatementKind};
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result as PlanResult};
@@ -159,6 +160,11 @@ impl KeptPlan {
     /// Whether the statement changes or reads the row with one key, or has its rows in its text.
     pub(crate) fn is_of_one_key(&self) -> bool {
         self.by_key.is_some() || self.steps.as_ref().is_some_and(|steps| steps.is_of_one_key())
+    }
+
+    /// The columns of the key, with one row, of the row that the statement changes, if it is known before that is read.
+    pub(crate) fn key(&self, values: &[ScalarValue]) -> Result<Option<Vec<ArrayRef>>> {
+        self.steps.as_ref().map_or(Ok(None), |steps| steps.key(values))
     }
 
     /// The command of the statement.

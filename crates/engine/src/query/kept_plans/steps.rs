@@ -35,6 +35,8 @@ const PARAMETERS: &str = "\u{0}parameters";
 pub(super) struct Steps {
     source: Source,
     steps: Vec<Step>,
+    /// Whether filters ask for more than the values of a key.
+    has_conditions: bool,
     parameters: Vec<Parameter>,
     /// The columns of the result.
     schema: SchemaRef,
@@ -43,8 +45,13 @@ pub(super) struct Steps {
 /// Where rows come from.
 #[derive(Debug)]
 enum Source {
-    /// Columns of the rows of a relation whose keys filters leave.
-    Keys { relation: String, columns: Option<Vec<usize>>, filters: Vec<Expr>, are_of_one_key: bool },
+    /// Columns of the rows of a relation whose keys filters leave; with the values of the whole primary key, if these are known.
+    Keys {
+        relation: String,
+        columns: Option<Vec<usize>>,
+        filters: Vec<Expr>,
+        key: Option<Vec<Expr>>,
+    },
     /// These rows.
     Values { rows: Vec<Vec<Arc<dyn PhysicalExpr>>>, schema: SchemaRef, wide: SchemaRef },
     /// One row without columns.
@@ -120,15 +127,41 @@ impl Steps {
         let compiler = Compiler { compile, entries, parameters: &parameters };
         let source = compiler.source(plan, &mut steps)?;
         let schema = Arc::clone(plan.schema().inner());
-        Ok(source.map(|source| Self { source, steps, parameters, schema }))
+        let Some(source) = source else { return Ok(None) };
+        let has_conditions = match &source {
+            Source::Keys { key: Some(key), .. } => has_conditions(plan, key)?,
+            _ => true,
+        };
+        Ok(Some(Self { source, steps, has_conditions, parameters, schema }))
     }
 
     /// Whether they find a row by the whole key of a table, or read none.
     pub(super) fn is_of_one_key(&self) -> bool {
         match self.source {
-            Source::Keys { are_of_one_key, .. } => are_of_one_key,
+            Source::Keys { ref key, .. } => key.is_some(),
             Source::Values { .. } | Source::Row => true,
         }
+    }
+
+    /// The columns of the key, with one row, of the row that they find for these values, if nothing else decides whether they do.
+    pub(super) fn key(&self, values: &[ScalarValue]) -> crate::Result<Option<Vec<ArrayRef>>> {
+        let Source::Keys { key: Some(key), .. } = &self.source else { return Ok(None) };
+        if self.has_conditions {
+            return Ok(None);
+        }
+        let mut columns = Vec::with_capacity(key.len());
+        for part in key {
+            let value = match part {
+                Expr::Literal(value, _) => value.clone(),
+                Expr::Placeholder(parameter) => fit(parameter, values)?,
+                _ => return Ok(None),
+            };
+            if value.is_null() {
+                return Ok(None);
+            }
+            columns.push(value.to_array()?);
+        }
+        Ok(Some(columns))
     }
 
     /// The relation that they read, if they read one.
@@ -213,6 +246,33 @@ fn parameters(plan: &LogicalPlan) -> Result<Option<Vec<Parameter>>> {
     Ok(is_known.then_some(parameters))
 }
 
+/// Whether a filter of a plan asks for more than that columns have these values.
+fn has_conditions(plan: &LogicalPlan, values: &[Expr]) -> Result<bool> {
+    let mut has = false;
+    plan.apply(|node| {
+        let filters = match node {
+            LogicalPlan::TableScan(scan) => scan.filters.iter().collect(),
+            LogicalPlan::Filter(filter) => vec![&filter.predicate],
+            _ => Vec::new(),
+        };
+        let mut parts = filters.into_iter().flat_map(split_conjunction);
+        has |= parts.any(|part| equality(part).is_none_or(|(_, value)| !values.contains(value)));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(has)
+}
+
+/// The column that a condition compares for equality, and with what.
+fn equality(condition: &Expr) -> Option<(&Column, &Expr)> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else {
+        return None;
+    };
+    match (left.as_ref(), right.as_ref()) {
+        (Expr::Column(column), value) | (value, Expr::Column(column)) => Some((column, value)),
+        _ => None,
+    }
+}
+
 /// Compiles an expression over some columns.
 pub(super) type Compile<'a> = &'a dyn Fn(&Expr, &DFSchema) -> Result<Arc<dyn PhysicalExpr>>;
 
@@ -232,7 +292,7 @@ impl Compiler<'_> {
                     relation: relation.to_owned(),
                     columns: scan.projection.clone(),
                     filters: scan.filters.clone(),
-                    are_of_one_key: self.are_of_one_key(relation, &scan.filters),
+                    key: self.key(relation, &scan.filters),
                 }))
             }
             LogicalPlan::Values(values) => {
@@ -271,22 +331,19 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether filters compare each column of the primary key of a table for equality.
-    fn are_of_one_key(&self, relation: &str, filters: &[Expr]) -> bool {
-        let Some(entry) = self.entries.get(relation) else { return false };
-        let Ok(table) = entry.as_table() else { return false };
-        let compared = |name: &str| {
-            let mut parts = filters.iter().flat_map(split_conjunction);
-            parts.any(|part| match part {
-                Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
-                    let is_it = |side: &Expr| matches!(side, Expr::Column(it) if it.name == name);
-                    is_it(left) || is_it(right)
-                }
-                _ => false,
-            })
+    /// The values that filters compare the columns of the primary key of a table with for equality, if they do so with all.
+    fn key(&self, relation: &str, filters: &[Expr]) -> Option<Vec<Expr>> {
+        let entry = self.entries.get(relation)?;
+        let key = &entry.as_table().ok()?.primary_key;
+        let value = |&column: &usize| {
+            let name = entry.schema.field(column).name();
+            let mut parts = filters.iter().flat_map(split_conjunction).filter_map(equality);
+            parts.find(|(compared, _)| compared.name == *name).map(|(_, value)| value.clone())
         };
-        let key = &table.primary_key;
-        !key.is_empty() && key.iter().all(|&column| compared(entry.schema.field(column).name()))
+        if key.is_empty() {
+            return None;
+        }
+        key.iter().map(value).collect()
     }
 
     /// The columns of an input and then those of the parameters.

@@ -126,7 +126,9 @@ impl Session {
             return Err(Error::sql("a transaction is open already; COMMIT or ROLLBACK it first")
                 .with_sqlstate(SqlState::ACTIVE_TRANSACTION));
         }
-        self.transaction = Some(self.begin_transaction()?);
+        let mut transaction = self.begin_transaction()?;
+        transaction.read_reported();
+        self.transaction = Some(transaction);
         self.temporary.begin();
         self.block.is_aborted = self.block.aborts.then(Arc::default);
         self.apply(modes);

@@ -20,8 +20,9 @@ use crate::query::{
     Running,
 };
 use crate::session::{Outcome, Session};
-use crate::transaction::{Staging, Transaction};
+use crate::transaction::{Staging, Transaction, WrittenKeys};
 use crate::worker::Durable;
+use crate::writer::Mode;
 
 /// How often a statement is run beside others.
 pub(in crate::session) const TRIES: usize = 3;
@@ -41,6 +42,26 @@ impl Write {
     fn of_kept(table: &str, kept: Arc<KeptPlan>, values: Vec<ScalarValue>, change: Change) -> Self {
         let (table, rows) = (table.to_owned(), RowsToChange::Kept(kept, values));
         Self { table, change, rows, on_conflict: None, returning: None, files: Files::new() }
+    }
+}
+
+impl Write {
+    /// The key of the row that it changes, if that is known before the row is read.
+    fn keys(&self, table: &Entry) -> Result<Option<WrittenKeys>> {
+        let (RowsToChange::Kept(plan, values), Change::Update | Change::Delete) =
+            (&self.rows, self.change)
+        else {
+            return Ok(None);
+        };
+        let Some(columns) = plan.key(values)? else { return Ok(None) };
+        let types = table.as_table()?.primary_key.iter();
+        let mut types = types.map(|&column| table.schema.field(column).data_type());
+        if !columns.iter().all(|values| types.next() == Some(values.data_type())) {
+            return Ok(None);
+        }
+        let mut keys = WrittenKeys::default();
+        keys.lock(table.key_columns()?.map(Arc::as_ref), &columns)?;
+        Ok(Some(keys))
     }
 }
 
@@ -169,7 +190,7 @@ impl Session {
             }
             let (PlannedFor { planned, is_typed }, files) = plan(session, &entries)?;
             let PlannedWrite { table, plan, on_conflict, returning } = planned;
-            let reading = session.reading(&entries, &files);
+            let reading = session.reading_to_write(&entries, &files, returning.as_ref());
             let plan = match (&on_conflict, &returning) {
                 (None, None) if !is_typed => reader.plan(execution, plan, Some(&table), reading)?,
                 _ => reader.plan_once(plan, parameters)?,
@@ -217,13 +238,24 @@ impl Session {
         Ok(Some(changed.outcome(epoch)))
     }
 
-    /// Stages the changes of a statement, and locks these rows. If others have changed them since the version that the transaction
-    /// reads, the statement reads a later version.
+    /// Stages the changes of a statement, and locks these rows, before it reads them if their key is known. If others have changed them
+    /// since the version that the transaction reads, the statement reads a later version.
     fn stage(&mut self, write: Write, entries: &Arc<Entries>) -> Result<Changed> {
         let Some(table) = entries.get(&write.table) else { return Ok(Changed::default()) };
         for _ in 0..TRIES {
             let Some(transaction) = &self.transaction else { return Ok(Changed::default()) };
             let before = transaction.read_before();
+            if let Some(keys) = write.keys(table)? {
+                transaction.lock_keys(
+                    table,
+                    &keys,
+                    Mode::Exclusive,
+                    self.settings.lock_timeout(),
+                )?;
+                if !transaction.are_current(table, &keys)? {
+                    transaction.go_on(&before)?;
+                }
+            }
             let (staging, changed) = self.evaluate(&write, table, transaction, entries)?;
             transaction.lock_rows(&staging, self.settings.lock_timeout())?;
             if transaction.is_current(&staging)? {
@@ -242,6 +274,17 @@ impl Session {
         ))
     }
 
+    /// As [`Session::reading`], for a statement that writes: unless it returns rows, it shows nothing before it is durable itself.
+    fn reading_to_write<'a>(
+        &'a self,
+        entries: &'a Arc<Entries>,
+        files: &'a Files,
+        returning: Option<&Returning>,
+    ) -> Reading<'a> {
+        let durable = returning.map_or(Durable::No, |_| Durable::Yes);
+        Reading { durable, ..self.reading(entries, files) }
+    }
+
     /// The rows that a statement changes.
     fn evaluate<'a>(
         &self,
@@ -256,10 +299,7 @@ impl Session {
         if *change == Change::Replace {
             staging.replace();
         }
-        let mut reading = self.reading(entries, files);
-        if returning.is_none() {
-            reading.durable = Durable::No;
-        }
+        let reading = self.reading_to_write(entries, files, returning.as_ref());
         let conflicts = on_conflict
             .as_ref()
             .map(|on_conflict| Conflicts::new(reader, reading, table, on_conflict));

@@ -95,6 +95,12 @@ impl Client {
         self.engine.progress().committed
     }
 
+    /// Notes a transaction that was committed.
+    fn has_committed(&mut self, commit: Commit) {
+        self.watch.acknowledge(commit.epoch);
+        self.history.commits.push(commit);
+    }
+
     /// Notes what cannot be.
     pub fn problem(&self, problem: String) {
         self.watch.fail(problem);
@@ -185,7 +191,7 @@ impl Client {
         match done.as_deref() {
             Ok([Outcome::Changed { rows, epoch: Some(epoch), .. }]) => {
                 let steps = vec![Step::Write(write, Some(*rows))];
-                self.history.commits.push(Commit { after, epoch: *epoch, steps });
+                self.has_committed(Commit { after, epoch: *epoch, steps });
                 self.history.count("commits");
             }
             Err(error) if self.is_given_up(error, may_end) => {
@@ -227,7 +233,7 @@ impl Client {
         match written {
             Ok(Some(epoch)) => {
                 let steps = vec![Step::Write(write, None)];
-                self.history.commits.push(Commit { after, epoch, steps });
+                self.has_committed(Commit { after, epoch, steps });
                 self.history.count("commits of batches");
             }
             Ok(None) => {}
@@ -280,7 +286,7 @@ impl Client {
         match done {
             Ok(()) if commits => match self.engine.committed(&key) {
                 Ok(Some(epoch)) => {
-                    self.history.commits.push(Commit { after, epoch, steps });
+                    self.has_committed(Commit { after, epoch, steps });
                     self.history.count("transactions");
                 }
                 Ok(None) => self.watch.fail("a transaction has no epoch".to_owned()),
@@ -332,7 +338,7 @@ impl Client {
     /// A read outside of transactions.
     fn read(&mut self) {
         let query = self.query();
-        let after = self.committed();
+        let after = self.watch.acknowledged();
         let way = ["literal", "parameters", "prepared", "by key", "pulled", "stale"]
             [self.random.below(6) as usize];
         let after = if way == "stale" { self.engine.progress().complete } else { after };
@@ -569,10 +575,10 @@ impl Client {
         let steady = STEADY.map(Query::All);
         let named = (0..NAMES as usize).map(Query::Named);
         for query in steady.into_iter().chain(named) {
-            let after = self.committed();
+            let (after, before) = (self.watch.acknowledged(), self.committed());
             match answer(self.session.execute(&query.literal())) {
                 Ok(answer) => {
-                    let (way, before) = ("at last", after);
+                    let way = "at last";
                     self.history.reads.push(Read { query, way, after, before, answer });
                 }
                 Err(error) => self.check_absent(query, &error),

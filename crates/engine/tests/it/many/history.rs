@@ -42,9 +42,9 @@ pub enum Step {
 pub struct Read {
     pub query: Query,
     pub way: &'static str,
-    /// The last epoch that was committed before it began.
+    /// The last epoch that any client knew to be committed before it began.
     pub after: u64,
-    /// The last that was when it was there.
+    /// The last that was committed when it was there.
     pub before: u64,
     pub answer: Answer,
 }

@@ -3,7 +3,7 @@
 //! A [`client`] is a thread that works at random: it commits, reads in several ways, [follows](follower) changes, makes and drops
 //! views and indexes, gives calls up. It logs what it committed and saw. After the run the [`history`] of all clients is
 //! replayed in order of epochs through a naive [`model`]: an answer is right if it is the model's [answer](query) as of *one*
-//! epoch between the last that was committed when it was asked for and the last that was when it was there. A [`watch`] ends
+//! epoch between the last that any client knew to be committed when it was asked for and the last that was when it was there. A [`watch`] ends
 //! what hangs.
 
 mod client;

@@ -1,7 +1,7 @@
 //! The shared state of clients: when they end, what each does, and who ends calls of theirs.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use alluvium::{Interrupt, Result, Session};
@@ -16,6 +16,8 @@ pub struct Watch {
     is_over: AtomicBool,
     clients: Vec<Watched>,
     problems: Mutex<Vec<String>>,
+    /// The last epoch that any client knows to be committed.
+    acknowledged: AtomicU64,
 }
 
 struct Watched {
@@ -34,6 +36,7 @@ impl Watch {
             is_over: AtomicBool::new(false),
             clients: (0..clients).map(watched).collect(),
             problems: Mutex::default(),
+            acknowledged: AtomicU64::default(),
         }
     }
 
@@ -45,6 +48,16 @@ impl Watch {
     /// Makes them end.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// A client knows that an epoch is committed.
+    pub fn acknowledge(&self, epoch: u64) {
+        self.acknowledged.fetch_max(epoch, Ordering::SeqCst);
+    }
+
+    /// The last epoch that any client knows to be committed.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
     }
 
     /// Notes what cannot be. All clients end.
