@@ -1,7 +1,5 @@
 //! The tokens of a text, in pieces of whole statements: a token takes many times the bytes of its text.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position, SqlState};
@@ -11,8 +9,8 @@ use crate::statement::syntax_error::in_our_words;
 /// The most tokens of a statement, blanks and comments included.
 const MOST_TOKENS: usize = 5_000_000;
 
-/// After so many tokens a piece ends with its statement.
-const PIECE: usize = 200_000;
+/// How many bytes of a text are read at a time, unless a statement has more.
+const PIECE: usize = 1 << 20;
 
 /// The statements that a text begins with.
 pub(super) struct Piece {
@@ -29,7 +27,33 @@ pub(super) fn first(text: &str, start: Location) -> Piece {
 }
 
 /// As [`first`], with other lengths of a piece and of a statement.
-fn read(text: &str, start: Location, (piece, most): (usize, usize)) -> Piece {
+fn read(text: &str, start: Location, (mut piece, most): (usize, usize)) -> Piece {
+    loop {
+        let part = &text[..text.floor_char_boundary(piece)];
+        let (mut tokens, failure) = tokens_of(part, start);
+        if let Some((whole, location)) = too_many(&tokens, most) {
+            tokens.truncate(whole);
+            tokens.shrink_to_fit();
+            let message = format!(
+                "a statement has at most {most} tokens, with its blanks: load rows with COPY, or write several statements"
+            );
+            let failure = Some(Error::new(message, Position::of_location(location)));
+            return Piece { tokens, rest: None, failure };
+        }
+        if part.len() == text.len() {
+            return Piece { tokens, rest: None, failure };
+        }
+        // After the last semicolon a statement is cut off, and perhaps a token.
+        if let Some(last) = tokens.iter().rposition(|token| token.token == Token::SemiColon) {
+            tokens.truncate(last + 1);
+            return Piece { rest: Some(tokens[last].span.end), tokens, failure: None };
+        }
+        piece = piece.saturating_mul(2);
+    }
+}
+
+/// The tokens of a text that begins at `start`, up to the first one that is none.
+fn tokens_of(text: &str, start: Location) -> (Vec<TokenWithSpan>, Option<Error>) {
     let place = |location: Location| Location {
         line: start.line + location.line - 1,
         column: match location.line {
@@ -38,47 +62,32 @@ fn read(text: &str, start: Location, (piece, most): (usize, usize)) -> Piece {
         },
     };
     let mut tokens = Vec::new();
-    let (mut count, mut of_statement) = (0, 0);
-    let mut is_closed = false;
-    let mut stopped = None;
-    let take = |token: TokenWithSpan| {
-        let span = Span { start: place(token.span.start), end: place(token.span.end) };
-        let is_new = std::mem::replace(&mut is_closed, token.token == Token::SemiColon);
-        of_statement = if is_new { 1 } else { of_statement + 1 };
-        count += 1;
-        if of_statement > most || is_new && count > piece {
-            stopped = Some((span.start, of_statement > most));
-            // The tokenizer has no other way to end before its text does.
-            resume_unwind(Box::new(()));
+    let read = Tokenizer::new(&Alluvium::new(0), text).tokenize_with_location_into_buf_with_mapper(
+        &mut tokens,
+        |TokenWithSpan { token, span }| {
+            let span = Span { start: place(span.start), end: place(span.end) };
+            TokenWithSpan { token, span }
+        },
+    );
+    let failure = read.err().map(|error| {
+        let position = Position::of_location(place(error.location));
+        Error::new(in_our_words(&error.message), position).with_sqlstate(SqlState::SYNTAX)
+    });
+    (tokens, failure)
+}
+
+/// How many tokens come before a statement that has too many, and where it has them.
+fn too_many(tokens: &[TokenWithSpan], most: usize) -> Option<(usize, Location)> {
+    let mut first = 0;
+    for (number, token) in tokens.iter().enumerate() {
+        if number - first >= most {
+            return Some((first, token.span.start));
         }
-        TokenWithSpan { token: token.token, span }
-    };
-    let dialect = Alluvium::new(0);
-    let mut tokenizer = Tokenizer::new(&dialect, text);
-    let read = catch_unwind(AssertUnwindSafe(|| {
-        tokenizer.tokenize_with_location_into_buf_with_mapper(&mut tokens, take)
-    }));
-    let (rest, failure) = match (read, stopped) {
-        (Ok(Ok(())), _) => (None, None),
-        (Ok(Err(error)), _) => {
-            let position = Position::of_location(place(error.location));
-            let error = Error::new(in_our_words(&error.message), position);
-            (None, Some(error.with_sqlstate(SqlState::SYNTAX)))
+        if token.token == Token::SemiColon {
+            first = number + 1;
         }
-        (Err(_), Some((location, false))) => (Some(location), None),
-        (Err(_), Some((location, true))) => {
-            let message = format!(
-                "a statement has at most {most} tokens, with its blanks: load rows with COPY, or write several statements"
-            );
-            let is_end = |token: &TokenWithSpan| token.token == Token::SemiColon;
-            let whole = tokens.iter().rposition(is_end).map_or(0, |end| end + 1);
-            tokens.truncate(whole);
-            tokens.shrink_to_fit();
-            (None, Some(Error::new(message, Position::of_location(location))))
-        }
-        (Err(panic), None) => resume_unwind(panic),
-    };
-    Piece { tokens, rest, failure }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -92,7 +101,7 @@ mod tests {
         let text = "SELECT 'a;b', 1;SELECT\n 2; SELECT 3;\n\nSELECT '4\n'; ;SELECT 5";
         let whole = first(text, BEGIN);
         assert!(whole.rest.is_none() && whole.failure.is_none());
-        for piece in 1..whole.tokens.len() {
+        for piece in 1..text.len() {
             let (mut all, mut next) = (Vec::new(), Some(BEGIN));
             while let Some(location) = next {
                 let lines = text.split_inclusive('\n').take(location.line as usize - 1);
