@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::Result;
-use crate::socket::{Endpoint, duplicate, unreached};
+use crate::socket::{Endpoint, duplicate};
 use crate::tls::connector_to;
 
 /// A handle by which another task ends the statement that a connection runs. Between statements it has no effect.
@@ -36,8 +36,8 @@ impl CancelToken {
     ///
     /// If the server cannot be reached, or does not answer in time.
     pub async fn cancel(&self) -> Result<()> {
-        let (socket, mut kept) =
-            duplicate(self.endpoint.connect().await?).map_err(|error| unreached(&error))?;
+        let (socket, mut kept) = duplicate(self.endpoint.connect().await?)
+            .map_err(|error| self.endpoint.unreached(&error))?;
         let tls = connector_to(&self.tls, &self.endpoint.host)?;
         let request = async {
             self.token.cancel_query_raw(socket, tls).await?;

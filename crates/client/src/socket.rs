@@ -1,6 +1,7 @@
 //! Sockets of a server.
 
 use std::cmp::max;
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,7 +62,7 @@ impl Endpoint {
                 }
                 (Some(Host::Tcp(name)), None) => match lookup_host((&**name, port)).await {
                     Ok(found) => all.extend(found.map(|found| Ok(of(Place::Tcp(found), name)))),
-                    Err(error) => all.push(Err(unreached(&error))),
+                    Err(error) => all.push(Err(unreached(name, &error))),
                 },
                 (None, None) => {}
             }
@@ -71,7 +72,7 @@ impl Endpoint {
 
     /// Connects there.
     pub(crate) async fn connect(&self) -> Result<Socket> {
-        self.in_time(async { self.open().await.map_err(|error| unreached(&error)) }).await
+        self.in_time(async { self.open().await.map_err(|error| self.unreached(&error)) }).await
     }
 
     /// Waits for a call for as long as a server may take to accept a connection.
@@ -80,7 +81,15 @@ impl Endpoint {
             None => call.await,
             Some(most) => timeout(*most, call)
                 .await
-                .unwrap_or_else(|_| Err(unreached(&io::ErrorKind::TimedOut.into()))),
+                .unwrap_or_else(|_| Err(self.unreached(&io::ErrorKind::TimedOut.into()))),
+        }
+    }
+
+    /// The server cannot be reached there.
+    pub(crate) fn unreached(&self, error: &io::Error) -> Error {
+        match &self.place {
+            Place::Tcp(address) => unreached(address, error),
+            Place::Unix(path) => unreached(path.display(), error),
         }
     }
 
@@ -127,7 +136,7 @@ pub(crate) fn duplicate(socket: Socket) -> io::Result<(Socket, Socket)> {
     })
 }
 
-/// The server cannot be reached.
-pub(crate) fn unreached(error: &io::Error) -> Error {
-    Error::Unreached(format!("the server cannot be reached: {error}"))
+/// The server of this name or address cannot be reached.
+fn unreached(server: impl Display, error: &io::Error) -> Error {
+    Error::Unreached(format!("cannot connect to the server at {server}: {error}"))
 }
