@@ -64,9 +64,14 @@ fn a_request_that_comes_late_does_not_hit_the_next_statement() {
     served.with_client(async |client| {
         let mut random = fastrand::Rng::with_seed(7);
         let (mut given_up, mut cancelled) = (0, 0);
+        let begun = Instant::now();
+        for _ in 0..50 {
+            client.execute("SELECT 1", &[]).await.unwrap();
+        }
+        // Twice as long as the statement takes.
+        let most = (begun.elapsed() / 25).as_micros() as u64;
         for round in 0..500 {
-            // About as long as the statement takes.
-            let patience = Duration::from_micros(random.u64(..2_000));
+            let patience = Duration::from_micros(random.u64(..=most));
             given_up +=
                 usize::from(timeout(patience, client.execute("SELECT 1", &[])).await.is_err());
             client
@@ -89,6 +94,6 @@ fn a_request_that_comes_late_does_not_hit_the_next_statement() {
                 .await
                 .unwrap_or_else(|error| panic!("{round}: {error}"));
         }
-        assert!(given_up > 50, "{given_up} statements were given up, {cancelled} cancelled");
+        assert!(given_up > 0, "{given_up} statements were given up, {cancelled} cancelled");
     });
 }
