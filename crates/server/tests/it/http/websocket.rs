@@ -60,7 +60,7 @@ fn changes_are_messages() {
     assert_eq!(message(&mut stream)["rows"], json!([{ "k": 1 }]));
     door.run("INSERT INTO t VALUES (2)");
     assert_eq!(message(&mut stream)["epoch"], 2);
-    assert_eq!(door.running.clients(), 1);
+    door.wait_for_clients(1);
     // A close, masked as clients have to.
     stream.get_mut().write_all(&[0x88, 0x80, 0, 0, 0, 0]).expect("a close");
     door.wait_for_clients(0);
