@@ -9,6 +9,7 @@
 
 pub mod error;
 pub mod fault;
+mod keyword;
 pub mod name;
 pub mod options;
 pub mod stack;

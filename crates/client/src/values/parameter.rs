@@ -32,10 +32,6 @@ impl Parameter {
         Self(array.slice(row, 1))
     }
 
-    pub(crate) fn array(&self) -> &ArrayRef {
-        &self.0
-    }
-
     fn is_untyped(&self) -> bool {
         self.0.data_type().is_null()
     }

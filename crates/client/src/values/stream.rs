@@ -1,11 +1,9 @@
 //! Statements that take their parameters and give their rows as streams of Arrow's IPC format.
 
 use std::error::Error as StdError;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Field, Schema};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use bytes::BytesMut;
@@ -36,12 +34,8 @@ pub(crate) fn write_values(values: &[Parameter]) -> Result<Encoded> {
     if values.is_empty() {
         return Ok(Encoded::NONE);
     }
-    let fields = values.iter().enumerate().map(|(place, value)| {
-        Field::new((place + 1).to_string(), value.array().data_type().clone(), true)
-    });
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let columns = values.iter().map(|value| value.array().clone()).collect();
-    write_stream(&RecordBatch::try_new(schema, columns)?)
+    let (row, _) = Parameter::take_batch(&[values.to_vec()], 1)?;
+    write_stream(&row)
 }
 
 /// Rows as a stream.

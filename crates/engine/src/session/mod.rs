@@ -21,8 +21,7 @@ mod statements;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium_sql::planner::Use;
-use alluvium_sql::planner::check_parameters;
+use alluvium_sql::planner::{Use, check_parameters};
 use alluvium_sql::stack;
 use alluvium_sql::statement::{ConnectorDefinition, Shape, Statement, StatementKind};
 use datafusion::scalar::ScalarValue;

@@ -460,9 +460,9 @@ impl Progress {
         self.spin
     }
 
-    /// Looks for a moment whether `epoch` is complete.
-    fn look_for(&self, epoch: Epoch) {
-        if self.complete() < epoch && !self.spin.is_zero() {
+    /// Looks for a moment whether `epoch` is complete, which takes a processor from others; not if what is waited for `is_there` already.
+    fn look_for(&self, epoch: Epoch, is_there: impl FnOnce() -> bool) {
+        if self.complete() < epoch && !self.spin.is_zero() && !is_there() {
             let start = Instant::now();
             while self.complete() < epoch && start.elapsed() < self.spin {
                 hint::spin_loop();
@@ -472,7 +472,7 @@ impl Progress {
 
     /// Waits until `epoch` is complete.
     pub(crate) fn wait(&self, epoch: Epoch) -> Result<()> {
-        self.look_for(epoch);
+        self.look_for(epoch, || false);
         self.until(|state, waker| match state.complete >= epoch {
             true => Look::Found(()),
             false => Look::Waits(self.waits.complete.enter(epoch, waker)),
@@ -647,10 +647,9 @@ impl Progress {
         wanted: Wanted,
         mut read: impl FnMut(&mut State, Epoch, &[DataflowId]) -> Option<R>,
     ) -> Result<Option<R>> {
-        // To look for the epoch takes a processor from others.
-        if matches!(self.state.lock().readable(ids, wanted), Readable::Later(..)) {
-            self.look_for(wanted.at_least);
-        }
+        self.look_for(wanted.at_least, || {
+            !matches!(self.state.lock().readable(ids, wanted), Readable::Later(..))
+        });
         let Waits { relations, filled, .. } = &self.waits;
         self.until(|state, waker| {
             // One that has failed comes no further.

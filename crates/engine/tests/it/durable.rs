@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use alluvium::unstable::{BuilderParts, SessionParts};
@@ -344,35 +344,48 @@ impl Journal for Gated {
 
 #[test]
 fn a_commit_is_visible_once_it_is_durable() {
-    let journal = Gated::default();
-    journal.open(true);
-    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    let (journal, engine) = gated(2);
     engine
         .execute("CREATE TABLE t (n INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t")
         .unwrap();
     let mut subscription = engine.subscribe("v").unwrap();
     assert!(subscription.next().unwrap().is_ok(), "the first delivery is what it holds");
     journal.open(false);
-    let commit = |n: i32| {
-        let engine = engine.clone();
-        thread::spawn(move || engine.execute(&format!("INSERT INTO t VALUES ({n})")).map(drop))
-    };
-    let commits: Vec<_> = (1..=3).map(commit).collect();
+    let commits = [1, 2, 3].map(|n| begin(&engine, format!("INSERT INTO t VALUES ({n})")));
     // All have their turn, and none is there.
     until_committed(&engine, 3);
     thread::sleep(Duration::from_millis(50));
     assert_eq!(engine.progress().complete, 0);
     let mut session = engine.session();
     session.set_reads_stale(true);
-    let outcome = session.execute("SELECT * FROM t").unwrap().remove(0);
-    let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
-    assert!(lines(&rows.into_batches().unwrap()).is_empty());
+    let read = session.execute("SELECT * FROM t").unwrap().remove(0);
+    assert!(returned(read).is_empty());
     assert!(subscription.try_next().unwrap().is_none(), "nothing is delivered either");
     journal.open(true);
     commits.into_iter().for_each(|commit| commit.join().unwrap().unwrap());
     assert_eq!(query(&engine, "SELECT * FROM v"), ["6"]);
     let delivered = without_hanging(move || subscription.next().unwrap().is_ok());
     assert!(delivered);
+}
+
+/// An engine, with its journal, whose gate is open.
+fn gated(workers: usize) -> (Gated, Engine) {
+    let journal = Gated::default();
+    journal.open(true);
+    let builder = Engine::builder().workers(workers).journal(Arc::new(journal.clone()));
+    (journal, builder.open().unwrap())
+}
+
+/// Executes statements on a thread of its own.
+fn begin(engine: &Engine, sql: impl Into<String>) -> JoinHandle<Result<()>> {
+    let (engine, sql) = (engine.clone(), sql.into());
+    thread::spawn(move || engine.execute(&sql).map(drop))
+}
+
+/// The rows of an outcome.
+fn returned(outcome: Outcome) -> Vec<String> {
+    let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
+    lines(&rows.into_batches().unwrap())
 }
 
 /// Waits until so many epochs are committed, whether or not they are durable.
@@ -397,9 +410,7 @@ fn submit(engine: &Engine, id: i32) -> u64 {
 
 #[test]
 fn a_read_waits_for_the_disk_only_if_somebody_knows_of_what_is_not_there_yet() {
-    let journal = Gated::default();
-    journal.open(true);
-    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    let (journal, engine) = gated(2);
     engine
         .execute(
             "CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30);
@@ -408,27 +419,18 @@ fn a_read_waits_for_the_disk_only_if_somebody_knows_of_what_is_not_there_yet() {
         .unwrap();
     engine.wait(engine.progress().committed).unwrap();
     let mut session = engine.session();
-    let mut shown = |sql: &str| {
-        let outcome = session.execute(sql).unwrap().remove(0);
-        let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
-        lines(&rows.into_batches().unwrap())
-    };
+    let mut shown = |sql: &str| returned(session.execute(sql).unwrap().remove(0));
     journal.open(false);
-    let commit = |sql: &'static str| {
-        let engine = engine.clone();
-        thread::spawn(move || engine.execute(sql).map(drop))
-    };
-    let commits =
-        [commit("DELETE FROM t WHERE id = 2"), commit("UPDATE t SET n = 31 WHERE id = 3")];
+    let commits = ["DELETE FROM t WHERE id = 2", "UPDATE t SET n = 31 WHERE id = 3"]
+        .map(|sql| begin(&engine, sql));
     until_committed(&engine, 3);
     assert_eq!(shown("SELECT s FROM v"), ["60"]);
     assert_eq!(shown("SELECT SUM(n) FROM t"), ["60"]);
     // A transaction neither, and its writes change what is there.
     let mut writer = engine.session();
     writer.execute("BEGIN").unwrap();
-    let outcome = writer.execute("SELECT n FROM t WHERE id = 1").unwrap().remove(0);
-    let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
-    assert_eq!(lines(&rows.into_batches().unwrap()), ["10"]);
+    let read = writer.execute("SELECT n FROM t WHERE id = 1").unwrap().remove(0);
+    assert_eq!(returned(read), ["10"]);
     writer
         .execute("UPDATE t SET n = n + 1 WHERE id = 1; UPDATE t SET n = n + 1 WHERE id = 3")
         .unwrap();
@@ -453,18 +455,12 @@ fn a_read_waits_for_the_disk_only_if_somebody_knows_of_what_is_not_there_yet() {
 /// An altered table had lost rows whose epoch was on its way to the disk: they were read as a client reads.
 #[test]
 fn a_table_that_is_altered_has_the_rows_that_are_not_durable_yet() {
-    let journal = Gated::default();
-    journal.open(true);
-    let engine = Engine::builder().workers(1).journal(Arc::new(journal.clone())).open().unwrap();
+    let (journal, engine) = gated(1);
     engine.execute("CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
     journal.open(false);
-    let execute = |sql: &'static str| {
-        let engine = engine.clone();
-        thread::spawn(move || engine.execute(sql).map(drop))
-    };
-    let commit = execute("INSERT INTO t VALUES (2)");
+    let commit = begin(&engine, "INSERT INTO t VALUES (2)");
     until_committed(&engine, 2);
-    let alter = execute("ALTER TABLE t ADD COLUMN n INT DEFAULT 7");
+    let alter = begin(&engine, "ALTER TABLE t ADD COLUMN n INT DEFAULT 7");
     thread::sleep(Duration::from_millis(50));
     journal.open(true);
     alter.join().unwrap().unwrap();
@@ -474,34 +470,26 @@ fn a_table_that_is_altered_has_the_rows_that_are_not_durable_yet() {
 
 #[test]
 fn a_read_by_key_is_answered_at_once_unless_it_has_to_wait() {
-    let journal = Gated::default();
-    journal.open(true);
-    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    let (journal, engine) = gated(2);
     engine
         .execute("CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10)")
         .unwrap();
     let mut session = engine.session();
     let [by_key, all] = ["SELECT n FROM t WHERE id = $1", "SELECT n FROM t WHERE n > $1"]
         .map(|sql| session.prepare(sql).unwrap());
-    let shown = |outcome: Outcome| {
-        let Outcome::Rows(rows) = outcome else { panic!("rows: {outcome:?}") };
-        lines(&rows.into_batches().unwrap())
-    };
     let at_once = |session: &mut Session, prepared: &Prepared, id: i32| {
-        session.execute_at_once(prepared, &[id.into()]).map(|outcome| shown(outcome.unwrap()))
+        session.execute_at_once(prepared, &[id.into()]).map(|outcome| returned(outcome.unwrap()))
     };
     // Its plan is not there before it has run.
     assert_eq!(at_once(&mut session, &by_key, 1), None);
     for prepared in [&by_key, &all] {
-        assert_eq!(shown(session.execute_prepared(prepared, &[1.into()]).unwrap()), ["10"]);
+        assert_eq!(returned(session.execute_prepared(prepared, &[1.into()]).unwrap()), ["10"]);
     }
     assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["10".to_owned()]));
     assert_eq!(at_once(&mut session, &by_key, 2), Some(Vec::new()));
     assert_eq!(at_once(&mut session, &all, 1), None, "it may take long");
     journal.open(false);
-    let committing = engine.clone();
-    let commit =
-        thread::spawn(move || committing.execute("UPDATE t SET n = 11 WHERE id = 1").map(drop));
+    let commit = begin(&engine, "UPDATE t SET n = 11 WHERE id = 1");
     until_committed(&engine, 2);
     // Nobody knows of the commit, which is not durable.
     assert_eq!(at_once(&mut session, &by_key, 1), Some(vec!["10".to_owned()]));
@@ -523,9 +511,7 @@ fn a_read_by_key_is_answered_at_once_unless_it_has_to_wait() {
 
 #[test]
 fn a_text_that_reads_by_key_is_answered_at_once_unless_it_has_to_wait() {
-    let journal = Gated::default();
-    journal.open(true);
-    let engine = Engine::builder().workers(2).journal(Arc::new(journal.clone())).open().unwrap();
+    let (journal, engine) = gated(2);
     engine
         .execute(
             "CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 10);
@@ -578,9 +564,8 @@ fn a_text_that_reads_by_key_is_answered_at_once_unless_it_has_to_wait() {
         assert_eq!(ada.execute(ONE).is_ok(), allowed, "{change}");
     }
     journal.open(false);
-    let (committing, committed) = (engine.clone(), engine.progress().committed);
-    let commit =
-        thread::spawn(move || committing.execute("UPDATE t SET n = 11 WHERE id = 1").map(drop));
+    let committed = engine.progress().committed;
+    let commit = begin(&engine, "UPDATE t SET n = 11 WHERE id = 1");
     until_committed(&engine, committed + 1);
     assert_eq!(at_once(&mut session, ONE), found("10"), "nobody knows of the commit");
     submit(&engine, 3);

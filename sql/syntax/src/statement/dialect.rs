@@ -14,6 +14,7 @@ use sqlparser::tokenizer::{Location, Token};
 
 use super::lateness;
 use crate::error::Position;
+use crate::keyword::is_keyword;
 use crate::name::CLAUSES;
 use crate::syntax::call;
 
@@ -424,8 +425,4 @@ fn is_long(mut expression: &Expr) -> bool {
         };
     }
     true
-}
-
-fn is_keyword(token: &Token, keyword: Keyword) -> bool {
-    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
 }

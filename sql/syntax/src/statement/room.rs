@@ -6,6 +6,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Position, Result};
+use crate::keyword::is_keyword;
 use crate::stack;
 use crate::statement::table::MOST_COLUMNS;
 use crate::syntax::{LEVELS, is_defined};
@@ -41,13 +42,13 @@ pub(super) fn with_room<R>(
         );
         return Err(Error::new(message, start()));
     }
-    let mut selects = tokens.iter().filter(|token| is_unquoted(&token.token, Keyword::SELECT));
+    let mut selects = tokens.iter().filter(|token| is_keyword(&token.token, Keyword::SELECT));
     if let Some(select) = selects.nth(MOST_SELECTS) {
         let message = format!("a statement has at most {MOST_SELECTS} SELECTs");
         return Err(Error::new(message, Position::of_span(select.span)));
     }
-    // Each looks for its condition among the tokens behind it.
-    let mut asof = tokens.iter().filter(|token| is_unquoted(&token.token, Keyword::ASOF));
+    // Each looks for its condition among the tokens after it.
+    let mut asof = tokens.iter().filter(|token| is_keyword(&token.token, Keyword::ASOF));
     if let Some(asof) = asof.nth(MOST_ASOF) {
         let message = format!("a statement has at most {MOST_ASOF} ASOF joins");
         return Err(Error::new(message, Position::of_span(asof.span)));
@@ -66,7 +67,7 @@ fn longest_key(tokens: &[TokenWithSpan]) -> Option<Option<Position>> {
         match &token.token {
             Token::RParen => (key, commas) = (None, 0),
             Token::Comma if key.is_some() => commas += 1,
-            other if key.is_none() && is_unquoted(other, Keyword::KEY) => {
+            other if key.is_none() && is_keyword(other, Keyword::KEY) => {
                 key = Some(Position::of_span(token.span))
             }
             _ => {}
@@ -76,11 +77,6 @@ fn longest_key(tokens: &[TokenWithSpan]) -> Option<Option<Position>> {
         }
     }
     None
-}
-
-/// Whether a token is this keyword, and no name in quotes.
-fn is_unquoted(token: &Token, keyword: Keyword) -> bool {
-    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
 }
 
 /// Whether a token is a name, a keyword or an operator: neither a literal nor what separates literals.

@@ -225,7 +225,7 @@ pub(super) fn respell(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             continue;
         }
         let length = tokens[at + 1..].iter().position(|token| token.token == Token::RParen);
-        // Without a bracket behind this one there is none behind later ones either.
+        // Without a bracket after this one there is none after later ones either.
         let Some(length) = length else { break };
         let options = at + 1..at + 1 + length;
         // An option goes up to the next one; NO belongs to what follows.

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::planner::fit;
 use alluvium_trace::Epoch;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Column;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::scalar::ScalarValue;
 
+use super::key::{equality, key_values};
 use crate::catalog::Entry;
 use crate::error::{Error, Result, SqlState};
 use crate::interrupt;
@@ -68,19 +68,11 @@ impl KeyRead {
         at_least: Epoch,
     ) -> Result<Rows> {
         interrupt::check()?;
-        let mut key = Vec::with_capacity(self.key.len());
-        for part in &self.key {
-            key.push(match part {
-                Expr::Literal(value, _) => value.clone(),
-                Expr::Placeholder(parameter) => fit(parameter, values)?,
-                _ => ScalarValue::Null,
-            });
-        }
         let schema = self.schema.clone();
         // NULL equals nothing.
-        if key.iter().any(ScalarValue::is_null) {
+        let Some(key) = key_values(&self.key, values)? else {
             return Ok(Rows::new(schema, Vec::new()));
-        }
+        };
         let rows = self.relation.get(reader, &key, &self.columns, at_least);
         let rows = rows.map_err(|error| match error.sqlstate() {
             SqlState::NO_RELATION => Error::replaced(self.relation.name()),
@@ -151,13 +143,7 @@ fn compared(
     conditions: &mut Vec<(usize, Expr)>,
 ) -> Option<()> {
     for part in split_conjunction(filter) {
-        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else {
-            return None;
-        };
-        let (column, value) = match (left.as_ref(), right.as_ref()) {
-            (Expr::Column(column), value) | (value, Expr::Column(column)) => (column, value),
-            _ => return None,
-        };
+        let (column, value) = equality(part)?;
         if !matches!(value, Expr::Literal(..) | Expr::Placeholder(_)) {
             return None;
         }

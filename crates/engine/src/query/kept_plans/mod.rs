@@ -15,6 +15,7 @@
 //! A text is known by its [shape](Shape): where only the value of a literal matters, it is a parameter of the plan. So a plan is
 //! found for texts with other keys, before they are parsed.
 
+mod key;
 mod key_read;
 mod plans;
 mod steps;

@@ -17,10 +17,11 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, EmptyRelation, Expr, LogicalPlan, Operator};
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::scalar::ScalarValue;
 
+use super::key::{equality, key_values};
 use crate::catalog::Entries;
 use crate::clock::Moment;
 use crate::error::Error;
@@ -149,19 +150,9 @@ impl Steps {
         if self.has_conditions {
             return Ok(None);
         }
-        let mut columns = Vec::with_capacity(key.len());
-        for part in key {
-            let value = match part {
-                Expr::Literal(value, _) => value.clone(),
-                Expr::Placeholder(parameter) => fit(parameter, values)?,
-                _ => return Ok(None),
-            };
-            if value.is_null() {
-                return Ok(None);
-            }
-            columns.push(value.to_array()?);
-        }
-        Ok(Some(columns))
+        let Some(values) = key_values(key, values)? else { return Ok(None) };
+        let columns: Result<Vec<ArrayRef>> = values.iter().map(ScalarValue::to_array).collect();
+        Ok(Some(columns?))
     }
 
     /// The relation that they read, if they read one.
@@ -260,17 +251,6 @@ fn has_conditions(plan: &LogicalPlan, values: &[Expr]) -> Result<bool> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(has)
-}
-
-/// The column that a condition compares for equality, and with what.
-fn equality(condition: &Expr) -> Option<(&Column, &Expr)> {
-    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else {
-        return None;
-    };
-    match (left.as_ref(), right.as_ref()) {
-        (Expr::Column(column), value) | (value, Expr::Column(column)) => Some((column, value)),
-        _ => None,
-    }
 }
 
 /// Compiles an expression over some columns.

@@ -43,9 +43,7 @@ impl Write {
         let (table, rows) = (table.to_owned(), RowsToChange::Kept(kept, values));
         Self { table, change, rows, on_conflict: None, returning: None, files: Files::new() }
     }
-}
 
-impl Write {
     /// The key of the row that it changes, if that is known before the row is read.
     fn keys(&self, table: &Entry) -> Result<Option<WrittenKeys>> {
         let (RowsToChange::Kept(plan, values), Change::Update | Change::Delete) =

@@ -10,22 +10,23 @@ mod nested_types;
 mod values;
 
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::TokenWithSpan;
+
+use crate::keyword;
 
 /// The tokens of a statement as the parser reads them.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     values::respell(nested_sets::respell(nested_types::respell(asof::respell(tokens))))
 }
 
-/// Whether a token is this keyword, and no name in quotes.
+/// Whether there is a token, and it is this keyword.
 fn is_keyword(token: Option<&TokenWithSpan>, keyword: Keyword) -> bool {
-    matches!(token.map(|token| &token.token), Some(Token::Word(word))
-        if word.keyword == keyword && word.quote_style.is_none())
+    token.is_some_and(|token| keyword::is_keyword(&token.token, keyword))
 }
 
 #[cfg(test)]
 mod tests {
-    use sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::{Token, Tokenizer};
 
     use super::super::dialect::Alluvium;
     use super::*;
