@@ -8,7 +8,7 @@ use fastrand::Rng;
 use crate::support::{batch_lines, query};
 
 /// Statements by key, and the kinds of their parameters.
-const STATEMENTS: [(&str, &str); 18] = [
+const STATEMENTS: [(&str, &str); 19] = [
     ("SELECT * FROM t WHERE id = $1", "k"),
     ("SELECT v, id FROM t WHERE $1 = id", "k"),
     ("SELECT v + $2, $3, name || '!', v FROM t WHERE id = $1", "kvt"),
@@ -20,6 +20,7 @@ const STATEMENTS: [(&str, &str); 18] = [
     ("SELECT doubled FROM w WHERE id = $1 AND doubled > $2", "kv"),
     ("UPDATE t SET v = v + $1 WHERE id = $2", "vk"),
     ("UPDATE t SET v = $1, name = NULL, price = price * 2 WHERE id = $2", "vk"),
+    ("UPDATE t SET v = v - $1, price = $2 * price, id = id + 0 WHERE id = $3", "vkk"),
     ("UPDATE t SET name = $1, v = 100 / v WHERE id IN ($2, $3) AND v < 50", "tkk"),
     ("UPDATE t SET id = id + $1 WHERE id = $2", "kk"),
     ("UPDATE t SET at = NOW(), price = NULL WHERE id = $1", "k"),
@@ -42,16 +43,33 @@ fn engine(workers: usize) -> Engine {
     engine
 }
 
-fn value(random: &mut Rng, kind: char) -> Value {
+/// A value, and it as a literal.
+fn value(random: &mut Rng, kind: char) -> (Value, String) {
     if random.u8(..10) == 0 {
-        return Value::from(None::<i64>);
+        return (Value::from(None::<i64>), "NULL".to_owned());
     }
     let number = [0, 1, 7, -3, 49, 50, i64::MAX, i64::MIN];
     match kind {
-        'k' => Value::from(random.i32(0..8)),
-        'v' => Value::from(number[random.usize(..number.len())]),
-        _ => Value::from(["", "a", "zwölf", "🙂"][random.usize(..4)]),
+        'k' => {
+            let key = random.i32(0..8);
+            (Value::from(key), key.to_string())
+        }
+        'v' => {
+            let number = number[random.usize(..number.len())];
+            (Value::from(number), number.to_string())
+        }
+        _ => {
+            let text = ["", "a", "zwölf", "🙂"][random.usize(..4)];
+            (Value::from(text), format!("'{text}'"))
+        }
     }
+}
+
+/// A statement with literals in the places of its parameters.
+fn with_literals(sql: &str, literals: &[String]) -> String {
+    let numbered = literals.iter().zip(1..);
+    numbered
+        .fold(sql.to_owned(), |sql, (literal, number)| sql.replace(&format!("${number}"), literal))
 }
 
 /// The rows of an answer or how many were changed, and the SQLSTATE of an error.
@@ -92,14 +110,21 @@ impl Pair {
     fn run(&mut self, random: &mut Rng, number: usize) {
         let which = random.usize(..STATEMENTS.len());
         let (sql, kinds) = STATEMENTS[which];
-        let values: Vec<Value> = kinds.chars().map(|kind| value(random, kind)).collect();
+        let (mut values, literals): (Vec<Value>, Vec<String>) =
+            kinds.chars().map(|kind| value(random, kind)).unzip();
         let [kept, planned] = &mut self.sessions;
-        let by_kept = match random.bool() {
-            true => kept.execute_prepared(&self.prepared[which], &values),
-            false => kept.execute_with(sql, &values),
+        let mut text = sql.to_owned();
+        let by_kept = match random.u8(..3) {
+            0 => kept.execute_prepared(&self.prepared[which], &values),
+            1 => kept.execute_with(sql, &values),
+            _ => {
+                text = with_literals(sql, &literals);
+                values.clear();
+                kept.execute(&text).map(|mut outcomes| outcomes.remove(0))
+            }
         };
-        let planned = planned.execute_with(&format!("{sql} -- {number}"), &values);
-        assert_eq!(told(by_kept), told(planned), "{number}: {sql} with {values:?}");
+        let planned = planned.execute_with(&format!("{text} -- {number}"), &values);
+        assert_eq!(told(by_kept), told(planned), "{number}: {text} with {values:?}");
     }
 
     fn both(&mut self, sql: &str) {

@@ -2,11 +2,14 @@
 //!
 //! A literal is a parameter only where its value alone matters, and not its type or name: a column is compared with it in
 //! WHERE, or it is written to a column. There a parameter is of the column's type. An integer may be one for columns of integers
-//! and decimals, if they hold it exactly, and a text for columns of texts. All others stay what they are.
+//! and decimals, if they hold it exactly, and a text for columns of texts. An integer that UPDATE adds to a column, subtracts
+//! from it or multiplies it by may be one as well, and is a BIGINT as the literal is. All others stay what they are.
 
 use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
-use sqlparser::ast::{self, BinaryOperator, Expr, SetExpr, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{
+    self, BinaryOperator, CastKind, Expr, SetExpr, UnaryOperator, Value, ValueWithSpan,
+};
 
 use alluvium_sql_syntax::error::Position;
 use alluvium_sql_syntax::statement::{Literal, LiteralValue, Shape, Statement, StatementKind};
@@ -54,7 +57,7 @@ pub fn parametrized(
         }
         StatementKind::Update(update) => {
             for assignment in &mut update.assignments {
-                opening.literal(&mut assignment.value);
+                opening.assigned(&mut assignment.value);
             }
             opening.conditions(&mut update.selection);
         }
@@ -129,6 +132,27 @@ impl Opening<'_> {
         }
     }
 
+    /// Opens a literal that a column is set to, or that it and a column are added to.
+    fn assigned(&mut self, value: &mut Expr) {
+        let Expr::BinaryOp { left, op, right } = value else { return self.literal(value) };
+        if !matches!(op, BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply) {
+            return;
+        }
+        let number = match (is_column(left), is_column(right)) {
+            (true, false) => right,
+            (false, true) => left,
+            _ => return,
+        };
+        if let Some((LiteralValue::Integer(_), _)) = literal(number) {
+            self.literal(number);
+            if let Some(ValueWithSpan { value: Value::Placeholder(_), .. }) = value_of(number) {
+                // Beside a column it would have the column's type.
+                let parameter = std::mem::replace(number.as_mut(), Expr::value(Value::Null));
+                **number = bigint(parameter);
+            }
+        }
+    }
+
     /// Puts a parameter in the place of an expression that is a literal of the shape.
     fn literal(&mut self, expression: &mut Expr) {
         let Some((value, position)) = literal(expression) else { return };
@@ -175,6 +199,17 @@ fn value_of(expression: &Expr) -> Option<&ValueWithSpan> {
         Expr::Value(value) => Some(value),
         Expr::UnaryOp { expr, .. } => value_of(expr),
         _ => None,
+    }
+}
+
+/// A value as a BIGINT.
+fn bigint(value: Expr) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(value),
+        data_type: ast::DataType::BigInt(None),
+        array: false,
+        format: None,
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! `SELECT v FROM t WHERE k = 17` and `… = 18` have one shape. It is found from the text alone, in less time than a
 //! statement takes to parse, so that a plan that is kept can be looked up by it. Only integers and texts are cut out, and only
-//! after `=`, `<`, `>`, `(`, `,`, BETWEEN and AND. Whether such a literal can be a parameter is known once the statement is
-//! parsed; all else stays in the text.
+//! after `=`, `<`, `>`, `(`, `,`, BETWEEN and AND; integers also after `+`, `-` and `*`. Whether such a literal can be a
+//! parameter is known once the statement is parsed; all else stays in the text.
 
 use crate::error::Position;
 
@@ -111,9 +111,17 @@ impl Shape {
 enum Before {
     /// A token that a value may follow, without a special meaning for it.
     Comparison,
+    /// An operator of arithmetic, which a number may follow.
+    Arithmetic,
     /// A word or number.
     Word,
     Else,
+}
+
+impl Before {
+    fn may_cut_integer(self) -> bool {
+        matches!(self, Self::Comparison | Self::Arithmetic)
+    }
 }
 
 struct Scan<'a> {
@@ -139,7 +147,7 @@ impl Scan<'_> {
             },
             b'"' => self.copy_quoted(b'"'),
             b'0'..=b'9' => Some(self.number(before, self.at)),
-            b'-' if before == Before::Comparison
+            b'-' if before.may_cut_integer()
                 && second.is_some_and(|next| next.is_ascii_digit()) =>
             {
                 self.at += 1;
@@ -165,6 +173,7 @@ impl Scan<'_> {
                 self.copy_while(1, |_| false);
                 Some(match first {
                     b'=' | b'<' | b'>' | b'(' | b',' => Before::Comparison,
+                    b'+' | b'-' | b'*' => Before::Arithmetic,
                     _ => Before::Else,
                 })
             }
@@ -208,7 +217,7 @@ impl Scan<'_> {
         }
         let is_integer = end - self.at <= DIGITS
             && !bytes.get(end).is_some_and(|byte| is_of_word(*byte) || *byte == b'.');
-        let value = match before == Before::Comparison && is_integer {
+        let value = match before.may_cut_integer() && is_integer {
             true => self.text[start..end].parse().ok(),
             false => None,
         };
@@ -308,9 +317,21 @@ mod tests {
         );
         cut(
             "UPDATE \"t 1\" SET s = 'ä', v = v + 1 WHERE k = $1",
-            "UPDATE \"t 1\" SET s = ?, v = v + 1 WHERE k = $1",
-            &["'ä'"],
+            "UPDATE \"t 1\" SET s = ?, v = v + # WHERE k = $1",
+            &["'ä'", "1"],
         );
+    }
+
+    #[test]
+    fn integers_are_cut_out_after_arithmetic() {
+        cut(
+            "UPDATE t SET v = v + -17, w = w -3, x = x*2 - -5 WHERE k = 1",
+            "UPDATE t SET v = v + #, w = w -#, x = x*# - # WHERE k = #",
+            &["-17", "3", "2", "-5", "1"],
+        );
+        for text in ["SELECT v + '1', v - 1.5 FROM t", "SELECT * FROM t LIMIT 5"] {
+            cut(text, text, &[]);
+        }
     }
 
     #[test]
@@ -318,7 +339,7 @@ mod tests {
         for text in [
             "SELECT 1, t1.a2 FROM t1 LIMIT 5",
             "SELECT v FROM t WHERE k = 1.5 AND w = 1e3 AND x = 2_000",
-            "SELECT v FROM t WHERE d = DATE '2024-01-01' AND k = v - 3",
+            "SELECT v FROM t WHERE d = DATE '2024-01-01' AND k = v / 3",
             "SELECT v FROM t WHERE k = 1234567890123456789",
             "SELECT v FROM t WHERE k LIKE 'a%' ORDER BY 1",
         ] {

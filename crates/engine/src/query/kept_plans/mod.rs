@@ -501,6 +501,8 @@ mod tests {
             "SELECT v2 FROM doubled WHERE k = $1",
             "SELECT v FROM t WHERE id = 7",
             "UPDATE t SET v = v + $1, name = NULL WHERE id = $2",
+            "UPDATE t SET v = v + -17 WHERE id = 3",
+            "UPDATE t SET v = 2 * v, id = id - 1 WHERE id = 3",
             "DELETE FROM t WHERE id = $1",
             "INSERT INTO t VALUES ($1, 'name', $2, NULL)",
             "INSERT INTO heap (v) VALUES ($1), (3)",
