@@ -263,7 +263,7 @@ impl Session {
                 Some((table, _)) if self.current_role().is_some() => {
                     relation(Action::Alter, &table.name)
                 }
-                _ => rights.check(Action::Update, Object::Sequence(&restart.name), &[]),
+                _ => rights.check(Action::Alter, Object::Sequence(&restart.name), &[]),
             },
             StatementKind::CreateFunction(function) => {
                 rights.check(Action::Create, Object::Function(&function.name), &[])

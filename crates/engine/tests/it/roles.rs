@@ -500,6 +500,8 @@ fn rights_of_inserts_and_sequences() {
     denied(&mut ada, takes);
     run(&mut root, "GRANT USAGE ON SEQUENCE q TO ada");
     run(&mut ada, takes);
+    // To take values is not to begin again.
+    denied(&mut ada, "ALTER SEQUENCE q RESTART");
     // The sequence goes with its table, and leaves nothing behind.
     run(&mut root, "ALTER TABLE k OWNER TO bob; DROP TABLE k");
     run(&mut root, "DROP TABLE mine; DROP ROLE bob, ada");
