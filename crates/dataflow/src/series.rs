@@ -93,6 +93,7 @@ pub fn series<'scope>(
                         .expect("one column of BIGINT");
                     let mut delta = Delta::insertions(rows, as_of);
                     fuel.consume(delta.bytes());
+                    origin.produce(delta.len(), || delta.bytes());
                     output.session_with_builder(held).give_container(&mut delta);
                     next = from.checked_add(stride);
                 }

@@ -17,7 +17,7 @@
 //! - [`mod@deal`]: of several traces, the rows that belong in one;
 //! - [`bound`]: rows that are no longer needed, which merges drop;
 //! - [`spine`] and [`null_trace`]: the traces, with a history of batches and without; [`trace`]: what they share;
-//! - [`metrics`]: the metrics of each spine;
+//! - [`metrics`]: the metrics of each spine and operator;
 //! - [`failure`]: state that cannot be read or written, and [`origin`]: whose it was;
 //! - [`typed`]: typed keys and values, for programs of differential-dataflow.
 //!

@@ -3,17 +3,25 @@
 //! Operators of many dataflows run on one thread, and unwinding passes through all of their callers. The work of a
 //! dataflow [runs](Origin::run) in its name, which is recorded when it unwinds. Of several that are nested the
 //! innermost counts: a view that lets a table's spine merge is not to blame for that. Nothing is done where nothing unwinds.
+//!
+//! The same holds for the time that work takes, which is the [operator's](Activity) whose it is.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::mem;
+use std::sync::Arc;
 
-/// The dataflow that code belongs to, if it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin(Option<u64>);
+use crate::metrics::{Activity, Metrics, OperatorLabel};
+
+/// The dataflow and the operator that code belongs to, if they are known.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    dataflow: Option<u64>,
+    operator: Option<Arc<Activity>>,
+}
 
 thread_local! {
     /// Whose operators are being built on this thread.
-    static BUILT: Cell<Origin> = const { Cell::new(Origin(None)) };
+    static BUILT: RefCell<Origin> = const { RefCell::new(Origin { dataflow: None, operator: None }) };
     /// Where the last unwinding on this thread came from.
     static UNWOUND: Cell<Option<u64>> = const { Cell::new(None) };
 }
@@ -21,27 +29,46 @@ thread_local! {
 impl Origin {
     /// The dataflow of this number.
     pub fn of(dataflow: u64) -> Self {
-        Self(Some(dataflow))
+        Self { dataflow: Some(dataflow), operator: None }
     }
 
-    /// The dataflow that is being [built](Self::build) on this thread.
+    /// An operator of the same dataflow, whose work is counted by these metrics.
+    #[must_use]
+    pub fn operator(self, label: OperatorLabel, metrics: &Metrics) -> Self {
+        let label = OperatorLabel { dataflow: self.dataflow, ..label };
+        Self { operator: Some(metrics.open_operator(label)), ..self }
+    }
+
+    /// The dataflow, and the operator of it, that is being [built](Self::build) on this thread.
     pub fn here() -> Self {
-        BUILT.get()
+        BUILT.with_borrow(Self::clone)
     }
 
-    /// Builds operators and state that belong to this dataflow.
+    /// Builds operators and state that belong to this dataflow, and operator.
     pub fn build<R>(self, build: impl FnOnce() -> R) -> R {
         let _outer = Outer(BUILT.replace(self));
         build()
     }
 
-    /// Runs work of this dataflow.
+    /// Runs work of this dataflow, and operator.
     #[inline(always)]
-    pub fn run<R>(self, act: impl FnOnce() -> R) -> R {
-        let unwinding = Unwinding(self);
+    pub fn run<R>(&self, act: impl FnOnce() -> R) -> R {
+        let unwinding = Unwinding(self.dataflow);
+        let run = self.operator.as_deref().and_then(Activity::begin);
         let result = act();
+        if let Some(run) = run {
+            run.end();
+        }
         mem::forget(unwinding);
         result
+    }
+
+    /// Counts updates that the operator produces, of so many bytes.
+    #[inline]
+    pub fn produce(&self, rows: usize, bytes: impl FnOnce() -> usize) {
+        if let Some(operator) = &self.operator {
+            operator.produce(rows, bytes);
+        }
     }
 
     /// The number of the dataflow that the last unwinding on this thread came from, if it is known; once.
@@ -51,13 +78,13 @@ impl Origin {
 }
 
 /// Dropped only by unwinding.
-struct Unwinding(Origin);
+struct Unwinding(Option<u64>);
 
 impl Drop for Unwinding {
     #[cold]
     fn drop(&mut self) {
         if UNWOUND.get().is_none() {
-            UNWOUND.set(self.0.0);
+            UNWOUND.set(self.0);
         }
     }
 }
@@ -67,7 +94,7 @@ struct Outer(Origin);
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        BUILT.set(self.0);
+        BUILT.set(mem::take(&mut self.0));
     }
 }
 
@@ -101,9 +128,10 @@ mod tests {
 
     #[test]
     fn what_is_built_belongs_to_the_dataflow_that_is_built() {
-        let built = Origin::of(1).build(|| (Origin::of(2).build(Origin::here), Origin::here()));
-        assert_eq!(built, (Origin::of(2), Origin::of(1)));
+        let here = || Origin::here().dataflow;
+        let built = Origin::of(1).build(|| (Origin::of(2).build(here), here()));
+        assert_eq!(built, (Some(2), Some(1)));
         assert_eq!(unwinds(|| Origin::of(3).build(|| Failure::raise("on command"))), None);
-        assert_eq!(Origin::here(), Origin::default());
+        assert_eq!(here(), None);
     }
 }

@@ -210,7 +210,7 @@ where
         fresh: Fresh,
         meet: R::Time,
     ) -> Box<dyn Iterator<Item = Vec<Shared<Pairs<R>>>>> {
-        let origin = self.origin;
+        let origin = self.origin.clone();
         origin.run(|| -> Box<dyn Iterator<Item = _>> {
             if fault::armed(Fault::PanicInTactic) {
                 panic!("a fault was injected into a join");

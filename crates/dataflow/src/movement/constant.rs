@@ -25,6 +25,7 @@ pub fn constant<'scope>(
             origin.run(|| {
                 if let Some(capability) = capability.take() {
                     let mut delta = Delta::insertions(rows.clone(), as_of);
+                    origin.produce(delta.len(), || delta.bytes());
                     output.session_with_builder(&capability).give_container(&mut delta);
                 }
             })

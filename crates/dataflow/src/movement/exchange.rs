@@ -209,7 +209,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByMark {
         time: &S,
         pushers: &mut [P],
     ) {
-        let origin = self.origin;
+        let origin = self.origin.clone();
         origin.run(|| {
             if delta.is_empty() {
                 return;
@@ -294,7 +294,7 @@ impl<T: Clone> Distributor<Delta<T>> for ByShard {
         time: &S,
         pushers: &mut [P],
     ) {
-        let origin = self.origin;
+        let origin = self.origin.clone();
         origin.run(|| {
             if delta.is_empty() {
                 return;

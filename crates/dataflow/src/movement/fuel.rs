@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::thread;
 
-use alluvium_trace::PageTime;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::{Origin, PageTime};
 use timely::Container;
 use timely::container::NoopBuilder;
 use timely::dataflow::Stream;
@@ -87,6 +87,8 @@ pub(crate) struct Emission<T: PageTime, W, F> {
     errors: OutputBuilder<T, NoopBuilder<Delta<T>>>,
     waiting: VecDeque<([Capability<T>; 2], W)>,
     advance: F,
+    /// Whose rows they are.
+    origin: Origin,
 }
 
 /// The rows and the errors that an operator emits.
@@ -102,7 +104,8 @@ impl<T: PageTime, W, F: FnMut(&mut W) -> Option<Produced<T>>> Emission<T, W, F> 
         let (rows, rows_stream) = builder.new_output();
         let (errors, errors_stream) = builder.new_output();
         let (rows, errors) = (OutputBuilder::from(rows), OutputBuilder::from(errors));
-        let emission = Self { rows, errors, waiting: VecDeque::new(), advance };
+        let origin = Origin::here();
+        let emission = Self { rows, errors, waiting: VecDeque::new(), advance, origin };
         (emission, (rows_stream, errors_stream))
     }
 
@@ -125,8 +128,10 @@ impl<T: PageTime, W, F: FnMut(&mut W) -> Option<Produced<T>>> Emission<T, W, F> 
                 self.waiting.pop_front();
                 continue;
             };
-            fuel.consume(rows.bytes());
+            let bytes = rows.bytes();
+            fuel.consume(bytes);
             if !rows.is_empty() {
+                self.origin.produce(rows.len(), || bytes);
                 rows_output.session_with_builder(&*for_rows).give_container(&mut rows);
             }
             if let Some(mut errors) = errors {

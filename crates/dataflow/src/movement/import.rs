@@ -229,6 +229,7 @@ impl Imports {
                         if let Some(scan) = &mut contents {
                             let capability = capabilities.delayed(&as_of);
                             let is_over = scan.advance(|mut rows| {
+                                origin.produce(rows.len(), || rows.bytes());
                                 output.session_with_builder(&capability).give_container(&mut rows);
                             });
                             if !is_over {
@@ -239,6 +240,7 @@ impl Imports {
                         while let Some(changes) = listener.next() {
                             let capability = capabilities.delayed(&changes.first_time());
                             let mut changes = changes.project(&columns);
+                            origin.produce(changes.len(), || changes.bytes());
                             output.session_with_builder(&capability).give_container(&mut changes);
                         }
                         Some(listener.frontier())

@@ -64,6 +64,7 @@ pub fn input<'scope, T: PageTime>(
                     let mut delta = delta();
                     fuel.consume(delta.bytes());
                     if !delta.is_empty() {
+                        origin.produce(delta.len(), || delta.bytes());
                         output.session_with_builder(&*held).give_container(&mut delta);
                     }
                 }

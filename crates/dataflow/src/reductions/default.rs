@@ -66,6 +66,7 @@ pub fn or_default<'scope>(
                         updates.push(time, weight);
                     }
                     let mut delta = updates.finish(rows);
+                    origin.produce(delta.len(), || delta.bytes());
                     output.session_with_builder(&capability).give_container(&mut delta);
                 });
             })

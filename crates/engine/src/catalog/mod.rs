@@ -79,6 +79,30 @@ pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+/// The name of the system relation of what operators have done.
+pub(crate) const OPERATORS: &str = "alluvium.operators";
+
+/// The columns of [`OPERATORS`].
+pub(crate) static OPERATORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let number = |name| Field::new(name, DataType::UInt64, false);
+    Arc::new(Schema::new(vec![
+        number("worker"),
+        Field::new("dataflow", DataType::UInt64, true),
+        Field::new("view", DataType::Utf8, true),
+        number("operator"),
+        Field::new("name", DataType::Utf8, false),
+        Field::new("fingerprint", DataType::Utf8, true),
+        number("busy_ns"),
+        number("runs"),
+        number("rows_out"),
+        number("bytes_out"),
+        number("minute_busy_ns"),
+        number("minute_runs"),
+        number("minute_rows_out"),
+        number("minute_bytes_out"),
+    ]))
+});
+
 /// The name of the system relation that lists the tables.
 pub(crate) const TABLES: &str = "alluvium.tables";
 
@@ -158,9 +182,10 @@ pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::n
 });
 
 /// The names of all system relations.
-const SYSTEM: [&str; 7] = [
+const SYSTEM: [&str; 8] = [
     ERRORS,
     ARRANGEMENTS,
+    OPERATORS,
     TABLES,
     RELATIONS,
     INFORMATION_TABLES,
@@ -178,6 +203,7 @@ pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {
         ERRORS => Some(&ERRORS_SCHEMA),
         ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
+        OPERATORS => Some(&OPERATORS_SCHEMA),
         TABLES => Some(&TABLES_SCHEMA),
         RELATIONS => Some(&RELATIONS_SCHEMA),
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),

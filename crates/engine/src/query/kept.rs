@@ -10,11 +10,9 @@ use alluvium_sql::statement::ViewKind;
 use alluvium_trace::metrics::SpineMetrics;
 
 use super::Reader;
+use super::metrics::StateKey;
 use crate::catalog::{Definition, Entries, Entry, View};
 use crate::error::Result;
-
-/// Where a state is: the relation or index in whose dataflow it is, and its id there.
-pub(super) type StateKey = (String, String);
 
 /// The id of the rows of a table, of an index, and of a materialized view.
 const ROWS: &str = "rows";

@@ -8,7 +8,6 @@
 //! [kept](mod@kept_plans): they run step by step, without the query engine, and reads of one row by key look it up.
 
 mod access_path;
-mod arrangements;
 mod batch_size;
 mod checked;
 mod clock;
@@ -26,6 +25,7 @@ mod kept_plans;
 mod key_order;
 mod memory;
 mod merge_joins;
+mod metrics;
 mod objects;
 mod providers;
 mod reader;

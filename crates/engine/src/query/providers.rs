@@ -10,11 +10,9 @@ use super::access_path::AccessPath;
 use super::file::Files;
 use super::objects::information_schema;
 use super::reader::{Reader, Reading};
-use super::{arrangements, clock, errors, file, kept, objects, relations, table, tables};
+use super::{clock, errors, file, kept, metrics, objects, relations, table, tables};
 use crate::authorizer::{Object, Rights};
-use crate::catalog::{
-    ARRANGEMENTS, ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system,
-};
+use crate::catalog::{ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::transaction::Transaction;
@@ -161,15 +159,10 @@ impl Reader {
             let table = errors::table(&views, view_parts, epoch, refused, shows_rows)?;
             providers.insert(ERRORS.to_owned(), table);
         }
-        if names.iter().any(|name| name == ARRANGEMENTS) {
-            let table = arrangements::table(
-                self.progress.metrics(),
-                &kept::reasons(&shown)?,
-                &shown,
-                reading.rights.is_some(),
-            )?;
-            providers.insert(ARRANGEMENTS.to_owned(), table);
-        }
+        let reasons = || kept::reasons(&shown);
+        let (workers, only_these) = (self.progress.metrics(), reading.rights.is_some());
+        let of_metrics = metrics::tables_named(names, workers, reasons, &shown, only_these)?;
+        providers.extend(of_metrics);
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, &counted, count_parts, epoch)?);
         }

@@ -24,6 +24,7 @@ mod installed;
 mod pool;
 mod progress;
 mod readers;
+mod sampling;
 #[cfg(test)]
 mod stale;
 mod start;

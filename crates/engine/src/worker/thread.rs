@@ -25,6 +25,7 @@ use super::failures::Purpose;
 use super::installed::{Dataflows, Installed, Readable, Running};
 use super::progress::{Progress, Published, Reached};
 use super::readers::Readers;
+use super::sampling::Sampling;
 use crate::changes::TableChange;
 use crate::history::History;
 use crate::poison::Poison;
@@ -43,8 +44,10 @@ pub(super) fn run(
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
+    let sampling = Sampling::new(index, context.metrics());
     let mut worker = Worker {
         index,
+        sampling,
         timely,
         commands,
         progress,
@@ -83,6 +86,7 @@ pub(super) fn run(
 
 pub(super) struct Worker {
     index: usize,
+    sampling: Sampling,
     pub(super) timely: TimelyWorker,
     commands: Receiver<Command>,
     pub(super) progress: Arc<Progress>,
@@ -157,11 +161,15 @@ const REST: Duration = Duration::from_millis(20);
 impl Worker {
     fn run(&mut self) {
         while !self.poison.is_spread() {
+            let turn = self.sampling.begin_turn();
+            let mut has_worked = false;
             // A command that comes after this unparks the thread, so that the step below does not sleep.
             while let Ok(command) = self.commands.try_recv() {
                 self.active = Instant::now();
+                has_worked = true;
                 match command {
                     Command::Install { id, as_of, dataflow, resumed } => {
+                        self.sampling.measure_all();
                         self.install(id, as_of, dataflow, resumed);
                     }
                     Command::Remove(id) => self.remove(id),
@@ -187,7 +195,10 @@ impl Worker {
             }
             self.publish();
             self.context.set_busy(!self.pending.is_empty());
+            // It does not sleep then.
+            let is_active = self.timely.activations().borrow().empty_for() == Some(Duration::ZERO);
             self.step();
+            self.sampling.end_turn(turn.filter(|_| is_active), has_worked);
         }
     }
 
@@ -356,6 +367,11 @@ impl Worker {
         advance: &Advance,
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     ) {
+        let rows = changes.iter().flat_map(|(_, changes)| changes).map(TableChange::len).sum();
+        self.sampling.begin_epoch(epoch, rows, self.published.saturating_sub(1), self.active);
+        if !self.filling.is_empty() {
+            self.sampling.measure_all();
+        }
         for (id, changes) in changes {
             let Some(installed) = self.installed.get_mut(id) else { continue };
             if let Some(table) = installed.as_table() {

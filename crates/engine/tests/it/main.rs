@@ -42,6 +42,7 @@ mod many;
 mod memory;
 mod merges;
 mod now;
+mod operators;
 mod parameters;
 mod poison;
 mod reach;

@@ -264,7 +264,7 @@ impl StateContext {
     }
 
     /// The metrics that spines report to.
-    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+    pub fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
     }
 

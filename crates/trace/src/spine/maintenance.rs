@@ -34,7 +34,7 @@ impl<T: PageTime> Spine<T> {
         if self.context.is_closing() {
             return;
         }
-        let origin = self.origin;
+        let origin = self.origin.clone();
         origin.run(|| self.maintain_all());
     }
 

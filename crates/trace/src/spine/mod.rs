@@ -183,7 +183,7 @@ impl<T: PageTime> Trace for Spine<T> {
 
     /// Installs finished jobs. Does slices of jobs as well, where no other thread does them and there is nothing else to do.
     fn exert(&mut self) {
-        let origin = self.origin;
+        let origin = self.origin.clone();
         origin.run(|| self.tick());
         self.maintain();
     }

@@ -1,6 +1,7 @@
 //! From a plan to a physical plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
 use std::sync::Arc;
 
 use alluvium_dataflow::KeyColumns;
@@ -67,12 +68,32 @@ pub struct PhysicalPlan {
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) operator: Box<dyn Operator>,
+    /// The node of the plan that it is part of.
+    pub(super) node: Arc<NodeLabel>,
     /// The identity of the operator's own state.
     pub(super) state: Option<State>,
     /// How that is pruned.
     pub(super) pruning: Option<PrunedBy>,
     /// Whether errors are reported here. Inside a view, the view reports them.
     pub(super) reports: bool,
+}
+
+/// A node of a plan, for people.
+#[derive(Debug, Default)]
+pub(super) struct NodeLabel {
+    /// Its operation, as EXPLAIN VIEW writes it.
+    pub(super) name: String,
+    /// The fingerprint of its rows, in hexadecimal digits.
+    pub(super) fingerprint: String,
+}
+
+impl NodeLabel {
+    fn of(plan: &IncrementalPlan) -> Self {
+        let mut name = String::new();
+        // A string takes any text.
+        let _ = plan.node.as_node().explain(&plan.schema, &mut name);
+        Self { name, fingerprint: plan.fingerprint().to_string() }
+    }
 }
 
 /// How the rows of a plan are kept.
@@ -215,6 +236,8 @@ pub(crate) struct Compiler {
     leasts: Vec<LowerBound>,
     /// The number of views around the present node.
     depth_in_views: usize,
+    /// The present node.
+    node: Arc<NodeLabel>,
 }
 
 impl Compiler {
@@ -257,7 +280,10 @@ impl Compiler {
         if is_shared && let Some(&built) = self.shared.get(&(rows, reports)) {
             return Ok(built);
         }
-        let id = node.compile(plan, self)?;
+        let outer = mem::replace(&mut self.node, Arc::new(NodeLabel::of(plan)));
+        let id = node.compile(plan, self);
+        self.node = outer;
+        let id = id?;
         if is_shared {
             self.shared.insert((rows, reports), id);
         }
@@ -406,7 +432,8 @@ impl Compiler {
     }
 
     fn push(&mut self, operator: Box<dyn Operator>, state: Option<State>) -> OperatorId {
-        self.steps.push(Step { operator, state, pruning: None, reports: self.reports(0) });
+        let (node, reports) = (self.node.clone(), self.reports(0));
+        self.steps.push(Step { operator, node, state, pruning: None, reports });
         OperatorId(self.steps.len() - 1)
     }
 }

@@ -14,15 +14,16 @@ use alluvium_dataflow::state::contents::Contents;
 use alluvium_dataflow::state::errors::keep_errors;
 use alluvium_dataflow::state::states;
 use alluvium_dataflow::time::waterlines::Waterlines;
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::metrics::OperatorLabel;
+use alluvium_trace::{Epoch, Origin};
 use arrow::array::RecordBatch;
 use arrow::buffer::ScalarBuffer;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::worker::Worker;
 
-use super::compile::{KeptRows, PhysicalPlan};
+use super::compile::{KeptRows, NodeLabel, PhysicalPlan};
 use super::pruning::PrunedBy;
 use super::{OperatorId, State};
 use crate::Fingerprint;
@@ -151,18 +152,34 @@ impl PhysicalPlan {
 
 impl<'scope> Rendering<'scope, '_> {
     fn build(&mut self, plan: &PhysicalPlan) {
-        for step in &plan.steps {
+        for (number, step) in plan.steps.iter().enumerate() {
             self.reports = step.reports;
             self.contexts.1 = match &step.state {
                 Some(state) => self.pruned(self.context_of(state), step.pruning.as_ref()),
                 None => self.contexts.0.clone(),
             };
-            let rows = step.operator.render(self);
+            let NodeLabel { name, fingerprint } = &*step.node;
+            let operator = self.operator(number, name, fingerprint);
+            let rows = operator.build(|| step.operator.render(self));
             self.rows.push(rows);
         }
     }
 
-    fn finish(mut self, plan: &PhysicalPlan, sink: Option<Box<dyn Sink>>) -> ViewDataflow {
+    /// An operator of the dataflow.
+    fn operator(&self, number: usize, name: &str, fingerprint: &str) -> Origin {
+        let (relation, name) = (self.name.to_owned(), name.to_owned());
+        let fingerprint = fingerprint.to_owned();
+        let label = OperatorLabel { relation, number, name, fingerprint, ..Default::default() };
+        Origin::here().operator(label, self.contexts.0.metrics())
+    }
+
+    fn finish(self, plan: &PhysicalPlan, sink: Option<Box<dyn Sink>>) -> ViewDataflow {
+        let name = if sink.is_some() { "send changes" } else { "keep rows" };
+        let operator = self.operator(plan.steps.len(), name, "");
+        operator.build(|| self.finish_in(plan, sink))
+    }
+
+    fn finish_in(mut self, plan: &PhysicalPlan, sink: Option<Box<dyn Sink>>) -> ViewDataflow {
         let mut rows = self.rows(plan.root);
         let contents = plan.kept.as_ref().map(|KeptRows { key, layout, name, state }| {
             let context = self.context_of(state);

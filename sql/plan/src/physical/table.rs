@@ -10,8 +10,9 @@ use alluvium_dataflow::time::late::Late;
 use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_sql_syntax::error::{Error, Result};
 use alluvium_sql_syntax::statement::Lateness;
-use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
+use alluvium_trace::metrics::OperatorLabel;
+use alluvium_trace::{Epoch, Origin};
 use arrow::datatypes::SchemaRef;
 use timely::dataflow::operators::probe::{Handle as Probe, Probe as _};
 use timely::worker::Worker;
@@ -91,13 +92,22 @@ impl Table {
         let probe = Probe::new();
         let (id, fingerprint) = (&self.state.id, self.state.fingerprint.to_string());
         let context = context.for_relation(name).for_state(id, &fingerprint);
+        let label = OperatorLabel {
+            relation: name.to_owned(),
+            name: format!("table {name}"),
+            fingerprint,
+            ..Default::default()
+        };
+        let operator = Origin::here().operator(label, context.metrics());
         let (input, contents) = worker.dataflow_named::<Epoch, _, _>(name, |scope| {
-            let refused = Arc::clone(&refused);
-            let (mut input, rows, publication) =
-                table::table(&self.spec, scope, name, refused, rows_behind, &context);
-            input.advance_to(start);
-            rows.arranged.stream.clone().probe_with(&probe);
-            (input, Contents::new(&rows, &context).published(publication))
+            operator.build(|| {
+                let refused = Arc::clone(&refused);
+                let (mut input, rows, publication) =
+                    table::table(&self.spec, scope, name, refused, rows_behind, &context);
+                input.advance_to(start);
+                rows.arranged.stream.clone().probe_with(&probe);
+                (input, Contents::new(&rows, &context).published(publication))
+            })
         });
         TableDataflow { input, contents, probe, refused, late }
     }

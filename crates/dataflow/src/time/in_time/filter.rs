@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Bound, Cursor, Epoch, Spine};
+use alluvium_trace::{Batch, Bound, Cursor, Epoch, Origin, Spine};
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::{BatchReader, TraceReader};
 use timely::container::NoopBuilder;
@@ -49,6 +49,7 @@ pub(super) fn filter<'scope>(
     let mut output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(output);
     let mut fuel = Fuel::new(context);
     let mut filter = Filter::new(spec, waterlines, late, context);
+    let origin = Origin::here();
     operator::build(builder, move |mut capabilities| {
         let mut held = capabilities.pop();
         move |frontiers| {
@@ -65,6 +66,7 @@ pub(super) fn filter<'scope>(
             fuel.refill();
             let mut output = output.activate();
             let done = filter.advance(known, &mut fuel, |mut delta| {
+                origin.produce(delta.len(), || delta.bytes());
                 output.session_with_builder(&*capability).give_container(&mut delta);
             });
             match filter.begins().unwrap_or(known).min(known) {

@@ -25,7 +25,7 @@ mod rows;
 use std::rc::Rc;
 
 use alluvium_trace::memory::StateContext;
-use alluvium_trace::{Batch, Epoch, Spine};
+use alluvium_trace::{Batch, Epoch, Origin, Spine};
 use differential_dataflow::operators::arrange::Arranged;
 use timely::Container;
 use timely::container::NoopBuilder;
@@ -92,6 +92,7 @@ pub(crate) fn passing<'scope, C: Container>(
     let mut output = OutputBuilder::<Epoch, NoopBuilder<Delta<Epoch>>>::from(output);
     let mut fuel = Fuel::new(context);
     let mut rows = Some(PassingRows::new(trace, layout, rule, context));
+    let origin = Origin::here();
     operator::build(builder, move |mut capabilities| {
         let mut held = capabilities.pop();
         move |frontiers| {
@@ -113,6 +114,7 @@ pub(crate) fn passing<'scope, C: Container>(
             fuel.refill();
             let mut output = output.activate();
             let done = rows.advance(frontier, &mut fuel, |mut delta| {
+                origin.produce(delta.len(), || delta.bytes());
                 output.session_with_builder(&*capability).give_container(&mut delta);
             });
             match done {

@@ -7,9 +7,11 @@ use alluvium_trace::metrics::{Metrics, SpineMetrics};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
-use super::kept::StateKey;
 use crate::catalog::{ARRANGEMENTS_SCHEMA, Entries};
 use crate::error::Result;
+
+/// The relation and the id of a state.
+pub(in crate::query) type StateKey = (String, String);
 
 /// The spines of all workers, with the reasons for which they are not pruned. Indexes go by the names that they were given, if
 /// they were. If not all are shown, there are only those of `entries`.
@@ -17,6 +19,7 @@ pub(super) fn table(
     metrics: &[Arc<Metrics>],
     reasons: &BTreeMap<StateKey, String>,
     entries: &Entries,
+    named: &BTreeMap<String, String>,
     only_these: bool,
 ) -> Result<Arc<dyn TableProvider>> {
     let mut spines: Vec<(u64, SpineMetrics)> = metrics
@@ -24,14 +27,6 @@ pub(super) fn table(
         .zip(0..)
         .flat_map(|(metrics, worker)| metrics.spines().into_iter().map(move |it| (worker, it)))
         .collect();
-    let mut named: BTreeMap<String, String> = BTreeMap::new();
-    for index in entries.values().flat_map(|entry| &entry.indexes) {
-        let Some(id) = index.id else { continue };
-        // Two by the same columns are one.
-        let names = named.entry(id.of_index()).or_default();
-        let comma = if names.is_empty() { "" } else { ", " };
-        *names += &format!("{comma}{}", index.name);
-    }
     if only_these {
         spines.retain(|(_, spine)| {
             let relation = &spine.label.relation;

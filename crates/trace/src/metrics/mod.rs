@@ -1,14 +1,19 @@
-//! The metrics of each spine.
+//! The metrics of each spine and of each operator.
 //!
 //! Every spine has counters in the [`Metrics`] of its [context](crate::memory::StateContext). It updates them whenever
 //! its list of batches changes, and removes them when it is dropped. Counters are atomics: a lock is taken only to
 //! open, close or list them. Batches that readers hold after their spine has merged them are not counted.
 
+pub mod activity;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use self::activity::Activities;
+pub use self::activity::{Activity, OperatorLabel, OperatorMetrics, Work};
 use crate::bound::Pruning;
 use crate::memory::StateContext;
 use crate::spine::Reason;
@@ -75,10 +80,11 @@ impl SpineMetrics {
     }
 }
 
-/// The counters of the spines of one worker.
+/// The counters of the spines and operators of one worker.
 #[derive(Debug, Default)]
 pub struct Metrics {
     spines: Mutex<Vec<Arc<Counters>>>,
+    operators: Activities,
 }
 
 #[derive(Debug, Default)]
@@ -136,6 +142,21 @@ impl Metrics {
             }
         };
         self.spines.lock().iter().map(counters).collect()
+    }
+
+    /// Counters of an operator, which are listed as long as they are held elsewhere.
+    pub fn open_operator(&self, label: OperatorLabel) -> Arc<Activity> {
+        self.operators.open(label)
+    }
+
+    /// Remembers the work of the operators up to now, if it is time to: to be called every few seconds while there is work.
+    pub fn note_operators(&self) {
+        self.operators.note(Instant::now());
+    }
+
+    /// The work of each operator up to now, in the order in which they were made.
+    pub fn operators(&self) -> Vec<OperatorMetrics> {
+        self.operators.list(Instant::now())
     }
 }
 
