@@ -4,7 +4,7 @@
 //! id of the state and the start of its fingerprint.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 
 use alluvium_sql_syntax::error::Result;
@@ -14,34 +14,71 @@ use super::node::IndexScan;
 use super::{Fingerprint, IncrementalPlan, Node};
 use crate::physical::{Compiled, Output, PhysicalPlan, compile};
 
+/// A node of a plan, as EXPLAIN shows it.
+#[derive(Clone, Debug)]
+pub struct ExplainedNode {
+    /// How many nodes are above it.
+    pub depth: usize,
+    /// What it does.
+    pub operator: String,
+    /// The properties of its rows, and the state that it keeps.
+    pub known: Vec<String>,
+    /// The fingerprint of its rows.
+    pub rows: Fingerprint,
+    /// Why a change costs it more than a change needs to, and what would help.
+    pub burden: Option<&'static str>,
+}
+
+impl fmt::Display for ExplainedNode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:indent$}{}", "", self.operator, indent = 2 * self.depth)?;
+        match self.known.is_empty() {
+            true => Ok(()),
+            false => write!(formatter, " [{}]", self.known.join("; ")),
+        }
+    }
+}
+
 /// The plan, a node a line, over the indexes of whole relations that are `there`.
 ///
 /// # Errors
 /// If the plan cannot be compiled.
 pub fn explain(plan: &IncrementalPlan, there: &dyn Fn(Fingerprint) -> bool) -> Result<String> {
-    let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes, there)?;
-    let indexes = indexes.into_iter().map(|index| (index.fingerprint, index.plan)).collect();
-    let mut text = String::new();
-    write_node(&shared, &physical, &indexes, 0, &mut text).expect("a string takes any text");
-    Ok(text)
+    let nodes = explained_nodes(plan, there)?;
+    Ok(nodes.iter().map(|node| format!("{node}\n")).collect())
 }
 
-fn write_node(
+/// The nodes of [`explain`], each before its inputs.
+///
+/// # Errors
+/// If the plan cannot be compiled.
+pub fn explained_nodes(
+    plan: &IncrementalPlan,
+    there: &dyn Fn(Fingerprint) -> bool,
+) -> Result<Vec<ExplainedNode>> {
+    let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes, there)?;
+    let indexes = indexes.into_iter().map(|index| (index.fingerprint, index.plan)).collect();
+    let mut nodes = Vec::new();
+    add_nodes(&shared, &physical, &indexes, 0, &mut nodes);
+    Ok(nodes)
+}
+
+fn add_nodes(
     plan: &IncrementalPlan,
     physical: &PhysicalPlan,
     indexes: &HashMap<Fingerprint, Arc<PhysicalPlan>>,
     depth: usize,
-    text: &mut String,
-) -> fmt::Result {
+    nodes: &mut Vec<ExplainedNode>,
+) {
     let node = plan.node.as_node();
     // The line of the node that reads an index says so. Here follows the plan of the index.
     if let Some(IndexScan { index, .. }) = node.index()
         && let Some(physical) = indexes.get(&index.fingerprint())
     {
-        return write_node(&index.rows, physical, indexes, depth, text);
+        return add_nodes(&index.rows, physical, indexes, depth, nodes);
     }
-    write!(text, "{:indent$}", "", indent = 2 * depth)?;
-    node.explain(&plan.schema, text)?;
+    let mut operator = String::new();
+    node.explain(&plan.schema, &mut operator).expect("a string takes any text");
     let (names, properties) = (Names(&plan.schema), &plan.properties);
     let unique = (!properties.unique.is_empty()).then(|| {
         let keys: Vec<String> = properties.unique.iter().map(|key| names.key(key)).collect();
@@ -49,15 +86,14 @@ fn write_node(
     });
     let append_only = properties.append_only && !matches!(plan.node, Node::Constant(_));
     let state = node.state(physical.places(plan.fingerprint()));
-    let known: Vec<String> = unique
+    let known = unique
         .into_iter()
         .chain(append_only.then(|| "append-only".to_string()))
         .chain(state.map(|state| format!("keeps: {state}")))
         .collect();
-    if !known.is_empty() {
-        write!(text, " [{}]", known.join("; "))?;
+    let (rows, burden) = (plan.fingerprint(), node.burden());
+    nodes.push(ExplainedNode { depth, operator, known, rows, burden });
+    for input in plan.inputs() {
+        add_nodes(input, physical, indexes, depth + 1, nodes);
     }
-    text.push('\n');
-    let mut inputs = plan.inputs().into_iter();
-    inputs.try_for_each(|input| write_node(input, physical, indexes, depth + 1, text))
 }

@@ -25,6 +25,8 @@ pub struct KeptBy {
     pub at: Option<String>,
     /// Its states.
     pub states: Vec<KeptState>,
+    /// The fingerprint of its rows; `None` of the view itself.
+    pub rows: Option<Fingerprint>,
 }
 
 /// A state.
@@ -123,7 +125,7 @@ fn contents(state: &State) -> KeptBy {
         index: None,
         keeping: Keeping::All { reason, at: None },
     };
-    KeptBy { operator: "the view".to_owned(), depth: 0, at: None, states: vec![state] }
+    KeptBy { operator: "the view".to_owned(), depth: 0, at: None, states: vec![state], rows: None }
 }
 
 /// The surroundings of a node.
@@ -170,7 +172,8 @@ impl Walk<'_> {
             let mut operator = String::new();
             node.explain(&plan.schema, &mut operator).expect("a string takes any text");
             let at = self.clause(plan);
-            self.found.push(KeptBy { operator, depth: inside.depth, at, states });
+            let (depth, rows) = (inside.depth, Some(plan.fingerprint()));
+            self.found.push(KeptBy { operator, depth, at, states, rows });
         }
         let is_stateful = !node.retained().is_empty();
         let inside = Inside { depth: inside.depth + usize::from(is_stateful), ..inside };

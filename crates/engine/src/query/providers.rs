@@ -10,7 +10,7 @@ use super::access_path::AccessPath;
 use super::file::Files;
 use super::objects::information_schema;
 use super::reader::{Reader, Reading};
-use super::{clock, errors, file, kept, metrics, objects, relations, table, tables};
+use super::{clock, errors, explain, file, metrics, objects, relations, table, tables};
 use crate::authorizer::{Object, Rights};
 use crate::catalog::{ERRORS, Entries, Entry, NamedIndex, RELATIONS, TABLES, is_system, system};
 use crate::clock::Moment;
@@ -159,7 +159,7 @@ impl Reader {
             let table = errors::table(&views, view_parts, epoch, refused, shows_rows)?;
             providers.insert(ERRORS.to_owned(), table);
         }
-        let reasons = || kept::reasons(&shown);
+        let reasons = || explain::state::reasons(&shown);
         let (workers, only_these) = (self.progress.metrics(), reading.rights.is_some());
         let of_metrics = metrics::tables_named(names, workers, reasons, &shown, only_these)?;
         providers.extend(of_metrics);

@@ -504,15 +504,15 @@ impl Sequencer {
             false => Advance::Changed(tables.into()),
         };
         self.progress.expect(epoch, time);
-        self.history.commit(epoch, || {
-            let changes = shares.iter().flatten().flat_map(|(_, changes)| changes);
-            changes.map(|change| change.rows().size()).sum()
-        });
+        let changes = || shares.iter().flatten().flat_map(|(_, changes)| changes);
+        self.history.commit(epoch, || changes().map(|change| change.rows().size()).sum());
+        let rows = changes().map(TableChange::len).sum();
         // Before workers have it: a reader that sees it in a relation, and all later ones, must find that it is committed.
         self.last.store(epoch, Ordering::Release);
         self.pool.broadcast(|worker| Command::Commit {
             epoch,
             advance: advance.clone(),
+            rows,
             changes: std::mem::take(&mut shares[worker]),
         });
         state.time.0 = Some(time);

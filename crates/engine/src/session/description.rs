@@ -172,7 +172,8 @@ impl Session {
                 without_parameters(entry.schema.clone())
             }
             StatementKind::ExplainView { name, position }
-            | StatementKind::ExplainState { name, position } => {
+            | StatementKind::ExplainState { name, position }
+            | StatementKind::ExplainAnalyze { name, position, .. } => {
                 let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 entry.as_view().map_err(|error| error.at(*position))?;
                 without_parameters(text(PLAN))

@@ -81,6 +81,7 @@ fn defines(statement: &StatementKind) -> bool {
             | StatementKind::ExplainSelect(_)
             | StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
+            | StatementKind::ExplainAnalyze { .. }
             | StatementKind::Describe { .. }
     )
 }
@@ -273,7 +274,8 @@ impl Session {
             }
             StatementKind::Describe { name, .. }
             | StatementKind::ExplainView { name, .. }
-            | StatementKind::ExplainState { name, .. } => relation(Action::Select, name),
+            | StatementKind::ExplainState { name, .. }
+            | StatementKind::ExplainAnalyze { name, .. } => relation(Action::Select, name),
             StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
                 subscribe(&changes.name)
             }

@@ -73,6 +73,8 @@ pub(crate) enum Command {
         epoch: Epoch,
         /// The tables that advance past it, with all that reads them.
         advance: Advance,
+        /// How many changes all workers have of it.
+        rows: usize,
         /// This worker's share of the changes of each table.
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     },

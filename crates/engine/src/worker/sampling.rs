@@ -28,18 +28,16 @@ pub(super) struct Sampling {
     weight: u64,
     /// The epoch up to which all is measured.
     upto: Epoch,
-    random: u64,
     noted: Instant,
 }
 
 impl Sampling {
-    pub(super) fn new(worker: usize, metrics: &Arc<Metrics>) -> Self {
+    pub(super) fn new(metrics: &Arc<Metrics>) -> Self {
         let label =
             OperatorLabel { name: "progress of dataflows".to_owned(), ..Default::default() };
         let own = metrics.open_operator(label);
-        let random = 0x9e37_79b9_7f4a_7c15 ^ (worker as u64 + 1);
         let noted = Instant::now();
-        Self { metrics: metrics.clone(), own, weight: 0, upto: 0, random, noted }
+        Self { metrics: metrics.clone(), own, weight: 0, upto: 0, noted }
     }
 
     /// An epoch of so many changes begins, after the ones up to `complete`.
@@ -53,10 +51,9 @@ impl Sampling {
         if changes >= LARGE {
             self.upto = epoch;
         }
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.set(match self.random.is_multiple_of(ONE_OF) {
+        // All workers measure the same epochs. This multiplication is that of Fibonacci hashing.
+        let random = epoch.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.set(match random.is_multiple_of(ONE_OF) {
             _ if complete < self.upto => 1,
             true => ONE_OF,
             false => 0,

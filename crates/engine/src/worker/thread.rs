@@ -44,7 +44,7 @@ pub(super) fn run(
     // Timely never sleeps without a timer.
     let timely =
         TimelyWorker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()));
-    let sampling = Sampling::new(index, context.metrics());
+    let sampling = Sampling::new(context.metrics());
     let mut worker = Worker {
         index,
         sampling,
@@ -173,7 +173,9 @@ impl Worker {
                         self.install(id, as_of, dataflow, resumed);
                     }
                     Command::Remove(id) => self.remove(id),
-                    Command::Commit { epoch, advance, changes } => {
+                    Command::Commit { epoch, advance, rows, changes } => {
+                        let complete = self.published.saturating_sub(1);
+                        self.sampling.begin_epoch(epoch, rows, complete, self.active);
                         self.commit(epoch, &advance, changes);
                     }
                     Command::Raise { epoch, raised } => {
@@ -367,8 +369,6 @@ impl Worker {
         advance: &Advance,
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     ) {
-        let rows = changes.iter().flat_map(|(_, changes)| changes).map(TableChange::len).sum();
-        self.sampling.begin_epoch(epoch, rows, self.published.saturating_sub(1), self.active);
         if !self.filling.is_empty() {
             self.sampling.measure_all();
         }

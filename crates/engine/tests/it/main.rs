@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod alter;
+mod analyze;
 mod armed;
 mod at_once;
 mod authorizer;

@@ -14,9 +14,11 @@ fn insert(engine: &Engine, rows: u64, at_once: u64) {
     for begin in (0..rows).step_by(at_once as usize) {
         let end = rows.min(begin + at_once);
         let values: Vec<String> = (begin..end).map(|k| format!("({k}, {})", k % 10)).collect();
-        engine.execute(&format!("INSERT INTO t VALUES {}", values.join(", "))).unwrap();
+        engine
+            .execute(&format!("INSERT INTO t VALUES {}", values.join(", ")))
+            .expect("it is right");
     }
-    engine.wait(engine.progress().committed).unwrap();
+    engine.wait(engine.progress().committed).expect("it is right");
 }
 
 #[test]

@@ -296,6 +296,7 @@ impl Trial {
             | StatementKind::LockingQuery(_)
             | StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
+            | StatementKind::ExplainAnalyze { .. }
             | StatementKind::ExplainSelect(_)
             | StatementKind::ShowTables
             | StatementKind::Set(_)

@@ -45,7 +45,20 @@ pub struct Work {
 }
 
 impl Work {
-    fn since(self, earlier: Self) -> Self {
+    /// This work and other work.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            busy: self.busy + other.busy,
+            runs: self.runs + other.runs,
+            rows: self.rows + other.rows,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    /// The part of it that was done since an earlier moment.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
         Self {
             busy: self.busy.saturating_sub(earlier.busy),
             runs: self.runs.saturating_sub(earlier.runs),

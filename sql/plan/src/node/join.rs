@@ -196,6 +196,10 @@ impl PlanNode for Join {
         write!(line, "join on {}", pairs.join(" and "))
     }
 
+    fn burden(&self) -> Option<&'static str> {
+        self.on.is_empty().then_some(sides::WITHOUT_EQUALITY)
+    }
+
     fn clause(&self) -> Option<Clause> {
         Some(sides::clause(&self.left, &self.right, &self.on))
     }

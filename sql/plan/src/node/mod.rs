@@ -112,6 +112,11 @@ pub(crate) trait PlanNode {
         None
     }
 
+    /// Why a change of the inputs costs the node's operator more than the change itself, and what would help.
+    fn burden(&self) -> Option<&'static str> {
+        None
+    }
+
     /// For each state that the node's operator keeps, in the order of its places: what it is, the columns of its rows, and which of them are needed.
     fn retained(&self) -> Vec<(&'static str, &SchemaRef, &Retention)> {
         Vec::new()

@@ -7,6 +7,9 @@ use super::{Indexed, Node};
 use crate::constructs::Clause;
 use crate::{IncrementalPlan, Retention};
 
+/// The burden of a join that has no keys to find rows by.
+pub(super) const WITHOUT_EQUALITY: &str = "it has no equality, so each change meets all rows of the other side: compare columns of both sides by = in ON";
+
 /// A side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {

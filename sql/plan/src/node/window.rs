@@ -193,6 +193,13 @@ impl PlanNode for Window {
         Ok(())
     }
 
+    fn burden(&self) -> Option<&'static str> {
+        let is_sliding = is_sliding(&self.functions, &self.input.schema, &self.order);
+        (!is_sliding).then_some(
+            "each change evaluates all rows of its partition again: add columns to PARTITION BY, or use functions that need not (reference, \"Window functions\")",
+        )
+    }
+
     fn clause(&self) -> Option<Clause> {
         Some(Clause::Partition(Names(&self.input.schema).each(&self.keys)))
     }

@@ -175,7 +175,10 @@ impl<'scope> Rendering<'scope, '_> {
 
     fn finish(self, plan: &PhysicalPlan, sink: Option<Box<dyn Sink>>) -> ViewDataflow {
         let name = if sink.is_some() { "send changes" } else { "keep rows" };
-        let operator = self.operator(plan.steps.len(), name, "");
+        // An index keeps the rows of its root: to those who use it both are one.
+        let is_index = plan.kept.as_ref().is_some_and(|kept| kept.key.is_some());
+        let root = is_index.then(|| &*plan.steps[plan.root.0].node.fingerprint);
+        let operator = self.operator(plan.steps.len(), name, root.unwrap_or_default());
         operator.build(|| self.finish_in(plan, sink))
     }
 

@@ -1,6 +1,7 @@
 //! The types of columns, and intervals: their meaning without any relation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alluvium_sql_functions::microseconds::in_microseconds;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano, TimeUnit};
@@ -151,6 +152,15 @@ pub fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
         return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
     }
     Ok(data_type)
+}
+
+/// The time of an interval that is written as one literal; `None` of any other expression, of one with months, and if it is negative.
+pub fn duration(expression: &ast::Expr) -> crate::error::Result<Option<Duration>> {
+    const DAY: i128 = 24 * 60 * 60 * 1_000_000_000;
+    Ok(interval(expression)?.filter(|interval| interval.months == 0).and_then(|interval| {
+        let nanoseconds = i128::from(interval.days) * DAY + i128::from(interval.nanoseconds);
+        u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
+    }))
 }
 
 /// The value of an interval that is written as one literal; `None` of any other expression.

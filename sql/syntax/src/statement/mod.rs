@@ -53,6 +53,7 @@ mod unqualified;
 mod view;
 
 use sqlparser::ast;
+use std::time::Duration;
 
 pub use self::alter::{Alter, AlteredKind, Change, Constraint};
 pub use self::changes::Subscribe;
@@ -372,6 +373,15 @@ pub enum StatementKind {
         name: String,
         /// Where it is named.
         position: Position,
+    },
+    /// `EXPLAIN ANALYZE`
+    ExplainAnalyze {
+        /// The view.
+        name: String,
+        /// Where it is named.
+        position: Position,
+        /// For how long its operators are watched; `None` tells what they have done so far.
+        time: Option<Duration>,
     },
     /// `EXPLAIN SELECT`
     ExplainSelect(Box<ast::Query>),

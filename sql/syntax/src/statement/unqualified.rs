@@ -239,7 +239,10 @@ impl Names {
             StatementKind::LockingQuery(locking) => self.within(&*locking.query),
             StatementKind::Describe { name, position }
             | StatementKind::ExplainView { name, position }
-            | StatementKind::ExplainState { name, position } => self.add(name, *position, Relation),
+            | StatementKind::ExplainState { name, position }
+            | StatementKind::ExplainAnalyze { name, position, .. } => {
+                self.add(name, *position, Relation);
+            }
             StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
                 self.add(&changes.name, changes.position, Relation);
             }

@@ -1,5 +1,7 @@
 //! EXPLAIN and DESCRIBE, and statements about a running engine: REFRESH, START and CHECKPOINT.
 
+use std::time::Duration;
+
 use alluvium_sql::catalog::Catalog;
 use alluvium_sql::error::Position;
 use alluvium_sql::plan::explain;
@@ -42,6 +44,18 @@ impl Session {
         entry.as_view().map_err(|error| error.at(position))?;
         let entries = self.catalog_entries();
         Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
+    }
+
+    pub(super) fn explain_analyze(
+        &self,
+        name: &str,
+        position: Position,
+        time: Option<Duration>,
+    ) -> Result<Outcome> {
+        let entry = self.relation(name).map_err(|error| error.at(position))?;
+        entry.check_materialized().map_err(|error| error.at(position))?;
+        let entries = self.catalog_entries();
+        Ok(Outcome::Text(self.instance().reader.explain_analyze(&entry, &entries, time)?))
     }
 
     pub(super) fn show_tables(&self) -> Result<Outcome> {

@@ -140,6 +140,9 @@ impl Session {
             StatementKind::ExplainSelect(query) => self.explain_query(query, parameters),
             StatementKind::ExplainView { name, position } => self.explain_view(name, *position),
             StatementKind::ExplainState { name, position } => self.explain_state(name, *position),
+            StatementKind::ExplainAnalyze { name, position, time } => {
+                self.explain_analyze(name, *position, *time)
+            }
             StatementKind::Start => self.start(),
             StatementKind::Checkpoint => self.checkpoint(),
         }

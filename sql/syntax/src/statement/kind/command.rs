@@ -97,6 +97,7 @@ impl Statement {
             StatementKind::Unlisten(_) => "UNLISTEN",
             StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
+            | StatementKind::ExplainAnalyze { .. }
             | StatementKind::ExplainSelect(_) => "EXPLAIN",
         }
     }

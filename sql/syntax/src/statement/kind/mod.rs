@@ -7,6 +7,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::column_type::duration;
 use super::dialect::Alluvium;
 use super::refused::{first_meant, is_refused, refusal};
 use super::rights::{grant, role};
@@ -17,7 +18,7 @@ use super::{
     ViewDefinition, alter, changes, comment, copy, declared, file, function, index, lateness,
     nested, respelled, schema, sequence, setting, temporary, transaction,
 };
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Position, Result, SqlState};
 use crate::name::relation_name;
 use crate::syntax;
 
@@ -334,10 +335,33 @@ fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<Statement
             let (name, position) = relation_name(&name)?;
             Ok(StatementKind::ExplainState { name, position })
         }
+        "ANALYZE" => explain_analyze(parser, start),
         "SELECT" | "WITH" | "VALUES" | "(" => Ok(StatementKind::ExplainSelect(query(parser)?)),
         "EOF" => Err(refusal(&["EXPLAIN"], start)),
         other => Err(refusal(&["EXPLAIN", other], start)),
     }
+}
+
+fn explain_analyze(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
+    parser.advance_token();
+    let _ = parser.parse_keyword(Keyword::VIEW);
+    let next = parser.peek_token_ref().token.to_string().to_uppercase();
+    if matches!(next.as_str(), "SELECT" | "WITH" | "VALUES" | "(" | "EOF") {
+        return Err(refusal(&["EXPLAIN", "ANALYZE"], start));
+    }
+    let name = parser.parse_object_name(false).map_err(syntax_error)?;
+    let (name, position) = relation_name(&name)?;
+    let mut time = None;
+    if parser.parse_keyword(Keyword::FOR) {
+        let at = Position::of_span(parser.peek_token_ref().span);
+        let interval = parser.parse_expr().map_err(syntax_error)?;
+        time = Some(duration(&interval)?.ok_or_else(|| {
+            let message =
+                "EXPLAIN ANALYZE watches a view for one interval, such as INTERVAL '10' SECOND";
+            Error::new(message, at).with_sqlstate(SqlState::INVALID_VALUE)
+        })?);
+    }
+    Ok(StatementKind::ExplainAnalyze { name, position, time })
 }
 
 /// Statements that sqlparser parses.

@@ -9,10 +9,10 @@ use alluvium_sql::plan::{ViewText, explain_state};
 use alluvium_sql::statement::ViewKind;
 use alluvium_trace::metrics::SpineMetrics;
 
-use super::Reader;
-use super::metrics::StateKey;
 use crate::catalog::{Definition, Entries, Entry, View};
 use crate::error::Result;
+use crate::query::Reader;
+use crate::query::metrics::StateKey;
 
 /// The id of the rows of a table, of an index, and of a materialized view.
 const ROWS: &str = "rows";
@@ -21,12 +21,7 @@ const ROWS: &str = "rows";
 /// they are pruned, or why not and what helps.
 fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> {
     let view = entry.as_view()?;
-    let mut held: BTreeMap<StateKey, Held> = BTreeMap::new();
-    let metrics = reader.progress.metrics();
-    for spine in metrics.iter().flat_map(|metrics| metrics.spines()) {
-        let key = (spine.label.relation.clone(), spine.label.id.clone());
-        held.entry(key).or_default().add(&spine);
-    }
+    let held = held(reader);
     let mut text = String::new();
     let written = match view.kind {
         ViewKind::Local => writeln!(text, "a local view: each view that names it keeps this"),
@@ -43,6 +38,17 @@ fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> 
     Ok(text)
 }
 
+/// The rows and bytes of all state.
+pub(super) fn held(reader: &Reader) -> BTreeMap<StateKey, Held> {
+    let mut held: BTreeMap<StateKey, Held> = BTreeMap::new();
+    let metrics = reader.progress.metrics();
+    for spine in metrics.iter().flat_map(|metrics| metrics.spines()) {
+        let key = (spine.label.relation.clone(), spine.label.id.clone());
+        held.entry(key).or_default().add(&spine);
+    }
+    held
+}
+
 impl Reader {
     /// The state that a view keeps and reads, with reasons: EXPLAIN STATE.
     pub(crate) fn explain_state(&self, entry: &Entry, entries: &Entries) -> Result<String> {
@@ -51,7 +57,7 @@ impl Reader {
 }
 
 /// Why the states of all tables, views and indexes are not pruned; pruned ones are missing.
-pub(super) fn reasons(entries: &Entries) -> Result<BTreeMap<StateKey, String>> {
+pub(in crate::query) fn reasons(entries: &Entries) -> Result<BTreeMap<StateKey, String>> {
     let mut reasons: BTreeMap<StateKey, BTreeSet<String>> = BTreeMap::new();
     for entry in entries.values() {
         for index in &entry.indexes {
@@ -85,7 +91,7 @@ pub(super) fn reasons(entries: &Entries) -> Result<BTreeMap<StateKey, String>> {
 }
 
 /// The state that a view keeps and reads, which is found out once.
-fn kept<'a>(entry: &Entry, view: &'a View, entries: &Entries) -> Result<&'a [KeptBy]> {
+pub(super) fn kept<'a>(entry: &Entry, view: &'a View, entries: &Entries) -> Result<&'a [KeptBy]> {
     if let Some(kept) = view.kept.get() {
         return Ok(kept);
     }
@@ -128,7 +134,7 @@ fn is_shared(state: &KeptState) -> Option<Shared> {
 }
 
 /// Where a state of a view is.
-fn key(state: &KeptState, entry: &Entry, view: &View) -> StateKey {
+pub(super) fn key(state: &KeptState, entry: &Entry, view: &View) -> StateKey {
     let index = |fingerprint| {
         let id = view.uses.all.get(fingerprint);
         id.map_or_else(String::new, |id| id.of_index())
@@ -143,10 +149,10 @@ fn key(state: &KeptState, entry: &Entry, view: &View) -> StateKey {
 
 /// The rows and bytes of the spines of a state, of all workers and operators.
 #[derive(Debug, Default)]
-struct Held {
-    rows: u64,
-    memory: u64,
-    disk: u64,
+pub(super) struct Held {
+    pub(super) rows: u64,
+    pub(super) memory: u64,
+    pub(super) disk: u64,
     /// The least of their bounds, as a number and for people.
     bound: Option<(i64, String)>,
     /// About how many of the rows are below their bounds.
@@ -240,7 +246,7 @@ fn write_keeping(
     }
 }
 
-fn rows(count: u64) -> String {
+pub(super) fn rows(count: u64) -> String {
     match count {
         1 => "1 row".to_owned(),
         _ => format!("{count} rows"),
@@ -248,7 +254,7 @@ fn rows(count: u64) -> String {
 }
 
 /// A reason with what would help.
-fn full(reason: &Reason, at: Option<&str>) -> String {
+pub(super) fn full(reason: &Reason, at: Option<&str>) -> String {
     let at = at.map(|at| format!(" ({at})")).unwrap_or_default();
     match reason.remedy() {
         Some(remedy) => format!("{reason}{at}: {remedy}"),
