@@ -103,6 +103,43 @@ pub(crate) static OPERATORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+/// The name of the system relation that tells how far the engine and its relations are.
+pub(crate) const EPOCHS: &str = "alluvium.epochs";
+
+/// The columns of [`EPOCHS`].
+pub(crate) static EPOCHS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let number = |name| Field::new(name, DataType::UInt64, true);
+    let counts = |name| {
+        let element = Field::new_list_field(DataType::UInt64, true);
+        Field::new(name, DataType::List(Arc::new(element)), true)
+    };
+    Arc::new(Schema::new(vec![
+        Field::new("relation", DataType::Utf8, true),
+        number("committed"),
+        number("durable"),
+        number("complete"),
+        number("durable_p50_us"),
+        number("durable_p99_us"),
+        number("complete_p50_us"),
+        number("complete_p99_us"),
+        counts("durable_delays"),
+        counts("complete_delays"),
+    ]))
+});
+
+/// The name of the system relation of the memory and files that are used.
+pub(crate) const MEMORY: &str = "alluvium.memory";
+
+/// The columns of [`MEMORY`].
+pub(crate) static MEMORY_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        Field::new("kind", DataType::Utf8, false),
+        Field::new("view", DataType::Utf8, true),
+        Field::new("bytes", DataType::UInt64, false),
+        Field::new("budget", DataType::UInt64, true),
+    ]))
+});
+
 /// The name of the system relation that lists the tables.
 pub(crate) const TABLES: &str = "alluvium.tables";
 
@@ -182,10 +219,12 @@ pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::n
 });
 
 /// The names of all system relations.
-const SYSTEM: [&str; 8] = [
+const SYSTEM: [&str; 10] = [
     ERRORS,
     ARRANGEMENTS,
     OPERATORS,
+    EPOCHS,
+    MEMORY,
     TABLES,
     RELATIONS,
     INFORMATION_TABLES,
@@ -204,6 +243,8 @@ pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
         ERRORS => Some(&ERRORS_SCHEMA),
         ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
         OPERATORS => Some(&OPERATORS_SCHEMA),
+        EPOCHS => Some(&EPOCHS_SCHEMA),
+        MEMORY => Some(&MEMORY_SCHEMA),
         TABLES => Some(&TABLES_SCHEMA),
         RELATIONS => Some(&RELATIONS_SCHEMA),
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),

@@ -160,9 +160,13 @@ impl Reader {
             providers.insert(ERRORS.to_owned(), table);
         }
         let reasons = || explain::state::reasons(&shown);
-        let (workers, only_these) = (self.progress.metrics(), reading.rights.is_some());
-        let of_metrics = metrics::tables_named(names, workers, reasons, &shown, only_these)?;
-        providers.extend(of_metrics);
+        let of_metrics = metrics::Shown {
+            progress: &self.progress,
+            sequencer: &self.sequencer,
+            entries: &shown,
+            only_these: reading.rights.is_some(),
+        };
+        providers.extend(metrics::tables_named(names, &of_metrics, reasons)?);
         if names.iter().any(|name| name == TABLES) {
             providers.insert(TABLES.to_owned(), tables::table(self, &counted, count_parts, epoch)?);
         }

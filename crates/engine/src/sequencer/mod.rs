@@ -234,6 +234,11 @@ impl Sequencer {
         self.reported.load(Ordering::Acquire).max(self.progress.durable()).min(last)
     }
 
+    /// The memory budget, in which state is counted.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
     /// The durable record of commits.
     pub(crate) fn durable(&self) -> &Durable {
         &self.durable

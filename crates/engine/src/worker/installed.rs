@@ -17,7 +17,7 @@ use timely::dataflow::operators::probe::Handle as Probe;
 
 use super::command::{DataflowId, Reads, Shard};
 use super::failures::Purpose;
-use super::progress::Published;
+use super::published::Published;
 
 /// A dataflow that runs on this worker.
 pub(super) struct Installed {

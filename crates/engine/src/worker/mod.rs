@@ -16,6 +16,7 @@
 //! their next step.
 
 mod command;
+mod delays;
 mod fail;
 mod failures;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod faults;
 mod installed;
 mod pool;
 mod progress;
+mod published;
 mod readers;
 mod sampling;
 #[cfg(test)]
@@ -32,8 +34,10 @@ mod thread;
 mod wanted;
 
 pub(crate) use command::{Advance, Command, Dataflow, DataflowId, Reads, Resumed, Shard};
+pub(crate) use delays::{DelayHistograms, Histogram};
 pub(crate) use failures::{Failed, Failures, Purpose, Watcher};
 pub(crate) use pool::Pool;
-pub(crate) use progress::{Condition, Held, Progress, Published, Reader};
+pub(crate) use progress::{Condition, Held, Progress, Reader};
+pub(crate) use published::Published;
 pub(crate) use start::Start;
 pub(crate) use wanted::Durable;

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use alluvium_dataflow::movement::import::ScannedRows;
 use alluvium_dataflow::state::snapshot::Snapshot;
-use alluvium_dataflow::time::waterlines::Waterlines;
 use alluvium_trace::{Epoch, Metrics};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::command::DataflowId;
+use super::delays::{DelayHistograms, Delays};
 use super::failures::Failures;
+use super::published::{Published, Reached};
 use super::wanted::{Durable, Readable, Wanted};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -28,35 +29,6 @@ use crate::wait::{self, Look, WaitList};
 /// How long a thread looks for what it waits for before it sleeps, if each has a processor: to wake a thread takes longer than
 /// a small epoch.
 const SPIN: Duration = Duration::from_micros(50);
-
-/// The part of one dataflow that has caught up, as one worker publishes it.
-#[derive(Clone, Default)]
-pub(crate) struct Published {
-    /// It can be read as of this epoch and later ones.
-    pub(crate) since: Epoch,
-    /// Its rows, if it keeps them.
-    pub(crate) contents: Option<Snapshot>,
-    /// Its errors, if it can have any.
-    pub(crate) errors: Option<Snapshot>,
-    /// How many deletions of absent rows were refused, if it is a table.
-    pub(crate) refused: Option<Arc<AtomicU64>>,
-    /// How many writes to rows below a waterline were dropped, if it is a table, or changes, if it is a view with lateness.
-    pub(crate) late: Option<Arc<AtomicU64>>,
-    /// The waterlines of such a view.
-    pub(crate) waterlines: Option<Waterlines>,
-}
-
-impl Published {
-    /// How many deletions were refused.
-    pub(crate) fn refused(&self) -> u64 {
-        self.refused.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-
-    /// How many writes or changes were dropped.
-    pub(crate) fn late(&self) -> u64 {
-        self.late.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-}
 
 /// Dataflows as of one epoch that is complete in all of them.
 pub(crate) struct Pinned {
@@ -98,16 +70,6 @@ pub(crate) enum Condition {
 pub(crate) trait Reader: Send + Sync {
     /// There is another version, or none any more.
     fn give_up(&self);
-}
-
-/// How far a worker has come.
-pub(crate) struct Reached {
-    /// All epochs before this one are complete on the worker.
-    pub(crate) frontier: Epoch,
-    /// All epochs before this one have been sent to its dataflows.
-    pub(crate) sent: Epoch,
-    /// The dataflows that do not have all that was sent to them, and the first epoch that is not complete in each.
-    pub(crate) behind: Vec<(DataflowId, Epoch)>,
 }
 
 /// The workers' progress.
@@ -198,6 +160,8 @@ struct State {
     held: BTreeMap<(Epoch, u64), Instant>,
     /// Numbers them.
     next_held: u64,
+    /// How long epochs take.
+    delays: Delays,
 }
 
 impl State {
@@ -205,6 +169,7 @@ impl State {
     fn advance(&mut self) -> Epoch {
         let reached = self.workers.iter().map(|shown| shown.reached.frontier).min().unwrap_or(1);
         self.complete = self.complete.max(self.durable.min(reached - 1));
+        self.delays.advance(self.durable, self.complete);
         while self.times.get(1).is_some_and(|(epoch, _)| *epoch <= self.complete) {
             self.times.pop_front();
         }
@@ -328,6 +293,7 @@ impl Progress {
             congested: 0,
             held: BTreeMap::new(),
             next_held: 0,
+            delays: Delays::default(),
         };
         let (state, waits) = (Mutex::new(state), Waits::default());
         let readers = Mutex::default();
@@ -675,7 +641,20 @@ impl Progress {
 
     /// An epoch is about to be committed; epochs come in order.
     pub(crate) fn expect(&self, epoch: Epoch, time: Moment) {
-        self.state.lock().times.push_back((epoch, time));
+        let mut state = self.state.lock();
+        state.times.push_back((epoch, time));
+        state.delays.begin(epoch);
+    }
+
+    /// How long the epochs so far took from their commit.
+    pub(crate) fn delays(&self) -> DelayHistograms {
+        self.state.lock().delays.histograms()
+    }
+
+    /// The last durable epoch that is complete in each of these dataflows; `None` of one that cannot be read. Does not block.
+    pub(crate) fn reached(&self, ids: &[DataflowId]) -> Vec<Option<Epoch>> {
+        let state = self.state.lock();
+        ids.iter().map(|id| state.reached(*id, Durable::Yes)).collect()
     }
 
     /// A subscription has become congested.

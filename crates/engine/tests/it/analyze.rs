@@ -61,27 +61,16 @@ fn a_window_that_is_evaluated_again_is_named() {
 fn state_that_is_never_pruned_is_named() {
     let sql = "SELECT v, MAX(k) AS k FROM t GROUP BY v";
     let engine = engine(1, sql, 20_000, |k| k / 2);
-    let (operator, said) = worst(&engine);
-    assert_eq!(operator, "aggregate max(k) by v");
+    let text = analyzed(&engine, "EXPLAIN ANALYZE VIEW slow");
+    assert!(text.starts_with("\"slow\" took "), "{text}");
+    let said = text.split(". aggregate max(k) by v: ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    let said = said.lines().nth(1).unwrap().trim();
     assert!(said.starts_with("it keeps 20000 rows, "), "{said}");
     assert!(said.contains("the key has no time, so a later row can change any group"), "{said}");
-    let text = analyzed(&engine, "EXPLAIN ANALYZE VIEW slow");
-    assert!(text.starts_with("\"slow\" took 0."), "{text}");
     assert!(
         text.contains("scan t (v, k) [unique: (k)] (0.") && text.contains("20000 rows out"),
         "{text}"
     );
-}
-
-#[test]
-fn a_key_with_most_of_the_rows_is_named() {
-    let sql = "SELECT t.k, u.w FROM t JOIN u ON t.v = u.v";
-    let engine = engine(3, sql, 30_000, |k| if k % 20 == 0 { k } else { 7 });
-    // The index of the rows of t by v.
-    assert_eq!(worst(&engine).0, "map k, v where v IS NOT NULL");
-    let text = analyzed(&engine, "EXPLAIN ANALYZE slow");
-    let join = text.lines().find(|line| line.starts_with("  join on v = v")).unwrap();
-    assert!(join.contains("does 9") && text.contains("% of it: many rows have one key"), "{text}");
 }
 
 #[test]

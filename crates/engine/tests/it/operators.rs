@@ -77,3 +77,60 @@ fn the_time_of_large_epochs_is_measured_and_goes_with_the_operators() {
     engine.wait(engine.progress().committed).unwrap();
     assert_eq!((busy("sums"), busy("t")), ("0 NULL".to_owned(), "2 true".to_owned()));
 }
+
+#[test]
+fn epochs_tell_how_far_relations_are_and_how_long_commits_take() {
+    let folder = tempfile::tempdir().unwrap();
+    for state in [false, true] {
+        let builder = Engine::builder().workers(2);
+        let engine = match state {
+            true => builder.state(format!("file:{}", folder.path().display())).open().unwrap(),
+            false => builder.open_in_memory().unwrap(),
+        };
+        let views = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+             CREATE MATERIALIZED VIEW n AS SELECT COUNT(*) AS n FROM t; CREATE VIEW plain AS SELECT k FROM t";
+        engine.execute(views).unwrap();
+        insert(&engine, 100, 1);
+        let told = |columns: &str| {
+            query(
+                &engine,
+                &format!("SELECT {columns} FROM alluvium.epochs ORDER BY relation NULLS FIRST"),
+            )
+        };
+        let durable = if state { "100" } else { "NULL" };
+        let expected = format!(
+            "NULL 100 {durable} 100\nn NULL NULL 100\nplain NULL NULL 100\nt NULL NULL 100"
+        );
+        assert_eq!(told("relation, committed, durable, complete"), expected);
+        let count = |delays: &str| {
+            let counts =
+                format!("SELECT UNNEST({delays}) AS n FROM alluvium.epochs WHERE relation IS NULL");
+            query(&engine, &format!("SELECT SUM(n) FROM ({counts}) AS counts"))
+        };
+        let durable = if state { "100" } else { "NULL" };
+        assert_eq!((&*count("complete_delays"), &*count("durable_delays")), ("100", durable));
+        let known = "SELECT complete_p50_us > 0, durable_p99_us >= durable_p50_us FROM alluvium.epochs WHERE relation IS NULL";
+        assert_eq!(query(&engine, known), if state { "true true" } else { "true NULL" });
+    }
+}
+
+#[test]
+fn memory_is_told_by_kind_and_view() {
+    let engine = Engine::builder().workers(2).memory(64 << 20).open_in_memory().unwrap();
+    engine.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)").unwrap();
+    insert(&engine, 5000, 1000);
+    let rows = query(
+        &engine,
+        "SELECT kind, view, bytes > 0 AND kind <> 'spilled', budget FROM alluvium.memory WHERE kind IN ('counted', 'peak', 'state', 'spilled') ORDER BY kind",
+    );
+    let budget = 64 << 20;
+    assert_eq!(
+        rows,
+        format!(
+            "counted NULL true {budget}\npeak NULL true {budget}\nspilled NULL false NULL\nstate t true NULL"
+        )
+    );
+    let sums = "SELECT SUM(bytes) FILTER (WHERE kind IN ('state', 'other')) = MAX(bytes) FILTER (WHERE kind = 'counted')
+                FROM alluvium.memory";
+    assert_eq!(query(&engine, sums), "true");
+}

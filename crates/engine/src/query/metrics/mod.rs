@@ -1,35 +1,48 @@
-//! System relations of metrics: `alluvium.arrangements` and `alluvium.operators`.
+//! System relations of metrics: `alluvium.arrangements`, `operators`, `epochs` and `memory`.
 
 mod arrangements;
+mod epochs;
+mod memory;
 mod operators;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_trace::metrics::Metrics;
 use datafusion::datasource::TableProvider;
 
 pub(super) use self::arrangements::StateKey;
-use crate::catalog::{ARRANGEMENTS, Entries, OPERATORS};
+use crate::catalog::{ARRANGEMENTS, EPOCHS, Entries, MEMORY, OPERATORS};
 use crate::error::Result;
+use crate::sequencer::Sequencer;
+use crate::worker::Progress;
 
-/// Those of them that are among the names, of all workers. The reasons are those for which state is not pruned. If not all are
-/// shown, there are only the relations that are `entries`.
+/// Where the metrics are, and of what they are shown.
+pub(super) struct Shown<'a> {
+    pub(super) progress: &'a Progress,
+    pub(super) sequencer: &'a Sequencer,
+    /// The relations that are there.
+    pub(super) entries: &'a Entries,
+    /// Whether only these are shown, and not all that the engine does.
+    pub(super) only_these: bool,
+}
+
+/// Those of them that are among the names. The reasons are those for which state is not pruned.
 pub(super) fn tables_named(
     names: &[String],
-    metrics: &[Arc<Metrics>],
+    shown: &Shown<'_>,
     reasons: impl Fn() -> Result<BTreeMap<StateKey, String>>,
-    entries: &Entries,
-    only_these: bool,
 ) -> Result<Vec<(String, Arc<dyn TableProvider>)>> {
+    let Shown { progress, sequencer, entries, only_these } = *shown;
+    let (workers, indexes) = (progress.metrics(), || index_names(entries));
     let mut found = Vec::new();
     for name in names {
-        let indexes = || index_names(entries);
         let table = match name.as_str() {
             ARRANGEMENTS => {
-                arrangements::table(metrics, &reasons()?, entries, &indexes(), only_these)?
+                arrangements::table(workers, &reasons()?, entries, &indexes(), only_these)?
             }
-            OPERATORS => operators::table(metrics, entries, &indexes(), only_these)?,
+            OPERATORS => operators::table(workers, entries, &indexes(), only_these)?,
+            EPOCHS => epochs::table(progress, sequencer.last(), entries)?,
+            MEMORY => memory::table(sequencer.budget(), workers, entries, &indexes(), only_these)?,
             _ => continue,
         };
         found.push((name.clone(), table));

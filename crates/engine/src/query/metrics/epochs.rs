@@ -1,0 +1,57 @@
+//! `alluvium.epochs`: how far the engine and each relation are, and how long epochs take.
+
+use std::sync::Arc;
+
+use alluvium_trace::Epoch;
+use arrow::array::{ArrayRef, ListBuilder, RecordBatch, StringArray, UInt64Array, UInt64Builder};
+use datafusion::datasource::{MemTable, TableProvider};
+
+use crate::catalog::{EPOCHS_SCHEMA, Entries};
+use crate::error::Result;
+use crate::worker::{DelayHistograms, Histogram, Progress};
+
+/// The engine first, whose last committed epoch this is, and then the relations among `entries` that are maintained.
+pub(super) fn table(
+    progress: &Progress,
+    committed: Epoch,
+    entries: &Entries,
+) -> Result<Arc<dyn TableProvider>> {
+    let dataflows = entries.values().filter(|entry| !entry.is_staged);
+    let dataflows = dataflows.filter_map(|entry| Some((&entry.name, entry.dataflow()?)));
+    let (names, ids): (Vec<&String>, Vec<_>) = dataflows.unzip();
+    let reached = progress.reached(&ids);
+    let engine = progress.complete().min(committed);
+    let durable = Some(progress.durable()).filter(|durable| *durable != Epoch::MAX);
+    let DelayHistograms { durable: until_durable, complete: until_complete } = progress.delays();
+    let rows = 1 + names.len();
+    let of_engine = |value: Option<u64>| -> ArrayRef {
+        let others = std::iter::repeat_n(None, names.len());
+        Arc::new(UInt64Array::from_iter(std::iter::once(value).chain(others)))
+    };
+    let complete = std::iter::once(Some(engine)).chain(reached);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter(
+            std::iter::once(None).chain(names.iter().map(|name| Some(name.as_str()))),
+        )),
+        of_engine(Some(committed)),
+        of_engine(durable.map(|durable| durable.min(committed))),
+        Arc::new(UInt64Array::from_iter(complete.map(|it| it.map(|it| it.min(committed))))),
+        of_engine(until_durable.quantile(0.5)),
+        of_engine(until_durable.quantile(0.99)),
+        of_engine(until_complete.quantile(0.5)),
+        of_engine(until_complete.quantile(0.99)),
+        counts(&until_durable, rows),
+        counts(&until_complete, rows),
+    ];
+    let batch = RecordBatch::try_new(EPOCHS_SCHEMA.clone(), columns)?;
+    Ok(Arc::new(MemTable::try_new(EPOCHS_SCHEMA.clone(), vec![vec![batch]])?))
+}
+
+/// The counts of the engine, in the first of so many rows.
+fn counts(histogram: &Histogram, rows: usize) -> ArrayRef {
+    let mut lists = ListBuilder::new(UInt64Builder::new());
+    lists.values().append_slice(histogram.counts());
+    lists.append(true);
+    (1..rows).for_each(|_| lists.append_null());
+    Arc::new(lists.finish())
+}
