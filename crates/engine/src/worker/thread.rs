@@ -177,6 +177,9 @@ impl Worker {
                     Command::Commit { epoch, advance, rows, changes } => {
                         let complete = self.published.saturating_sub(1);
                         self.sampling.begin_epoch(epoch, rows, complete, self.active);
+                        if !self.filling.is_empty() {
+                            self.sampling.measure_all();
+                        }
                         self.commit(epoch, &advance, changes);
                     }
                     Command::Raise { epoch, raised } => {
@@ -198,11 +201,15 @@ impl Worker {
             }
             self.publish();
             self.context.set_busy(!self.pending.is_empty());
-            // It does not sleep then.
-            let is_active = self.timely.activations().borrow().empty_for() == Some(Duration::ZERO);
+            let turn = turn.filter(|_| self.is_active());
             self.step();
-            self.sampling.end_turn(turn.filter(|_| is_active), has_worked);
+            self.sampling.end_turn(turn, has_worked);
         }
+    }
+
+    /// Whether dataflows have something to do, so that the next step does not sleep.
+    fn is_active(&self) -> bool {
+        self.timely.activations().borrow().empty_for() == Some(Duration::ZERO)
     }
 
     /// Steps the dataflows, or sleeps while they have nothing to do, though not at once: mostly something comes soon.
@@ -370,9 +377,6 @@ impl Worker {
         advance: &Advance,
         changes: Vec<(DataflowId, Vec<TableChange>)>,
     ) {
-        if !self.filling.is_empty() {
-            self.sampling.measure_all();
-        }
         for (id, changes) in changes {
             let Some(installed) = self.installed.get_mut(id) else { continue };
             if let Some(table) = installed.as_table() {

@@ -88,11 +88,11 @@ pub(super) struct NodeLabel {
 }
 
 impl NodeLabel {
-    fn of(plan: &IncrementalPlan) -> Self {
+    fn of(plan: &IncrementalPlan, rows: Fingerprint) -> Self {
         let mut name = String::new();
         // A string takes any text.
         let _ = plan.node.as_node().explain(&plan.schema, &mut name);
-        Self { name, fingerprint: plan.fingerprint().to_string() }
+        Self { name, fingerprint: rows.to_string() }
     }
 }
 
@@ -280,7 +280,7 @@ impl Compiler {
         if is_shared && let Some(&built) = self.shared.get(&(rows, reports)) {
             return Ok(built);
         }
-        let outer = mem::replace(&mut self.node, Arc::new(NodeLabel::of(plan)));
+        let outer = mem::replace(&mut self.node, Arc::new(NodeLabel::of(plan, rows)));
         let id = node.compile(plan, self);
         self.node = outer;
         let id = id?;

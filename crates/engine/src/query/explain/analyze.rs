@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium_sql::physical::Place;
-use alluvium_sql::plan::{ExplainedNode, Keeping, KeptBy, explained_nodes};
+use alluvium_sql::plan::{ExplainedNode, Keeping, KeptBy, KeptState, explained_nodes};
 use alluvium_trace::metrics::Work;
 
 use super::state::{self, Held};
@@ -57,6 +57,12 @@ impl Operator<'_> {
         self.works.iter().map(|work| work.busy).sum()
     }
 
+    /// The states that it keeps itself.
+    fn own_states(&self) -> impl Iterator<Item = &KeptState> {
+        let states = self.kept.iter().flat_map(|by| &by.states);
+        states.filter(|state| matches!(state.place, Place::Own(_)))
+    }
+
     /// The worker that does much more than the others, and its share in hundredths.
     fn skew(&self) -> Option<(usize, u128)> {
         let (worker, most) = self.works.iter().enumerate().max_by_key(|(_, work)| work.busy)?;
@@ -102,7 +108,7 @@ impl Reader {
             operators.push(Operator { name, line, burden, works, kept });
         }
         let held = state::held(self);
-        let own = |operator: &Operator<'_>| own_state(operator.kept, entry, view, &held);
+        let own = |operator: &Operator<'_>| own_state(operator, entry, view, &held);
         let text = written(&entry.name, &operators, &own, time);
         Ok(text.expect("a string takes any text"))
     }
@@ -147,13 +153,12 @@ fn subtract(works: &mut All, before: &All) {
 
 /// The rows and bytes of the state that an operator keeps itself.
 fn own_state(
-    kept: Option<&KeptBy>,
+    operator: &Operator<'_>,
     entry: &Entry,
     view: &View,
     held: &BTreeMap<StateKey, Held>,
 ) -> (u64, u64) {
-    let own = kept.iter().flat_map(|by| &by.states);
-    let own = own.filter(|state| matches!(state.place, Place::Own(_)));
+    let own = operator.own_states();
     own.filter_map(|state| held.get(&state::key(state, entry, view)))
         .fold((0, 0), |(rows, bytes), held| (rows + held.rows, bytes + held.memory + held.disk))
 }
@@ -223,9 +228,8 @@ fn advice(operator: &Operator<'_>, (rows, bytes): (u64, u64)) -> Vec<String> {
     if let Some(burden) = operator.burden {
         sentences.push(burden.to_owned());
     }
-    let states = operator.kept.iter().flat_map(|by| &by.states);
-    let own = states.filter(|state| matches!(state.place, Place::Own(_)));
-    let reasons: BTreeSet<String> = own
+    let reasons: BTreeSet<String> = operator
+        .own_states()
         .filter_map(|state| match &state.keeping {
             Keeping::All { reason, at } => Some(state::full(reason, at.as_deref())),
             Keeping::From { .. } => None,

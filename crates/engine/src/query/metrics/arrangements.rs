@@ -4,35 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use datafusion::datasource::{MemTable, TableProvider};
+use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 
-use crate::catalog::{ARRANGEMENTS_SCHEMA, Entries};
-use crate::error::Result;
+use super::{Relations, of_workers};
 
 /// The relation and the id of a state.
 pub(in crate::query) type StateKey = (String, String);
 
-/// The spines of all workers, with the reasons for which they are not pruned. Indexes go by the names that they were given, if
-/// they were. If not all are shown, there are only those of `entries`.
-pub(super) fn table(
+/// The spines of all workers that are shown, with the reasons for which they are not pruned.
+pub(super) fn columns(
     metrics: &[Arc<Metrics>],
     reasons: &BTreeMap<StateKey, String>,
-    entries: &Entries,
-    named: &BTreeMap<String, String>,
-    only_these: bool,
-) -> Result<Arc<dyn TableProvider>> {
-    let mut spines: Vec<(u64, SpineMetrics)> = metrics
-        .iter()
-        .zip(0..)
-        .flat_map(|(metrics, worker)| metrics.spines().into_iter().map(move |it| (worker, it)))
-        .collect();
-    if only_these {
-        spines.retain(|(_, spine)| {
-            let relation = &spine.label.relation;
-            entries.contains_key(relation) || named.contains_key(relation)
-        });
-    }
+    relations: &Relations<'_>,
+) -> Vec<ArrayRef> {
+    let mut spines = of_workers(metrics, Metrics::spines);
+    spines.retain(|(_, spine)| relations.shows(&spine.label.relation));
     let texts = |text: fn(&SpineMetrics) -> &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(spines.iter().map(|(_, counters)| text(counters))))
     };
@@ -43,12 +29,10 @@ pub(super) fn table(
         let key = (spine.label.relation.clone(), spine.label.id.clone());
         reasons.get(&key).map(String::as_str)
     };
-    let columns = vec![
+    vec![
         Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(worker, _)| *worker))) as _,
         Arc::new(StringArray::from_iter_values(
-            spines
-                .iter()
-                .map(|(_, it)| named.get(&it.label.relation).unwrap_or(&it.label.relation)),
+            spines.iter().map(|(_, it)| relations.name(&it.label.relation)),
         )) as _,
         texts(|counters| &counters.label.operator),
         texts(|counters| &counters.label.key),
@@ -71,7 +55,5 @@ pub(super) fn table(
         Arc::new(Float64Array::from_iter(
             spines.iter().map(|(_, counters)| counters.write_amplification()),
         )),
-    ];
-    let rows = RecordBatch::try_new(ARRANGEMENTS_SCHEMA.clone(), columns)?;
-    Ok(Arc::new(MemTable::try_new(ARRANGEMENTS_SCHEMA.clone(), vec![vec![rows]])?))
+    ]
 }

@@ -3,19 +3,13 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use arrow::array::{ArrayRef, ListBuilder, RecordBatch, StringArray, UInt64Array, UInt64Builder};
-use datafusion::datasource::{MemTable, TableProvider};
+use arrow::array::{ArrayRef, ListBuilder, StringArray, UInt64Array, UInt64Builder};
 
-use crate::catalog::{EPOCHS_SCHEMA, Entries};
-use crate::error::Result;
+use crate::catalog::Entries;
 use crate::worker::{DelayHistograms, Histogram, Progress};
 
 /// The engine first, whose last committed epoch this is, and then the relations among `entries` that are maintained.
-pub(super) fn table(
-    progress: &Progress,
-    committed: Epoch,
-    entries: &Entries,
-) -> Result<Arc<dyn TableProvider>> {
+pub(super) fn columns(progress: &Progress, committed: Epoch, entries: &Entries) -> Vec<ArrayRef> {
     let dataflows = entries.values().filter(|entry| !entry.is_staged);
     let dataflows = dataflows.filter_map(|entry| Some((&entry.name, entry.dataflow()?)));
     let (names, ids): (Vec<&String>, Vec<_>) = dataflows.unzip();
@@ -29,7 +23,7 @@ pub(super) fn table(
         Arc::new(UInt64Array::from_iter(std::iter::once(value).chain(others)))
     };
     let complete = std::iter::once(Some(engine)).chain(reached);
-    let columns: Vec<ArrayRef> = vec![
+    vec![
         Arc::new(StringArray::from_iter(
             std::iter::once(None).chain(names.iter().map(|name| Some(name.as_str()))),
         )),
@@ -42,9 +36,7 @@ pub(super) fn table(
         of_engine(until_complete.quantile(0.99)),
         counts(&until_durable, rows),
         counts(&until_complete, rows),
-    ];
-    let batch = RecordBatch::try_new(EPOCHS_SCHEMA.clone(), columns)?;
-    Ok(Arc::new(MemTable::try_new(EPOCHS_SCHEMA.clone(), vec![vec![batch]])?))
+    ]
 }
 
 /// The counts of the engine, in the first of so many rows.

@@ -5,23 +5,19 @@ use std::sync::Arc;
 
 use alluvium_trace::memory::MemoryBudget;
 use alluvium_trace::metrics::Metrics;
-use arrow::array::{RecordBatch, StringArray, UInt64Array};
-use datafusion::datasource::{MemTable, TableProvider};
+use arrow::array::{ArrayRef, StringArray, UInt64Array};
 
-use crate::catalog::{Entries, MEMORY_SCHEMA};
-use crate::error::Result;
+use super::Relations;
 
 /// A kind of memory, the relation whose it is, and the bytes.
 type Row = (&'static str, Option<String>, u64);
 
 /// The state of each relation, and, if all is shown, what the engine uses beside it.
-pub(super) fn table(
+pub(super) fn columns(
     budget: &MemoryBudget,
     metrics: &[Arc<Metrics>],
-    entries: &Entries,
-    named: &BTreeMap<String, String>,
-    only_these: bool,
-) -> Result<Arc<dyn TableProvider>> {
+    relations: &Relations<'_>,
+) -> Vec<ArrayRef> {
     let mut state: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for spine in metrics.iter().flat_map(|metrics| metrics.spines()) {
         let (memory, disk) = state.entry(spine.label.relation).or_default();
@@ -29,7 +25,7 @@ pub(super) fn table(
     }
     let in_memory: u64 = state.values().map(|(memory, _)| memory).sum();
     let mut rows: Vec<Row> = Vec::new();
-    if !only_these {
+    if !relations.only_these {
         let used = budget.used() as u64;
         rows.extend([
             ("counted", None, used),
@@ -41,11 +37,10 @@ pub(super) fn table(
         ]);
     }
     for (relation, (memory, disk)) in state {
-        let is_shown = entries.contains_key(&relation) || named.contains_key(&relation);
-        if only_these && !is_shown {
+        if !relations.shows(&relation) {
             continue;
         }
-        let relation = named.get(&relation).cloned().unwrap_or(relation);
+        let relation = relations.name(&relation).to_owned();
         rows.push(("state", Some(relation.clone()), memory));
         rows.push(("files", Some(relation), disk));
     }
@@ -53,13 +48,11 @@ pub(super) fn table(
     let limit = (limit != usize::MAX).then_some(limit as u64);
     // What counts against the budget.
     let limit = |kind: &str| limit.filter(|_| matches!(kind, "counted" | "peak"));
-    let columns = vec![
+    vec![
         Arc::new(StringArray::from_iter_values(rows.iter().map(|(kind, ..)| *kind))) as _,
         Arc::new(StringArray::from_iter(rows.iter().map(|(_, relation, _)| relation.as_deref())))
             as _,
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(.., bytes)| *bytes))) as _,
         Arc::new(UInt64Array::from_iter(rows.iter().map(|(kind, ..)| limit(kind)))) as _,
-    ];
-    let batch = RecordBatch::try_new(MEMORY_SCHEMA.clone(), columns)?;
-    Ok(Arc::new(MemTable::try_new(MEMORY_SCHEMA.clone(), vec![vec![batch]])?))
+    ]
 }

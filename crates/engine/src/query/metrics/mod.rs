@@ -8,10 +8,12 @@ mod operators;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::datasource::TableProvider;
+use alluvium_trace::metrics::Metrics;
+use arrow::array::RecordBatch;
+use datafusion::datasource::{MemTable, TableProvider};
 
 pub(super) use self::arrangements::StateKey;
-use crate::catalog::{ARRANGEMENTS, EPOCHS, Entries, MEMORY, OPERATORS};
+use crate::catalog::{ARRANGEMENTS, EPOCHS, Entries, MEMORY, OPERATORS, system};
 use crate::error::Result;
 use crate::sequencer::Sequencer;
 use crate::worker::Progress;
@@ -33,21 +35,54 @@ pub(super) fn tables_named(
     reasons: impl Fn() -> Result<BTreeMap<StateKey, String>>,
 ) -> Result<Vec<(String, Arc<dyn TableProvider>)>> {
     let Shown { progress, sequencer, entries, only_these } = *shown;
-    let (workers, indexes) = (progress.metrics(), || index_names(entries));
-    let mut found = Vec::new();
+    let workers = progress.metrics();
+    let relations = || Relations { entries, indexes: index_names(entries), only_these };
+    let mut found: Vec<(String, Arc<dyn TableProvider>)> = Vec::new();
     for name in names {
-        let table = match name.as_str() {
-            ARRANGEMENTS => {
-                arrangements::table(workers, &reasons()?, entries, &indexes(), only_these)?
-            }
-            OPERATORS => operators::table(workers, entries, &indexes(), only_these)?,
-            EPOCHS => epochs::table(progress, sequencer.last(), entries)?,
-            MEMORY => memory::table(sequencer.budget(), workers, entries, &indexes(), only_these)?,
+        let columns = match name.as_str() {
+            ARRANGEMENTS => arrangements::columns(workers, &reasons()?, &relations()),
+            OPERATORS => operators::columns(workers, &relations()),
+            EPOCHS => epochs::columns(progress, sequencer.last(), entries),
+            MEMORY => memory::columns(sequencer.budget(), workers, &relations()),
             _ => continue,
         };
-        found.push((name.clone(), table));
+        let Some(schema) = system(name) else { continue };
+        let rows = RecordBatch::try_new(schema.clone(), columns)?;
+        let table = MemTable::try_new(schema.clone(), vec![vec![rows]])?;
+        found.push((name.clone(), Arc::new(table)));
     }
     Ok(found)
+}
+
+/// The relations that metrics are of.
+struct Relations<'a> {
+    entries: &'a Entries,
+    /// The names that were given to indexes, by those of their dataflows.
+    indexes: BTreeMap<String, String>,
+    /// Whether only these are shown.
+    only_these: bool,
+}
+
+impl Relations<'_> {
+    /// Whether the metrics of a dataflow of this name are shown.
+    fn shows(&self, dataflow: &str) -> bool {
+        !self.only_these
+            || self.entries.contains_key(dataflow)
+            || self.indexes.contains_key(dataflow)
+    }
+
+    /// The name of the relation of a dataflow: that of an index is the one that was given to it, if any was.
+    fn name<'a>(&'a self, dataflow: &'a str) -> &'a str {
+        self.indexes.get(dataflow).map_or(dataflow, String::as_str)
+    }
+}
+
+/// The metrics of all workers, each with the number of its worker.
+fn of_workers<T>(workers: &[Arc<Metrics>], of: impl Fn(&Metrics) -> Vec<T>) -> Vec<(u64, T)> {
+    let of_worker = |(metrics, worker): (&Arc<Metrics>, u64)| {
+        of(metrics).into_iter().map(move |metrics| (worker, metrics))
+    };
+    workers.iter().zip(0..).flat_map(of_worker).collect()
 }
 
 /// The names that were given to indexes, by those of their dataflows.
