@@ -289,7 +289,7 @@ impl Planner {
         };
         let rows = |planned: Result<PlannedWrite>| checked(planned.map(|planned| planned.plan));
         match statement {
-            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+            StatementKind::Query(query) | StatementKind::ExplainSelect { query, .. } => {
                 let failure = |query: &ast::Query| checked(statements::query::plan(query, scope));
                 let query = inlined(query.as_ref(), catalog).ok()?.part;
                 culprit::culprit(&query, message, &failure)

@@ -72,6 +72,16 @@ fn every_statement_is_classified() {
         ("EXPLAIN ANALYZE v", "ExplainAnalyze"),
         ("EXPLAIN ANALYZE VIEW s.v FOR INTERVAL '10' SECOND", "ExplainAnalyze"),
         ("EXPLAIN SELECT 1", "ExplainSelect"),
+        ("EXPLAIN (SELECT 1) UNION ALL SELECT 2", "ExplainSelect"),
+        ("EXPLAIN ((SELECT 1))", "ExplainSelect"),
+        ("EXPLAIN ANALYZE SELECT 1", "ExplainSelect"),
+        ("EXPLAIN ANALYZE (VALUES (1))", "ExplainSelect"),
+        ("EXPLAIN (FORMAT json) SELECT 1", "ExplainSelect"),
+        ("EXPLAIN (ANALYZE, FORMAT 'svg') WITH x AS (SELECT 1) SELECT * FROM x", "ExplainSelect"),
+        ("EXPLAIN (FORMAT dot) VIEW v", "ExplainView"),
+        ("explain (format SVG, analyze off) state s.v", "ExplainState"),
+        ("EXPLAIN (ANALYZE, FORMAT json) v", "ExplainAnalyze"),
+        ("EXPLAIN (FORMAT text) ANALYZE VIEW v FOR INTERVAL '1' SECOND", "ExplainAnalyze"),
     ] {
         assert_eq!(kind(text), expected, "{text}");
     }
@@ -178,9 +188,22 @@ fn unsupported_statements_are_refused_by_name() {
             "1:1: DECLARE VIEW is not supported yet: write DECLARE c CURSOR FOR SELECT …",
         ),
         (
-            "EXPLAIN ANALYZE SELECT 1",
-            "1:1: EXPLAIN ANALYZE is not supported yet: EXPLAIN ANALYZE takes the name of a materialized view",
+            "EXPLAIN ANALYZE",
+            "1:1: EXPLAIN ANALYZE is not supported yet: EXPLAIN ANALYZE takes a query, or the name of a materialized view",
         ),
+        (
+            "EXPLAIN (ANALYZE) INSERT INTO t VALUES (1)",
+            "1:1: EXPLAIN ANALYZE INSERT is not supported yet: it would change rows: EXPLAIN ANALYZE runs queries only",
+        ),
+        (
+            "EXPLAIN (FORMAT yaml) SELECT 1",
+            "1:17: EXPLAIN has no format YAML, only TEXT, JSON, DOT and SVG",
+        ),
+        (
+            "EXPLAIN (FORMAT json, BUFFERS) SELECT 1",
+            "1:23: EXPLAIN has no option BUFFERS, only ANALYZE and FORMAT",
+        ),
+        ("EXPLAIN (ANALYZE maybe) v", "1:18: ANALYZE is TRUE or FALSE, not MAYBE"),
         (
             "MERGE INTO t USING u ON a = b WHEN MATCHED THEN DELETE",
             "1:1: MERGE is not supported yet: write INSERT … ON CONFLICT",

@@ -24,13 +24,14 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 
 use super::checked::CheckedArithmetic;
 use super::conditions::ConditionsInTurn;
 use super::deep::DeepExpressions;
 use super::distinct_rows::DistinctRows;
+use super::explain::measured::Measures;
 use super::grouping_sets::HiddenGroups;
 use super::interruptible::interruptible;
 use super::key_order::KeyOrder;
@@ -40,7 +41,7 @@ use super::running::{Again, Running, wait};
 use super::sequence::Sequences;
 use super::slots::{Slots, Turns};
 use super::spill::Spills;
-use super::{Answer, Plan, batch_size, recursions, simple, windows};
+use super::{Answer, Explanation, Plan, batch_size, explain, recursions, simple, windows};
 use crate::changes::bytes_of;
 use crate::error::Result;
 use crate::poison::Poison;
@@ -162,24 +163,40 @@ impl QueryEngine {
 
     /// Begins to run a plan, whose rows are computed as they are pulled.
     pub(crate) fn start(self: &Arc<Self>, plan: Plan) -> Result<Running> {
-        self.start_with(plan, None)
+        self.start_with(plan, None, None)
     }
 
     /// As [`QueryEngine::start`]; the plan computes in its turns, unless it is of a point read.
     pub(crate) fn start_in_turns(self: &Arc<Self>, plan: Plan) -> Result<Running> {
         let turns = (!plan.is_optimized).then(|| self.slots.turns());
-        self.start_with(plan, turns)
+        self.start_with(plan, turns, None)
     }
 
-    fn start_with(self: &Arc<Self>, plan: Plan, turns: Option<Arc<Turns>>) -> Result<Running> {
+    /// As [`QueryEngine::start`], of a plan that computes in its turns if it `takes_turns`; its operators are measured.
+    pub(super) fn start_measured(
+        self: &Arc<Self>,
+        plan: Plan,
+        takes_turns: bool,
+        measures: &Measures,
+    ) -> Result<Running> {
+        let turns = takes_turns.then(|| self.slots.turns());
+        self.start_with(plan, turns, Some(measures))
+    }
+
+    fn start_with(
+        self: &Arc<Self>,
+        plan: Plan,
+        turns: Option<Arc<Turns>>,
+        measures: Option<&Measures>,
+    ) -> Result<Running> {
         let planning = self.planning(&plan.logical)?;
         let planned = planning.physical(&plan)?;
         let again = match merge_joins::has_mergeable(&planned)? {
-            true => Some(Again { engine: self.clone(), plan }),
+            true => Some(Again { engine: self.clone(), plan, measures: measures.cloned() }),
             false => None,
         };
         let task = planning.task(&self.memory);
-        let rows = execute(planned, &task, turns.clone())?;
+        let rows = execute(planned, &task, turns.clone(), measures)?;
         Ok(Running::new(rows, task.memory_pool().clone(), turns, again))
     }
 
@@ -209,10 +226,11 @@ impl QueryEngine {
         &self,
         plan: &Plan,
         turns: Option<Arc<Turns>>,
+        measures: Option<&Measures>,
     ) -> Result<SendableRecordBatchStream> {
         let merging = self.merging.get_or_init(|| self.make(MergeJoins::all()));
         let planning = self.sized(merging, &plan.logical)?;
-        execute(planning.physical(plan)?, &planning.task(&self.memory), turns)
+        execute(planning.physical(plan)?, &planning.task(&self.memory), turns, measures)
     }
 
     /// The columns of the result of a plan.
@@ -249,9 +267,9 @@ impl QueryEngine {
         }
     }
 
-    pub(super) fn explain(&self, plan: LogicalPlan) -> Result<String> {
-        let plan = self.planning(&plan)?.physical(&plan.into())?;
-        Ok(displayable(plan.as_ref()).indent(false).to_string())
+    /// The operators of a plan.
+    pub(super) fn explain(&self, plan: LogicalPlan) -> Result<Explanation> {
+        Ok(explain::query::explain(&self.planning(&plan)?.physical(&plan.into())?))
     }
 
     /// The rules, functions and options for a plan.
@@ -327,8 +345,13 @@ fn execute(
     plan: Arc<dyn ExecutionPlan>,
     task: &Arc<TaskContext>,
     turns: Option<Arc<Turns>>,
+    measures: Option<&Measures>,
 ) -> Result<SendableRecordBatchStream> {
     let plan = windows::counted(interruptible(plan, turns)?)?;
+    let plan = match measures {
+        Some(measures) => measures.of(plan)?,
+        None => plan,
+    };
     Ok(execute_stream(plan, task.clone())?)
 }
 

@@ -78,7 +78,7 @@ fn pause(turns: &Option<Arc<Turns>>) -> Result<()> {
 
 /// A scan or join that fails once the query is interrupted.
 #[derive(Clone, Debug)]
-struct Interruptible {
+pub(super) struct Interruptible {
     /// If it computes in turns.
     turns: Option<Arc<Turns>>,
 }

@@ -4,7 +4,7 @@
 //! scan by a [`RelationTable`](table::RelationTable) or, for `generate_series`, a [series](mod@series), and begins to run the
 //! plan, which computes rows as they are [pulled](Rows), on the thread that pulls them ([running]). Arithmetic is checked as in views ([`checked`]), and what [windows] hold is counted. `NOW()` is
 //! the time of the epoch that is read or, inside a transaction, the transaction's. Queries compute in [slots], share [memory], and move
-//! rows that do not fit to files ([spill], [merge_joins]). [Recursions](recursions) may have NULLs. The plans of statements by key are
+//! rows that do not fit to files ([spill], [merge_joins]), and can be [measured]. [Recursions](recursions) may have NULLs. The plans of statements by key are
 //! [kept](mod@kept_plans): they run step by step, without the query engine, and reads of one row by key look it up.
 
 mod access_path;
@@ -49,6 +49,7 @@ mod wrapped;
 
 pub(crate) use self::objects::shown_settings::ShownSettings;
 pub(crate) use engine::{Held, QueryEngine};
+pub(crate) use explain::{Explanation, explain_view};
 pub(crate) use file::{File, FileScope, Files};
 pub(crate) use kept_plans::{
     Change, Execution, KeptPlan, OwnPlan, Plan, Plans, shape_before_parsing, shape_of,

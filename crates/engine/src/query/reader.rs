@@ -1,6 +1,7 @@
 //! The reader: ad-hoc queries over the relations of an engine.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use alluvium_sql::functions::sequence::Sequences;
 use alluvium_sql::name;
@@ -14,9 +15,10 @@ use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
+use super::explain::measured::Measures;
 use super::providers::Providers;
 use super::table::relation;
-use super::{Files, Held, Plan, Plans, QueryEngine, Running, series};
+use super::{Explanation, Files, Held, Plan, Plans, QueryEngine, Running, explain, series};
 use crate::authorizer::Rights;
 use crate::catalog::{Catalog, Definition, Entries, Entry, RelationInfo, Scope, Table};
 use crate::clock::Moment;
@@ -121,9 +123,25 @@ impl Reader {
         self.query.hold()
     }
 
-    /// The physical plan of a planned query, as text.
-    pub(crate) fn explain(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<String> {
+    /// The physical plan of a planned query.
+    pub(crate) fn explain(&self, plan: LogicalPlan, reading: Reading<'_>) -> Result<Explanation> {
         self.query.explain(self.attach(plan, reading)?)
+    }
+
+    /// Runs a planned query, and tells what its operators have done.
+    pub(crate) fn explain_run(&self, plan: Plan, reading: Reading<'_>) -> Result<Explanation> {
+        let begun = Instant::now();
+        let plan = self.pinned(plan, reading)?;
+        let waited = begun.elapsed();
+        let measures = Measures::default();
+        // As for a query that is not measured.
+        let takes_turns = reading.files.is_empty();
+        let mut running = self.query.start_measured(plan, takes_turns, &measures)?;
+        let mut rows = 0;
+        while let Some(batch) = running.pull()? {
+            rows += batch.num_rows() as u64;
+        }
+        Ok(explain::query::explain_run(&measures.get(), waited, rows))
     }
 
     /// All rows of a table or a materialized view, read as they are pulled.

@@ -20,6 +20,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::unconstrained;
 
 use super::combined::Combined;
+use super::explain::measured::Measures;
 use super::slots::Turns;
 use super::{Plan, QueryEngine};
 use crate::error::{Error, Result};
@@ -44,6 +45,8 @@ pub(crate) struct Running {
 pub(super) struct Again {
     pub(super) engine: Arc<QueryEngine>,
     pub(super) plan: Plan,
+    /// If it is measured.
+    pub(super) measures: Option<Measures>,
 }
 
 impl Running {
@@ -80,11 +83,11 @@ impl Running {
         let mut rows = self.compute();
         if let Ok(Err(error)) = &rows
             && let DataFusionError::ResourcesExhausted(_) = error.find_root()
-            && let Some(Again { engine, plan }) = self.again.take()
+            && let Some(Again { engine, plan, measures }) = self.again.take()
         {
             // Its memory is freed before it begins again.
             self.rows = Box::pin(EmptyRecordBatchStream::new(self.schema.clone()));
-            self.rows = engine.start_merging(&plan, self.turns.clone())?;
+            self.rows = engine.start_merging(&plan, self.turns.clone(), measures.as_ref())?;
             rows = self.compute();
         }
         self.again = None;

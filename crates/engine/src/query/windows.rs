@@ -66,7 +66,7 @@ fn added(schema: &Schema, columns: usize) -> usize {
 
 /// An operator for windows, counted.
 #[derive(Clone, Debug)]
-struct Window;
+pub(super) struct Window;
 
 impl Around for Window {
     const NAME: &'static str = "Window";

@@ -43,11 +43,22 @@ pub(super) fn wrapped(
     Arc::new(Wrapped { around, inner, properties })
 }
 
+/// An operator around another one.
 #[derive(Debug)]
-struct Wrapped<A> {
+pub(super) struct Wrapped<A> {
     around: A,
     inner: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
+}
+
+impl<A> Wrapped<A> {
+    pub(super) fn around(&self) -> &A {
+        &self.around
+    }
+
+    pub(super) fn inner(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.inner
+    }
 }
 
 impl<A: Around> DisplayAs for Wrapped<A> {

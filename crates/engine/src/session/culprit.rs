@@ -29,7 +29,7 @@ pub(super) fn located(
         return error;
     }
     let files = match &statement.kind {
-        StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+        StatementKind::Query(query) | StatementKind::ExplainSelect { query, .. } => {
             paths.files(instance, &entries, query)
         }
         StatementKind::Insert(insert) => paths.files(instance, &entries, insert),

@@ -127,7 +127,7 @@ impl Session {
                 let query = Statement { kind, ..statement.clone() };
                 self.described(&query, count, entries)
             }
-            StatementKind::ExplainSelect(query) => {
+            StatementKind::ExplainSelect { query, .. } => {
                 let files = self.files(query)?;
                 let plan = planner.query(query, &FileScope { entries, files: &files })?;
                 Ok(Description {
@@ -171,8 +171,8 @@ impl Session {
                 entry.changes().map_err(|error| error.at(*position))?;
                 without_parameters(entry.schema.clone())
             }
-            StatementKind::ExplainView { name, position }
-            | StatementKind::ExplainState { name, position }
+            StatementKind::ExplainView { name, position, .. }
+            | StatementKind::ExplainState { name, position, .. }
             | StatementKind::ExplainAnalyze { name, position, .. } => {
                 let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 entry.as_view().map_err(|error| error.at(*position))?;

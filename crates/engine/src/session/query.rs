@@ -24,9 +24,13 @@ use crate::transaction::Isolation;
 impl Session {
     /// The rows of a query, once inputs have started or, if the session awaits them, come to their ends.
     pub(super) fn answer(&self, execution: Execution<'_>, query: &ast::Query) -> Result<Rows> {
+        self.over_what_is_there(|| self.answer_once(execution, query))
+    }
+
+    /// Plans and runs a query, again if a relation that it reads was replaced since it was planned.
+    pub(super) fn over_what_is_there<R>(&self, run: impl Fn() -> Result<R>) -> Result<R> {
         loop {
-            match self.answer_once(execution, query) {
-                // A relation that it reads was replaced since it was planned.
+            match run() {
                 Err(Error::Conflict { .. })
                     if self.transaction.is_none() && self.authorized.is_none() =>
                 {

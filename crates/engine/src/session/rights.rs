@@ -78,7 +78,7 @@ fn defines(statement: &StatementKind) -> bool {
             | StatementKind::Copy { .. }
             | StatementKind::CopyTo { .. }
             | StatementKind::CreateTableAs { .. }
-            | StatementKind::ExplainSelect(_)
+            | StatementKind::ExplainSelect { .. }
             | StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainAnalyze { .. }
@@ -294,7 +294,7 @@ impl Session {
             return uses.clone();
         }
         let files = match &statement.kind {
-            StatementKind::Query(query) | StatementKind::ExplainSelect(query) => {
+            StatementKind::Query(query) | StatementKind::ExplainSelect { query, .. } => {
                 self.files(&**query)
             }
             StatementKind::CopyTo { query, .. } | StatementKind::CreateTableAs { query, .. } => {

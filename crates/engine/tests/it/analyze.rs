@@ -85,8 +85,8 @@ fn a_view_is_watched_for_a_time() {
         ("EXPLAIN ANALYZE t", "\"t\" is a table, not a view"),
         ("EXPLAIN ANALYZE slow FOR 10", "such as INTERVAL '10' SECOND"),
         ("EXPLAIN ANALYZE slow FOR INTERVAL '-1' SECOND", "such as INTERVAL '10' SECOND"),
-        ("EXPLAIN ANALYZE SELECT 1", "takes the name of a materialized view"),
-        ("EXPLAIN ANALYZE", "takes the name of a materialized view"),
+        ("EXPLAIN ANALYZE", "takes a query, or the name of a materialized view"),
+        ("EXPLAIN ANALYZE INSERT INTO u VALUES (1, 1)", "it would change rows"),
     ] {
         let error = engine.execute(sql).expect_err(sql).to_string();
         assert!(error.contains(expected), "{sql}: {error}");

@@ -20,6 +20,7 @@ mod definitions;
 mod describe;
 mod durable;
 mod error_texts;
+mod explain_formats;
 mod explain_state;
 mod explosions;
 mod failed;

@@ -297,7 +297,7 @@ impl Trial {
             | StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainAnalyze { .. }
-            | StatementKind::ExplainSelect(_)
+            | StatementKind::ExplainSelect { .. }
             | StatementKind::ShowTables
             | StatementKind::Set(_)
             | StatementKind::Show { .. }

@@ -55,7 +55,7 @@ fn walk_parameters(
 ) -> Result<()> {
     match statement {
         StatementKind::Query(query)
-        | StatementKind::ExplainSelect(query)
+        | StatementKind::ExplainSelect { query, .. }
         | StatementKind::CreateTableAs { query, .. } => walk(query, visitor),
         StatementKind::LockingQuery(locking) => walk(&locking.query, visitor),
         StatementKind::DeclareCursor(cursor) => walk_parameters(&cursor.query.kind, visitor),

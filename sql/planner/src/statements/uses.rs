@@ -50,7 +50,7 @@ pub(crate) fn uses(statement: &StatementKind, scope: Scope<'_>) -> Vec<Use> {
     let mut uses = Uses { scope, found: BTreeMap::new() };
     match statement {
         StatementKind::Query(query)
-        | StatementKind::ExplainSelect(query)
+        | StatementKind::ExplainSelect { query, .. }
         | StatementKind::CopyTo { query, .. }
         | StatementKind::CreateTableAs { query, .. } => uses.query(query),
         StatementKind::LockingQuery(locking) => {

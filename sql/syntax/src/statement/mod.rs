@@ -68,6 +68,7 @@ pub use self::dialect::Alluvium;
 pub use self::file::{files, relations};
 pub use self::function::{FunctionDefinition, Parameter};
 pub use self::index::IndexDefinition;
+pub use self::kind::ExplainFormat;
 pub use self::lateness::{Lateness, ViewLateness};
 pub use self::locking::{IfLocked, LockingQuery};
 pub use self::nested::{CursorDefinition, Steps};
@@ -366,6 +367,8 @@ pub enum StatementKind {
         name: String,
         /// Where it is named.
         position: Position,
+        /// What its answer is written as.
+        format: ExplainFormat,
     },
     /// `EXPLAIN STATE`
     ExplainState {
@@ -373,6 +376,8 @@ pub enum StatementKind {
         name: String,
         /// Where it is named.
         position: Position,
+        /// What its answer is written as.
+        format: ExplainFormat,
     },
     /// `EXPLAIN ANALYZE`
     ExplainAnalyze {
@@ -382,7 +387,16 @@ pub enum StatementKind {
         position: Position,
         /// For how long its operators are watched; `None` tells what they have done so far.
         time: Option<Duration>,
+        /// What its answer is written as.
+        format: ExplainFormat,
     },
-    /// `EXPLAIN SELECT`
-    ExplainSelect(Box<ast::Query>),
+    /// `EXPLAIN SELECT`, and `EXPLAIN ANALYZE SELECT`
+    ExplainSelect {
+        /// The query.
+        query: Box<ast::Query>,
+        /// Whether it runs, and its operators are measured.
+        analyze: bool,
+        /// What its answer is written as.
+        format: ExplainFormat,
+    },
 }

@@ -235,11 +235,11 @@ impl Names {
             StatementKind::Copy { table, position, .. } => self.add(table, *position, Relation),
             StatementKind::CopyTo { query, .. }
             | StatementKind::Query(query)
-            | StatementKind::ExplainSelect(query) => self.within(&**query),
+            | StatementKind::ExplainSelect { query, .. } => self.within(&**query),
             StatementKind::LockingQuery(locking) => self.within(&*locking.query),
             StatementKind::Describe { name, position }
-            | StatementKind::ExplainView { name, position }
-            | StatementKind::ExplainState { name, position }
+            | StatementKind::ExplainView { name, position, .. }
+            | StatementKind::ExplainState { name, position, .. }
             | StatementKind::ExplainAnalyze { name, position, .. } => {
                 self.add(name, *position, Relation);
             }

@@ -1,8 +1,6 @@
 //! EXPLAIN ANALYZE: the time, the rows and the state of the operators of a view, and what would help.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,21 +8,15 @@ use alluvium_sql::physical::Place;
 use alluvium_sql::plan::{ExplainedNode, Keeping, KeptBy, KeptState, explained_nodes};
 use alluvium_trace::metrics::Work;
 
+use super::explanation::{
+    Explanation, Figures, Kind, LEAST, Measured, Node, Skew, Totals, percent, rows,
+};
 use super::state::{self, Held};
 use crate::catalog::{Entries, Entry, View};
 use crate::error::Result;
 use crate::interrupt;
 use crate::query::Reader;
 use crate::query::metrics::StateKey;
-
-/// How many operators are told apart as those that take the most time.
-const WORST: usize = 3;
-
-/// The time from which on an operator is one of them, or is uneven.
-const LEAST: Duration = Duration::from_millis(1);
-
-/// The share of the time, in hundredths, from which on it is said what would help.
-const NOTABLE: u128 = 10;
 
 /// How often a wait looks whether it should end.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -41,10 +33,12 @@ type All = BTreeMap<String, Works>;
 
 /// An operator with its work.
 struct Operator<'a> {
-    /// The operation.
-    name: &'a str,
-    /// The line of EXPLAIN VIEW.
-    line: String,
+    /// Its line of EXPLAIN VIEW.
+    name: String,
+    details: Vec<String>,
+    depth: usize,
+    /// Identifies it.
+    key: Option<String>,
     /// Why a change costs it more than the change itself.
     burden: Option<&'static str>,
     works: Works,
@@ -63,13 +57,29 @@ impl Operator<'_> {
         states.filter(|state| matches!(state.place, Place::Own(_)))
     }
 
-    /// The worker that does much more than the others, and its share in hundredths.
-    fn skew(&self) -> Option<(usize, u128)> {
+    /// The worker that does much more than the others.
+    fn skew(&self) -> Option<Skew> {
         let (worker, most) = self.works.iter().enumerate().max_by_key(|(_, work)| work.busy)?;
-        let share = hundredths(most.busy, self.busy());
-        let fair = 100 / self.works.len() as u128;
-        let is_uneven = self.works.len() > 1 && share >= fair + (100 - fair) / 2;
-        (is_uneven && self.busy() >= LEAST).then_some((worker, share))
+        let percent = percent(most.busy, self.busy());
+        let fair = 100 / self.works.len() as u64;
+        let is_uneven = self.works.len() > 1 && percent >= fair + (100 - fair) / 2;
+        (is_uneven && self.busy() >= LEAST).then_some(Skew { worker, percent })
+    }
+
+    /// What it has done, of all that took so long.
+    fn figures(&self, all: Duration, (kept_rows, kept_bytes): (u64, u64)) -> Figures {
+        let sum = |of: fn(&Work) -> u64| self.works.iter().map(of).sum::<u64>();
+        let kept = |number| (kept_rows > 0).then_some(number);
+        Figures {
+            busy: self.busy(),
+            busy_percent: percent(self.busy(), all),
+            rows_out: sum(|work| work.rows),
+            bytes_out: sum(|work| work.bytes),
+            kept_rows: kept(kept_rows),
+            kept_bytes: kept(kept_bytes),
+            skew: self.skew(),
+            ..Figures::default()
+        }
     }
 }
 
@@ -80,7 +90,7 @@ impl Reader {
         entry: &Entry,
         entries: &Entries,
         time: Option<Duration>,
-    ) -> Result<String> {
+    ) -> Result<Explanation> {
         let view = entry.as_view()?;
         let mut relations: BTreeSet<String> =
             view.uses.all.values().map(|index| index.of_index()).collect();
@@ -97,20 +107,27 @@ impl Reader {
         let mut operators = Vec::new();
         let keeps = works.remove(KEEPS).unwrap_or_default();
         let contents = kept.iter().find(|by| by.rows.is_none());
-        let (name, line) = (KEEPS, KEEPS.to_owned());
-        operators.push(Operator { name, line, burden: None, works: keeps, kept: contents });
-        for node in &nodes {
+        operators.push(Operator {
+            name: KEEPS.to_owned(),
+            details: Vec::new(),
+            depth: 0,
+            key: None,
+            burden: None,
+            works: keeps,
+            kept: contents,
+        });
+        for node in nodes {
             // Equal nodes are one operator: the first has its work.
-            let works = works.remove(&node.rows.to_string()).unwrap_or_default();
+            let key = node.rows.to_string();
+            let works = works.remove(&key).unwrap_or_default();
             let kept = kept.iter().find(|by| by.rows == Some(node.rows));
-            let ExplainedNode { operator: name, burden, .. } = node;
-            let (line, burden) = (node.to_string(), *burden);
-            operators.push(Operator { name, line, burden, works, kept });
+            let ExplainedNode { operator: name, known: details, depth, burden, .. } = node;
+            let key = Some(key);
+            operators.push(Operator { name, details, depth, key, burden, works, kept });
         }
         let held = state::held(self);
         let own = |operator: &Operator<'_>| own_state(operator, entry, view, &held);
-        let text = written(&entry.name, &operators, &own, time);
-        Ok(text.expect("a string takes any text"))
+        Ok(explained(&entry.name, &operators, &own, time))
     }
 
     /// The work of the operators of these relations, on each worker.
@@ -163,66 +180,38 @@ fn own_state(
         .fold((0, 0), |(rows, bytes), held| (rows + held.rows, bytes + held.memory + held.disk))
 }
 
-fn written(
+fn explained(
     name: &str,
     operators: &[Operator<'_>],
     own: &dyn Fn(&Operator<'_>) -> (u64, u64),
     time: Option<Duration>,
-) -> std::result::Result<String, std::fmt::Error> {
-    let mut text = String::new();
+) -> Explanation {
     let all: Duration = operators.iter().map(Operator::busy).sum();
-    match time {
-        Some(time) => write!(text, "\"{name}\" took {} in {}", seconds(all), seconds(time))?,
-        None => write!(text, "\"{name}\" took {} since it was made", seconds(all))?,
-    }
     let workers = operators.iter().map(|operator| operator.works.len()).max().unwrap_or(1);
-    writeln!(text, " on {workers} {}", if workers == 1 { "worker" } else { "workers" })?;
-    let mut worst: Vec<usize> = (0..operators.len()).collect();
-    worst.sort_by_key(|place| Reverse(operators[*place].busy()));
-    worst.retain(|place| operators[*place].busy() >= LEAST);
-    worst.truncate(WORST);
-    for (place, operator) in operators.iter().enumerate() {
-        let (busy, share) = (seconds(operator.busy()), hundredths(operator.busy(), all));
-        write!(text, "{} ({busy}, {share} %", operator.line)?;
-        let sum = |of: fn(&Work) -> u64| operator.works.iter().map(of).sum::<u64>();
-        let (rows, bytes) = (sum(|work| work.rows), sum(|work| work.bytes));
-        if rows > 0 {
-            write!(text, "; {} out", state::rows(rows))?;
-        }
-        if bytes > 0 {
-            write!(text, ", about {bytes} bytes")?;
-        }
-        match own(operator) {
-            (0, _) => {}
-            (rows, bytes) => write!(text, "; keeps {}, {bytes} bytes", state::rows(rows))?,
-        }
-        if let Some((worker, share)) = operator.skew() {
-            write!(text, "; worker {worker} does {share} % of it")?;
-        }
-        match worst.iter().position(|worst| *worst == place) {
-            Some(rank) => writeln!(text, ") <- {}", rank + 1)?,
-            None => writeln!(text, ")")?,
-        }
+    let mut explanation = Explanation::new(Kind::View, Some(name));
+    let of = Measured::View { workers, watched: time };
+    explanation.totals = Some(Totals { busy: all, of });
+    let mut tree = explanation.tree();
+    for operator in operators {
+        let node = Node::new(operator.name.clone(), operator.details.clone());
+        let figures = Some(operator.figures(all, own(operator)));
+        tree.add(operator.depth, operator.key.clone(), Node { figures, ..node });
     }
-    for (rank, place) in worst.into_iter().enumerate() {
-        let operator = &operators[place];
-        let share = hundredths(operator.busy(), all);
-        if share >= NOTABLE {
-            writeln!(text, "{}. {}: {share} % of the time", rank + 1, operator.name)?;
-            for sentence in advice(operator, own(operator)) {
-                writeln!(text, "   {sentence}")?;
-            }
-        }
+    tree.read_by_first();
+    for id in explanation.rank() {
+        let line = explanation.lines.iter().position(|line| line.node == id);
+        let operator = &operators[line.expect("each operator has a line")];
+        explanation.nodes[id].sentences = advice(operator, own(operator));
     }
-    Ok(text)
+    explanation
 }
 
 /// What dominates the time of an operator, and what would help.
-fn advice(operator: &Operator<'_>, (rows, bytes): (u64, u64)) -> Vec<String> {
+fn advice(operator: &Operator<'_>, (count, bytes): (u64, u64)) -> Vec<String> {
     let mut sentences = Vec::new();
-    if let Some((worker, share)) = operator.skew() {
+    if let Some(Skew { worker, percent }) = operator.skew() {
         sentences.push(format!(
-            "worker {worker} does {share} % of it: many rows have one key, and all rows of a key are on one worker; keys of more columns, or sums of parts of it first, spread them"
+            "worker {worker} does {percent} % of it: many rows have one key, and all rows of a key are on one worker; keys of more columns, or sums of parts of it first, spread them"
         ));
     }
     if let Some(burden) = operator.burden {
@@ -235,9 +224,9 @@ fn advice(operator: &Operator<'_>, (rows, bytes): (u64, u64)) -> Vec<String> {
             Keeping::From { .. } => None,
         })
         .collect();
-    if rows > 0 {
+    if count > 0 {
         for reason in reasons {
-            sentences.push(format!("it keeps {}, {bytes} bytes: {reason}", state::rows(rows)));
+            sentences.push(format!("it keeps {}, {bytes} bytes: {reason}", rows(count)));
         }
     }
     if sentences.is_empty() {
@@ -251,49 +240,55 @@ fn advice(operator: &Operator<'_>, (rows, bytes): (u64, u64)) -> Vec<String> {
     sentences
 }
 
-fn hundredths(part: Duration, all: Duration) -> u128 {
-    (100 * part.as_nanos()).checked_div(all.as_nanos()).unwrap_or(0)
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.3} s", time.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests {
+    use alluvium_sql::statement::ExplainFormat;
+
     use super::*;
 
     /// An operator that took so many milliseconds on each worker, and gave twice as many rows.
-    fn operator(name: &str, milliseconds: [u64; 3]) -> Operator<'_> {
+    fn operator(name: &str, depth: usize, milliseconds: [u64; 3]) -> Operator<'static> {
         let work = |milliseconds| Work {
             busy: Duration::from_millis(milliseconds),
             runs: 1,
             rows: 2 * milliseconds,
             bytes: 0,
         };
-        let works = milliseconds.map(work).to_vec();
-        Operator { name, line: format!("{name} [line]"), burden: None, works, kept: None }
+        Operator {
+            name: name.to_owned(),
+            details: vec!["append-only".to_owned()],
+            depth,
+            key: Some(name.to_owned()),
+            burden: None,
+            works: milliseconds.map(work).to_vec(),
+            kept: None,
+        }
     }
 
     #[test]
     fn a_worker_that_does_most_of_it_is_named() {
         let operators = [
-            operator(KEEPS, [10, 10, 10]),
-            operator("join on v = v", [5, 60, 5]),
-            operator("scan t (v)", [0, 0, 0]),
+            operator(KEEPS, 0, [10, 10, 10]),
+            operator("join on v = v", 0, [5, 60, 5]),
+            operator("scan t (v)", 1, [0, 0, 0]),
+            operator("scan t (v)", 1, [0, 0, 0]),
         ];
-        let text = written("v", &operators, &|_| (0, 0), None);
+        let explanation = explained("v", &operators, &|_| (0, 0), None);
         assert_eq!(
-            text.as_deref(),
-            Ok("\"v\" took 0.100 s since it was made on 3 workers
-keep rows [line] (0.030 s, 30 %; 60 rows out) <- 2
-join on v = v [line] (0.070 s, 70 %; 140 rows out; worker 1 does 85 % of it) <- 1
-scan t (v) [line] (0.000 s, 0 %)
+            explanation.written(ExplainFormat::Text),
+            "\"v\" took 0.100 s since it was made on 3 workers
+keep rows [append-only] (0.030 s, 30 %; 60 rows out) <- 2
+join on v = v [append-only] (0.070 s, 70 %; 140 rows out; worker 1 does 85 % of it) <- 1
+  scan t (v) [append-only] (0.000 s, 0 %)
+  scan t (v) [append-only] (0.000 s, 0 %)
 1. join on v = v: 70 % of the time
    worker 1 does 85 % of it: many rows have one key, and all rows of a key are on one worker; keys of more columns, or sums of parts of it first, spread them
 2. keep rows: 30 % of the time
    it took 500000 ns for each row that it gave: fewer rows, by a condition before it, take less
-")
+"
         );
+        // The scan is one operator that the join reads twice.
+        let inputs: Vec<&[usize]> = explanation.nodes.iter().map(|it| &it.inputs[..]).collect();
+        assert_eq!(inputs, [&[1][..], &[2, 2], &[]]);
     }
 }

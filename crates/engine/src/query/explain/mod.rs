@@ -1,7 +1,24 @@
-//! What views do and keep, for people.
+//! What views and queries do and keep, for people and programs.
 //!
+//! - [`explanation`]: a plan with what is known of it, from which all formats are written: [`text`], [`json`], [`dot`] and [`svg`]. The last two show
+//!   the [`lines`] of boxes, which [`layout`] places.
+//! - [`view`]: EXPLAIN VIEW.
 //! - [`state`]: EXPLAIN STATE, and the reasons for state in `alluvium.arrangements`.
-//! - [`analyze`]: EXPLAIN ANALYZE.
+//! - [`analyze`]: EXPLAIN ANALYZE of a view.
+//! - [`query`]: EXPLAIN of a query, and [`measured`] the work of its operators.
 
 mod analyze;
+mod dot;
+mod explanation;
+mod json;
+mod layout;
+mod lines;
+pub(super) mod measured;
+pub(super) mod query;
 pub(super) mod state;
+mod svg;
+mod text;
+mod view;
+
+pub(crate) use self::explanation::Explanation;
+pub(crate) use self::view::explain_view;

@@ -1,7 +1,6 @@
 //! The state of views and the reasons for it: EXPLAIN STATE, and the reasons in `alluvium.arrangements`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use alluvium_sql::physical::{Output, Place};
 use alluvium_sql::plan::{Keeping, KeptBy, KeptState, LastRows, Reason};
@@ -9,6 +8,7 @@ use alluvium_sql::plan::{ViewText, explain_state};
 use alluvium_sql::statement::ViewKind;
 use alluvium_trace::metrics::SpineMetrics;
 
+use super::explanation::{Explanation, Kind, Node, State, rows};
 use crate::catalog::{Definition, Entries, Entry, View};
 use crate::error::Result;
 use crate::query::Reader;
@@ -17,25 +17,31 @@ use crate::query::metrics::StateKey;
 /// The id of the rows of a table, of an index, and of a materialized view.
 const ROWS: &str = "rows";
 
-/// The state that a view keeps and reads, an operator a line, with its states below it: how much they have, and whether and below what
-/// they are pruned, or why not and what helps.
-fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<String> {
+/// The state that a view keeps and reads: how much that is, and whether and below what it is pruned, or why not and what helps.
+fn explain(reader: &Reader, entry: &Entry, entries: &Entries) -> Result<Explanation> {
     let view = entry.as_view()?;
     let held = held(reader);
-    let mut text = String::new();
-    let written = match view.kind {
-        ViewKind::Local => writeln!(text, "a local view: each view that names it keeps this"),
-        ViewKind::Plain | ViewKind::Materialized => Ok(()),
-    };
-    let kept = kept(entry, view, entries)?;
-    let written = kept.iter().fold(written, |written, by| {
-        written.and_then(|()| write_operator(by, entry, view, &held, &mut text))
-    });
-    written.expect("a string takes any text");
-    if kept.is_empty() {
-        text.push_str("it keeps nothing, and reads nothing that is kept\n");
+    let mut explanation = Explanation::new(Kind::State, Some(&entry.name));
+    if view.kind == ViewKind::Local {
+        let note = "a local view: each view that names it keeps this";
+        explanation.notes.push(note.to_owned());
     }
-    Ok(text)
+    let kept = kept(entry, view, entries)?;
+    if kept.is_empty() {
+        let note = "it keeps nothing, and reads nothing that is kept";
+        explanation.notes.push(note.to_owned());
+    }
+    let mut tree = explanation.tree();
+    for by in kept {
+        let states = by.states.iter().map(|state| told(state, entry, view, &held)).collect();
+        let operation = by.operator.clone();
+        let node = Node { clause: by.at.clone(), states, ..Node::new(operation, Vec::new()) };
+        tree.add(by.depth, by.rows.map(|rows| rows.to_string()), node);
+    }
+    if kept.first().is_some_and(|by| by.rows.is_none()) {
+        tree.read_by_first();
+    }
+    Ok(explanation)
 }
 
 /// The rows and bytes of all state.
@@ -51,7 +57,7 @@ pub(super) fn held(reader: &Reader) -> BTreeMap<StateKey, Held> {
 
 impl Reader {
     /// The state that a view keeps and reads, with reasons: EXPLAIN STATE.
-    pub(crate) fn explain_state(&self, entry: &Entry, entries: &Entries) -> Result<String> {
+    pub(crate) fn explain_state(&self, entry: &Entry, entries: &Entries) -> Result<Explanation> {
         explain(self, entry, entries)
     }
 }
@@ -175,81 +181,55 @@ impl Held {
     }
 }
 
-fn write_operator(
-    by: &KeptBy,
-    entry: &Entry,
-    view: &View,
-    held: &BTreeMap<StateKey, Held>,
-    text: &mut String,
-) -> std::fmt::Result {
-    let indent = 2 * by.depth;
-    write!(text, "{:indent$}{}", "", by.operator)?;
-    match &by.at {
-        Some(at) => writeln!(text, " ({at})")?,
-        None => writeln!(text)?,
-    }
+/// A state, with how much it has.
+fn told(state: &KeptState, entry: &Entry, view: &View, held: &BTreeMap<StateKey, Held>) -> State {
     let nothing = Held::default();
-    for state in &by.states {
-        let held = held.get(&key(state, entry, view)).unwrap_or(&nothing);
-        let place = match &state.place {
-            Place::Own(own) => own.to_string(),
-            Place::Index(index) => format!("index {}", index.short()),
-            Place::Table(relation) => relation.clone(),
-        };
-        write!(text, "{:indent$}  {} in {place}: {}", "", state.what, rows(held.rows))?;
-        write!(text, ", {} bytes in memory", held.memory)?;
-        match held.disk {
-            0 => writeln!(text)?,
-            disk => writeln!(text, ", {disk} bytes in files")?,
-        }
-        write_keeping(&state.keeping, held, indent + 4, text)?;
+    let held = held.get(&key(state, entry, view)).unwrap_or(&nothing);
+    let place = match &state.place {
+        Place::Own(own) => own.to_string(),
+        Place::Index(index) => format!("index {}", index.short()),
+        Place::Table(relation) => relation.clone(),
+    };
+    State {
+        contents: state.what,
+        place,
+        rows: held.rows,
+        memory_bytes: held.memory,
+        file_bytes: held.disk,
+        sentences: sentences(&state.keeping, held),
     }
-    Ok(())
 }
 
-fn write_keeping(
-    keeping: &Keeping,
-    held: &Held,
-    indent: usize,
-    text: &mut String,
-) -> std::fmt::Result {
+/// Whether a state is pruned and below what, or why not and what helps.
+fn sentences(keeping: &Keeping, held: &Held) -> Vec<String> {
     match keeping {
         Keeping::From { column, bound, last } => {
             let waterline = bound.describe();
             let Some((_, least)) = &held.bound else {
-                return writeln!(text, "{:indent$}{keeping}: no bound yet", "");
+                return vec![format!("{keeping}: no bound yet")];
             };
             let last = LastRows(*last);
-            writeln!(text, "{:indent$}pruned: {column} >= {least}, from {waterline}{last}", "")?;
-            let Some(below) = held.below else { return Ok(()) };
-            let below = below.min(held.rows);
-            let bytes = u128::from(held.memory + held.disk);
-            let part = |rows: u64| bytes * u128::from(rows) / u128::from(held.rows.max(1));
-            let rest = held.rows - below;
-            writeln!(
-                text,
-                "{:indent$}about {} ({} bytes) above the bound, {} ({} bytes) below it",
-                "",
-                rows(rest),
-                part(rest),
-                rows(below),
-                part(below)
-            )
+            let mut sentences =
+                vec![format!("pruned: {column} >= {least}, from {waterline}{last}")];
+            if let Some(below) = held.below {
+                let below = below.min(held.rows);
+                let bytes = u128::from(held.memory + held.disk);
+                let part = |rows: u64| bytes * u128::from(rows) / u128::from(held.rows.max(1));
+                let rest = held.rows - below;
+                sentences.push(format!(
+                    "about {} ({} bytes) above the bound, {} ({} bytes) below it",
+                    rows(rest),
+                    part(rest),
+                    rows(below),
+                    part(below)
+                ));
+            }
+            sentences
         }
         Keeping::All { reason, .. } => {
-            writeln!(text, "{:indent$}{keeping}", "")?;
-            match reason.remedy() {
-                Some(remedy) => writeln!(text, "{:indent$}what helps: {remedy}", ""),
-                None => Ok(()),
-            }
+            let remedy = reason.remedy().map(|remedy| format!("what helps: {remedy}"));
+            [keeping.to_string()].into_iter().chain(remedy).collect()
         }
-    }
-}
-
-pub(super) fn rows(count: u64) -> String {
-    match count {
-        1 => "1 row".to_owned(),
-        _ => format!("{count} rows"),
     }
 }
 

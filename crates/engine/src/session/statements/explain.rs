@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use alluvium_sql::catalog::Catalog;
 use alluvium_sql::error::Position;
-use alluvium_sql::plan::explain;
 use alluvium_sql::planner::bind;
+use alluvium_sql::statement::ExplainFormat;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
 use super::describe::{describe, show_tables};
 use super::done;
 use crate::error::Result;
-use crate::query::FileScope;
+use crate::query::{FileScope, explain_view, relations};
 use crate::session::{Outcome, Session};
 
 impl Session {
@@ -20,6 +20,7 @@ impl Session {
         &self,
         query: &ast::Query,
         parameters: &[ScalarValue],
+        format: ExplainFormat,
     ) -> Result<Outcome> {
         let planner = &self.instance().definitions.planner;
         let entries = self.catalog_entries();
@@ -28,22 +29,55 @@ impl Session {
         let plan = |scope: &dyn Catalog| planner.query(query, scope);
         let planned = self.planned_for(&scope, (parameters, false), plan, |plan| plan)?;
         let plan = bind(planned.planned, parameters)?;
-        let text = self.instance().reader.explain(plan, self.reading(&entries, &files))?;
-        Ok(Outcome::Text(text))
+        let explained = self.instance().reader.explain(plan, self.reading(&entries, &files))?;
+        Ok(Outcome::Text(explained.written(format)))
     }
 
-    pub(super) fn explain_view(&self, name: &str, position: Position) -> Result<Outcome> {
+    /// Runs a query, and tells what its operators have done instead of its rows.
+    pub(super) fn explain_run(
+        &self,
+        query: &ast::Query,
+        parameters: &[ScalarValue],
+        format: ExplainFormat,
+    ) -> Result<Outcome> {
+        let planner = &self.instance().definitions.planner;
+        let explained = self.over_what_is_there(|| {
+            let entries = self.catalog_entries();
+            let files = self.files(query)?;
+            let scope = FileScope { entries: &entries, files: &files };
+            let plan = |scope: &dyn Catalog| planner.query(query, scope);
+            let planned = self.planned_for(&scope, (parameters, false), plan, |plan| plan)?;
+            let plan = bind(planned.planned, parameters)?;
+            let read = relations(&plan)?;
+            self.before_reading(read.iter().any(|name| !files.contains_key(name)))?;
+            let reading = self.reading_of_query(&entries, &files)?;
+            self.instance().reader.explain_run(plan.into(), reading)
+        })?;
+        Ok(Outcome::Text(explained.written(format)))
+    }
+
+    pub(super) fn explain_view(
+        &self,
+        name: &str,
+        position: Position,
+        format: ExplainFormat,
+    ) -> Result<Outcome> {
         let entry = self.relation(name).map_err(|error| error.at(position))?;
-        let view = entry.as_view().map_err(|error| error.at(position))?;
-        let there = |index| view.uses.all.contains_key(&index);
-        Ok(Outcome::Text(explain(&view.plan, &there)?))
+        entry.as_view().map_err(|error| error.at(position))?;
+        Ok(Outcome::Text(explain_view(&entry)?.written(format)))
     }
 
-    pub(super) fn explain_state(&self, name: &str, position: Position) -> Result<Outcome> {
+    pub(super) fn explain_state(
+        &self,
+        name: &str,
+        position: Position,
+        format: ExplainFormat,
+    ) -> Result<Outcome> {
         let entry = self.relation(name).map_err(|error| error.at(position))?;
         entry.as_view().map_err(|error| error.at(position))?;
         let entries = self.catalog_entries();
-        Ok(Outcome::Text(self.instance().reader.explain_state(&entry, &entries)?))
+        let explained = self.instance().reader.explain_state(&entry, &entries)?;
+        Ok(Outcome::Text(explained.written(format)))
     }
 
     pub(super) fn explain_analyze(
@@ -51,11 +85,13 @@ impl Session {
         name: &str,
         position: Position,
         time: Option<Duration>,
+        format: ExplainFormat,
     ) -> Result<Outcome> {
         let entry = self.relation(name).map_err(|error| error.at(position))?;
         entry.check_materialized().map_err(|error| error.at(position))?;
         let entries = self.catalog_entries();
-        Ok(Outcome::Text(self.instance().reader.explain_analyze(&entry, &entries, time)?))
+        let explained = self.instance().reader.explain_analyze(&entry, &entries, time)?;
+        Ok(Outcome::Text(explained.written(format)))
     }
 
     pub(super) fn show_tables(&self) -> Result<Outcome> {

@@ -137,11 +137,20 @@ impl Session {
             }
             StatementKind::Listen(_) => Err(for_clients("LISTEN")),
             StatementKind::Unlisten(_) => Err(for_clients("UNLISTEN")),
-            StatementKind::ExplainSelect(query) => self.explain_query(query, parameters),
-            StatementKind::ExplainView { name, position } => self.explain_view(name, *position),
-            StatementKind::ExplainState { name, position } => self.explain_state(name, *position),
-            StatementKind::ExplainAnalyze { name, position, time } => {
-                self.explain_analyze(name, *position, *time)
+            StatementKind::ExplainSelect { query, analyze: false, format } => {
+                self.explain_query(query, parameters, *format)
+            }
+            StatementKind::ExplainSelect { query, analyze: true, format } => {
+                self.explain_run(query, parameters, *format)
+            }
+            StatementKind::ExplainView { name, position, format } => {
+                self.explain_view(name, *position, *format)
+            }
+            StatementKind::ExplainState { name, position, format } => {
+                self.explain_state(name, *position, *format)
+            }
+            StatementKind::ExplainAnalyze { name, position, time, format } => {
+                self.explain_analyze(name, *position, *time, *format)
             }
             StatementKind::Start => self.start(),
             StatementKind::Checkpoint => self.checkpoint(),

@@ -98,7 +98,7 @@ impl Statement {
             StatementKind::ExplainView { .. }
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainAnalyze { .. }
-            | StatementKind::ExplainSelect(_) => "EXPLAIN",
+            | StatementKind::ExplainSelect { .. } => "EXPLAIN",
         }
     }
 

@@ -1,12 +1,15 @@
-//! The kinds of statements; [`command`] names their commands.
+//! The kinds of statements; [`command`] names their commands, and [`explain`] reads the options of EXPLAIN.
 
 mod command;
+mod explain;
 
 use sqlparser::ast::{self, ObjectName, ObjectType};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+pub use self::explain::ExplainFormat;
+use self::explain::{Options, begins_query, options, upcoming};
 use super::column_type::duration;
 use super::dialect::Alluvium;
 use super::refused::{first_meant, is_refused, refusal};
@@ -66,7 +69,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "GRANT" | "REVOKE" if !word(1).is_empty() => grant::read(&mut parser, start)?,
         "ALTER" if matches!(word(1), "ROLE" | "USER") => role::alter(&mut parser)?,
         "ALTER" if grant::is_of_owner(&last_words(tokens)) => grant::owner(&mut parser, start)?,
-        "EXPLAIN" => explain(&mut parser, start)?,
+        "EXPLAIN" => explain_statement(&mut parser, start)?,
         "SHOW" if word(1) == "TABLES" && tokens.len() == 2 => {
             parser.advance_token();
             parser.advance_token();
@@ -215,7 +218,7 @@ fn read_query(
 }
 
 /// A query that stands for itself.
-fn query(parser: &mut Parser<'_>) -> Result<Box<ast::Query>> {
+pub(super) fn query(parser: &mut Parser<'_>) -> Result<Box<ast::Query>> {
     let mut query = parser.parse_query().map_err(syntax_error)?;
     syntax::normalize(&mut query)?;
     syntax::check(&query)?;
@@ -321,49 +324,6 @@ fn create_as(
     Ok(StatementKind::CreateTableAs { name, position, if_taken, temporary, query })
 }
 
-fn explain(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
-    parser.advance_token();
-    if parser.parse_keyword(Keyword::VIEW) {
-        let name = parser.parse_object_name(false).map_err(syntax_error)?;
-        let (name, position) = relation_name(&name)?;
-        return Ok(StatementKind::ExplainView { name, position });
-    }
-    match parser.peek_token_ref().token.to_string().to_uppercase().as_str() {
-        "STATE" => {
-            parser.advance_token();
-            let name = parser.parse_object_name(false).map_err(syntax_error)?;
-            let (name, position) = relation_name(&name)?;
-            Ok(StatementKind::ExplainState { name, position })
-        }
-        "ANALYZE" => explain_analyze(parser, start),
-        "SELECT" | "WITH" | "VALUES" | "(" => Ok(StatementKind::ExplainSelect(query(parser)?)),
-        "EOF" => Err(refusal(&["EXPLAIN"], start)),
-        other => Err(refusal(&["EXPLAIN", other], start)),
-    }
-}
-
-fn explain_analyze(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
-    parser.advance_token();
-    let _ = parser.parse_keyword(Keyword::VIEW);
-    let next = parser.peek_token_ref().token.to_string().to_uppercase();
-    if matches!(next.as_str(), "SELECT" | "WITH" | "VALUES" | "(" | "EOF") {
-        return Err(refusal(&["EXPLAIN", "ANALYZE"], start));
-    }
-    let name = parser.parse_object_name(false).map_err(syntax_error)?;
-    let (name, position) = relation_name(&name)?;
-    let mut time = None;
-    if parser.parse_keyword(Keyword::FOR) {
-        let at = Position::of_span(parser.peek_token_ref().span);
-        let interval = parser.parse_expr().map_err(syntax_error)?;
-        time = Some(duration(&interval)?.ok_or_else(|| {
-            let message =
-                "EXPLAIN ANALYZE watches a view for one interval, such as INTERVAL '10' SECOND";
-            Error::new(message, at).with_sqlstate(SqlState::INVALID_VALUE)
-        })?);
-    }
-    Ok(StatementKind::ExplainAnalyze { name, position, time })
-}
-
 /// Statements that sqlparser parses.
 fn sort(
     mut statement: ast::Statement,
@@ -456,4 +416,70 @@ pub(super) fn if_taken(
             Err(Error::new("OR REPLACE and IF NOT EXISTS contradict each other", position))
         }
     }
+}
+
+/// Reads an EXPLAIN, which starts here.
+fn explain_statement(parser: &mut Parser<'_>, start: Option<Position>) -> Result<StatementKind> {
+    parser.advance_token();
+    let Options { analyze, format } = options(parser)?;
+    if parser.parse_keyword(Keyword::ANALYZE) || analyze {
+        return explain_work(parser, format, start);
+    }
+    if parser.parse_keyword(Keyword::VIEW) {
+        let (name, position) = named(parser)?;
+        return Ok(StatementKind::ExplainView { name, position, format });
+    }
+    match upcoming(parser).as_str() {
+        "STATE" => {
+            parser.advance_token();
+            let (name, position) = named(parser)?;
+            Ok(StatementKind::ExplainState { name, position, format })
+        }
+        word if begins_query(word) => {
+            Ok(StatementKind::ExplainSelect { query: query(parser)?, analyze: false, format })
+        }
+        "EOF" => Err(refusal(&["EXPLAIN"], start)),
+        other => Err(refusal(&["EXPLAIN", other], start)),
+    }
+}
+
+/// EXPLAIN ANALYZE of a query or a view, after these words.
+fn explain_work(
+    parser: &mut Parser<'_>,
+    format: ExplainFormat,
+    start: Option<Position>,
+) -> Result<StatementKind> {
+    let is_view = parser.parse_keyword(Keyword::VIEW);
+    let next = upcoming(parser);
+    match next.as_str() {
+        "EOF" => return Err(refusal(&["EXPLAIN", "ANALYZE"], start)),
+        "INSERT" | "UPDATE" | "DELETE" if !is_view => {
+            return Err(refusal(&["EXPLAIN", "ANALYZE", &next], start));
+        }
+        word if !is_view && begins_query(word) => {
+            return Ok(StatementKind::ExplainSelect {
+                query: query(parser)?,
+                analyze: true,
+                format,
+            });
+        }
+        _ => {}
+    }
+    let (name, position) = named(parser)?;
+    let mut time = None;
+    if parser.parse_keyword(Keyword::FOR) {
+        let at = Position::of_span(parser.peek_token_ref().span);
+        let interval = parser.parse_expr().map_err(syntax_error)?;
+        time = Some(duration(&interval)?.ok_or_else(|| {
+            let message =
+                "EXPLAIN ANALYZE watches a view for one interval, such as INTERVAL '10' SECOND";
+            Error::new(message, at).with_sqlstate(SqlState::INVALID_VALUE)
+        })?);
+    }
+    Ok(StatementKind::ExplainAnalyze { name, position, time, format })
+}
+
+fn named(parser: &mut Parser<'_>) -> Result<(String, Position)> {
+    let name = parser.parse_object_name(false).map_err(syntax_error)?;
+    relation_name(&name)
 }
