@@ -49,6 +49,7 @@ mod available;
 mod builder;
 mod catalog;
 mod changes;
+mod clients;
 mod clock;
 mod connectors;
 mod definitions;

@@ -20,6 +20,7 @@ use alluvium_trace::Schedule;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+pub use crate::clients::ClientInfo;
 pub use crate::durable::directory::note_address;
 use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
@@ -111,8 +112,14 @@ pub trait SessionParts {
     /// [program's own](crate::Builder::system_sql).
     fn uses_system(&self, statement: &StatementTree) -> bool;
 
-    /// Gives the session its number among the clients of a server, which `current_setting('alluvium.session')` shows.
-    fn set_number(&mut self, number: i32);
+    /// Makes the session that of a client, which `alluvium.sessions` lists as long as the session is there.
+    fn set_client(&mut self, info: &ClientInfo);
+
+    /// A call for the client begins; [`SessionParts::end_call`] follows it.
+    fn begin_call(&mut self);
+
+    /// A call for the client has ended.
+    fn end_call(&mut self);
 
     /// Lets the session read these files, which its program has put there for it, whatever its role.
     fn set_private_files(&mut self, access: FileAccess);

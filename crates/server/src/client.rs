@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use alluvium::Session;
+use alluvium::unstable::SessionParts as _;
 use tokio::task::JoinHandle;
 
 use crate::cancel::Cancel;
@@ -70,7 +71,9 @@ impl Client {
         let mut session = self.session.take().ok_or(Panicked)?;
         let cancel = self.cancel.clone();
         Ok(Call(self.pool.run(self.is_in_transaction, move || {
+            session.begin_call();
             let done = cancel.watch(|| act(&mut session));
+            session.end_call();
             (session, done)
         })))
     }
@@ -103,9 +106,11 @@ impl Client {
         act: impl FnOnce(&mut Session) -> R,
     ) -> Result<R, Panicked> {
         let mut session = self.session.take().ok_or(Panicked)?;
+        session.begin_call();
         let watched = || self.cancel.watch(|| act(&mut session));
         // The session is not used again after a panic.
         let done = catch_unwind(AssertUnwindSafe(watched)).map_err(|_| Panicked)?;
+        session.end_call();
         self.keep(session);
         Ok(done)
     }

@@ -8,8 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium::{Engine, SourceState};
-use arrow::array::AsArray;
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tempfile::TempDir;
 
 /// How long rows may take to arrive, on a machine that is busy with other tests.
@@ -222,4 +223,57 @@ fn what_cannot_be_followed_is_refused() {
     engine.execute(&table(&gzip, ", follow = 'true'")).unwrap();
     let error = engine.start().unwrap_err().to_string();
     assert!(error.contains("compressed, so that \"follow\" cannot read it"), "{error}");
+}
+
+/// The rows of an answer, as lines.
+fn lines(engine: &Engine, sql: &str) -> Vec<String> {
+    let batches = engine.query(sql).unwrap();
+    let line = |batch: &RecordBatch| {
+        let columns = batch.columns().iter();
+        let options = FormatOptions::default().with_null("NULL");
+        let columns: Vec<_> =
+            columns.map(|it| ArrayFormatter::try_new(it, &options).unwrap()).collect();
+        let of = |row| columns.iter().map(|it| it.value(row).to_string()).collect::<Vec<_>>();
+        (0..batch.num_rows()).map(|row| of(row).join(" ")).collect::<Vec<_>>()
+    };
+    batches.iter().flat_map(line).collect()
+}
+
+#[test]
+fn sources_and_outputs_tell_how_far_they_are() {
+    let folder = TempDir::new().unwrap();
+    let (input, output) = (folder.path().join("t.csv"), folder.path().join("changes.csv"));
+    fs::write(&input, "1,a\n2,b\nx,c\n").unwrap();
+    let engine = engine(&input, ", follow = 'true', linger_ms = '10'");
+    let sources = "SELECT relation, number, state, error, rows, bytes, refused, minute_rows, lag_bytes, lag_rows,
+                   last_rows IS NOT NULL FROM alluvium.sources";
+    let view = format!(
+        "CREATE MATERIALIZED VIEW v WITH (connector = 'file', path = '{}', mode = 'changes') AS SELECT id * 2 AS id FROM t",
+        output.display()
+    );
+    engine.execute(&view).unwrap();
+    engine.start().unwrap();
+    wait(&engine, 2);
+    let until = |sql: &str, expected: &str| {
+        let start = Instant::now();
+        loop {
+            let lines = lines(&engine, sql);
+            if lines == [expected] {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "{lines:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until(sources, "t 0 running NULL 2 12 1 2 0 0 true");
+    let outputs = "SELECT relation, mode, state, error, rows, minute_rows, lag_epochs, lag_rows, lag_bytes, lag_ms,
+                   epoch > 0, last_rows IS NOT NULL FROM alluvium.outputs";
+    until(outputs, "v changes running NULL 2 2 0 0 0 0 true true");
+    append(&input, "4,d\n");
+    wait(&engine, 3);
+    until(sources, "t 0 running NULL 3 16 1 3 0 0 true");
+    until(outputs, "v changes running NULL 3 3 0 0 0 0 true true");
+    let position = lines(&engine, "SELECT position FROM alluvium.sources");
+    assert_eq!(position, [format!("{}:4", input.display())]);
+    assert_eq!(fs::read_to_string(&output).unwrap().lines().count(), 4);
 }

@@ -7,6 +7,7 @@ mod default_text;
 mod entries;
 mod entry;
 mod indexes;
+pub(crate) mod metrics;
 pub(crate) mod named_index;
 pub(crate) mod objects;
 mod sequence;
@@ -44,99 +45,6 @@ pub(crate) static ERRORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("row", DataType::Utf8, true),
         Field::new("message", DataType::Utf8, true),
         Field::new("epoch", DataType::UInt64, true),
-    ]))
-});
-
-/// The name of the system relation that lists all state.
-pub(crate) const ARRANGEMENTS: &str = "alluvium.arrangements";
-
-/// The columns of [`ARRANGEMENTS`].
-pub(crate) static ARRANGEMENTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let text = |name| Field::new(name, DataType::Utf8, false);
-    let number = |name| Field::new(name, DataType::UInt64, false);
-    Arc::new(Schema::new(vec![
-        number("worker"),
-        text("view"),
-        text("operator"),
-        text("key"),
-        text("id"),
-        text("fingerprint"),
-        number("rows"),
-        number("memory_bytes"),
-        number("disk_bytes"),
-        Field::new("bound", DataType::Utf8, true),
-        Field::new("rows_below", DataType::UInt64, true),
-        Field::new("reason", DataType::Utf8, true),
-        number("batches"),
-        number("merges"),
-        number("merges_for_reads"),
-        number("merges_for_churn"),
-        number("seeks"),
-        number("running_merges"),
-        number("debt_bytes"),
-        number("merged_bytes"),
-        Field::new("write_amplification", DataType::Float64, true),
-    ]))
-});
-
-/// The name of the system relation of what operators have done.
-pub(crate) const OPERATORS: &str = "alluvium.operators";
-
-/// The columns of [`OPERATORS`].
-pub(crate) static OPERATORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let number = |name| Field::new(name, DataType::UInt64, false);
-    Arc::new(Schema::new(vec![
-        number("worker"),
-        Field::new("dataflow", DataType::UInt64, true),
-        Field::new("view", DataType::Utf8, true),
-        number("operator"),
-        Field::new("name", DataType::Utf8, false),
-        Field::new("fingerprint", DataType::Utf8, true),
-        number("busy_ns"),
-        number("runs"),
-        number("rows_out"),
-        number("bytes_out"),
-        number("minute_busy_ns"),
-        number("minute_runs"),
-        number("minute_rows_out"),
-        number("minute_bytes_out"),
-    ]))
-});
-
-/// The name of the system relation that tells how far the engine and its relations are.
-pub(crate) const EPOCHS: &str = "alluvium.epochs";
-
-/// The columns of [`EPOCHS`].
-pub(crate) static EPOCHS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let number = |name| Field::new(name, DataType::UInt64, true);
-    let counts = |name| {
-        let element = Field::new_list_field(DataType::UInt64, true);
-        Field::new(name, DataType::List(Arc::new(element)), true)
-    };
-    Arc::new(Schema::new(vec![
-        Field::new("relation", DataType::Utf8, true),
-        number("committed"),
-        number("durable"),
-        number("complete"),
-        number("durable_p50_us"),
-        number("durable_p99_us"),
-        number("complete_p50_us"),
-        number("complete_p99_us"),
-        counts("durable_delays"),
-        counts("complete_delays"),
-    ]))
-});
-
-/// The name of the system relation of the memory and files that are used.
-pub(crate) const MEMORY: &str = "alluvium.memory";
-
-/// The columns of [`MEMORY`].
-pub(crate) static MEMORY_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    Arc::new(Schema::new(vec![
-        Field::new("kind", DataType::Utf8, false),
-        Field::new("view", DataType::Utf8, true),
-        Field::new("bytes", DataType::UInt64, false),
-        Field::new("budget", DataType::UInt64, true),
     ]))
 });
 
@@ -218,39 +126,25 @@ pub(crate) static INFORMATION_SCHEMATA_SCHEMA: LazyLock<SchemaRef> = LazyLock::n
     Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, false)).to_vec()))
 });
 
-/// The names of all system relations.
-const SYSTEM: [&str; 10] = [
-    ERRORS,
-    ARRANGEMENTS,
-    OPERATORS,
-    EPOCHS,
-    MEMORY,
-    TABLES,
-    RELATIONS,
-    INFORMATION_TABLES,
-    INFORMATION_COLUMNS,
-    INFORMATION_SCHEMATA,
-];
+/// The names of the system relations of no kind.
+const SYSTEM: [&str; 6] =
+    [ERRORS, TABLES, RELATIONS, INFORMATION_TABLES, INFORMATION_COLUMNS, INFORMATION_SCHEMATA];
 
 /// Whether a relation of this name is about the engine itself.
 pub(crate) fn is_system(name: &str) -> bool {
-    SYSTEM.contains(&name) || objects::OBJECTS.contains(&name)
+    SYSTEM.contains(&name) || metrics::METRICS.contains(&name) || objects::OBJECTS.contains(&name)
 }
 
 /// The columns of a system relation.
 pub(crate) fn system(name: &str) -> Option<&'static SchemaRef> {
     match name {
         ERRORS => Some(&ERRORS_SCHEMA),
-        ARRANGEMENTS => Some(&ARRANGEMENTS_SCHEMA),
-        OPERATORS => Some(&OPERATORS_SCHEMA),
-        EPOCHS => Some(&EPOCHS_SCHEMA),
-        MEMORY => Some(&MEMORY_SCHEMA),
         TABLES => Some(&TABLES_SCHEMA),
         RELATIONS => Some(&RELATIONS_SCHEMA),
         INFORMATION_TABLES => Some(&INFORMATION_TABLES_SCHEMA),
         INFORMATION_COLUMNS => Some(&INFORMATION_COLUMNS_SCHEMA),
         INFORMATION_SCHEMATA => Some(&INFORMATION_SCHEMATA_SCHEMA),
-        _ => objects::schema(name),
+        _ => metrics::schema(name).or_else(|| objects::schema(name)),
     }
 }
 
@@ -400,5 +294,51 @@ impl alluvium_sql::catalog::Catalog for Scope<'_> {
 
     fn functions(&self) -> &SqlFunctions {
         &self.0.functions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The names in a cell, which are written as code and separated by commas.
+    fn names(cell: &str) -> Vec<&str> {
+        cell.split(',').map(|name| name.trim().trim_matches('`')).collect()
+    }
+
+    #[test]
+    fn all_columns_of_system_relations_are_documented_and_no_others() {
+        let document = include_str!("../../../../docs/reference/system-relations.md");
+        let documented: BTreeMap<&str, Vec<&str>> = document
+            .split("\n### ")
+            .skip(1)
+            .map(|section| {
+                let (name, text) = section.split_once('\n').unwrap();
+                let rows = text.lines().skip_while(|line| *line != "| column | contents |").skip(2);
+                let rows = rows.map_while(|line| line.strip_prefix("| "));
+                let columns = rows.flat_map(|row| names(row.split(" |").next().unwrap()));
+                (name, columns.collect())
+            })
+            .collect();
+        let all = SYSTEM.iter().chain(&metrics::METRICS).chain(&objects::OBJECTS);
+        let ours: BTreeMap<&str, Vec<&str>> = all
+            .filter(|name| name.starts_with("alluvium."))
+            .map(|name| {
+                let fields = system(name).unwrap().fields();
+                (*name, fields.iter().map(|field| field.name().as_str()).collect())
+            })
+            .collect();
+        let sorted = |columns: &Vec<&str>| {
+            let mut columns = columns.clone();
+            columns.sort_unstable();
+            columns.join(" ")
+        };
+        for (name, columns) in &ours {
+            let told = documented.get(name).unwrap_or_else(|| panic!("{name} is not documented"));
+            assert_eq!(sorted(columns), sorted(told), "{name}");
+        }
+        assert_eq!(ours.len(), documented.len());
     }
 }

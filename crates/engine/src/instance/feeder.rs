@@ -139,9 +139,10 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         }
         let rows = portion.rows.num_rows() as u64;
         transaction.check_refused(&portion.refused)?;
-        let end = match reader.position()? {
+        let position = reader.position()?;
+        let end = match &position {
             Some(end) if instance.definitions.is_durable() => {
-                Some(ReadPortion::new(input.id(), &portion, &end)?)
+                Some(ReadPortion::new(input.id(), &portion, end)?)
             }
             _ => None,
         };
@@ -152,7 +153,7 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
             true => transaction.submit()?,
             false => transaction.commit()?,
         });
-        input.count(rows, portion.bytes, portion.refused);
+        input.count(rows, portion.bytes, portion.refused, position);
         if in_flight.len() > IN_FLIGHT
             && let Some(epoch) = in_flight.pop_front()
         {

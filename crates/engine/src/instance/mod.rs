@@ -35,6 +35,7 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
 use crate::catalog::Catalog;
+use crate::clients::Clients;
 use crate::clock::{Clock, Moment};
 use crate::connectors::Connectors;
 use crate::definitions::Definitions;
@@ -45,7 +46,7 @@ use crate::error::Result;
 use crate::file_access::FileAccess;
 use crate::history::History;
 use crate::poison::Poison;
-use crate::query::{Plans, QueryEngine, Reader};
+use crate::query::{Observed, Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
 use crate::settings::Settings;
 use crate::sink::Sink;
@@ -62,6 +63,8 @@ pub(crate) struct Instance {
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     pub(crate) connectors: Connectors,
+    /// The sessions of clients.
+    pub(crate) clients: Arc<Clients>,
     pub(crate) settings: Settings,
     /// Which files sessions may use at first.
     pub(crate) file_access: Arc<FileAccess>,
@@ -119,6 +122,15 @@ impl Instance {
         let storage = context.storage().cloned();
         let query = Arc::new(QueryEngine::new(bytes, storage, processors(), &poison));
         let connectors = Connectors::new(sources, sinks, poison.clone(), context.budget());
+        let clients = Arc::<Clients>::default();
+        let writer = Writer::new(
+            clock,
+            sequencer.clone(),
+            catalog.clone(),
+            query.clone(),
+            context.clone(),
+            poison.clone(),
+        );
         Ok(Arc::new(Self {
             definitions: Definitions::new(
                 catalog.clone(),
@@ -139,9 +151,16 @@ impl Instance {
                 plans: Plans::default(),
                 keyed: KeyedRelations::default(),
                 sequencer: sequencer.clone(),
+                observed: Observed {
+                    inputs: connectors.inputs.clone(),
+                    outputs: connectors.outputs.clone(),
+                    locks: writer.row_locks.clone(),
+                    clients: clients.clone(),
+                },
             },
-            writer: Writer::new(clock, sequencer, catalog, query, context.clone(), poison.clone()),
+            writer,
             connectors,
+            clients,
             settings,
             file_access: Arc::new(file_access),
             checkpoints: OnceLock::new(),

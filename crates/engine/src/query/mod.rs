@@ -54,6 +54,7 @@ pub(crate) use file::{File, FileScope, Files};
 pub(crate) use kept_plans::{
     Change, Execution, KeptPlan, OwnPlan, Plan, Plans, shape_before_parsing, shape_of,
 };
+pub(crate) use metrics::Observed;
 pub(crate) use reader::{Answer, Reader, Reading, relations};
 pub use rows::Rows;
 pub(crate) use running::Running;

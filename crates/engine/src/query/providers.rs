@@ -164,7 +164,8 @@ impl Reader {
             progress: &self.progress,
             sequencer: &self.sequencer,
             entries: &shown,
-            only_these: reading.rights.is_some(),
+            role: reading.rights.map(Rights::role),
+            observed: &self.observed,
         };
         providers.extend(metrics::tables_named(names, &of_metrics, reasons)?);
         if names.iter().any(|name| name == TABLES) {

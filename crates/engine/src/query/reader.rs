@@ -16,6 +16,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 
 use super::explain::measured::Measures;
+use super::metrics::Observed;
 use super::providers::Providers;
 use super::table::relation;
 use super::{Explanation, Files, Held, Plan, Plans, QueryEngine, Running, explain, series};
@@ -70,6 +71,7 @@ pub(crate) struct Reader {
     pub(crate) plans: Plans,
     pub(crate) keyed: KeyedRelations,
     pub(crate) sequencer: Arc<Sequencer>,
+    pub(crate) observed: Observed,
 }
 
 impl Reader {

@@ -6,6 +6,7 @@
 //! is about. [`parts`] is what only a server asks for, [`at_once`] what it may ask for on any thread.
 
 mod at_once;
+mod client;
 mod culprit;
 mod description;
 mod identity;
@@ -41,6 +42,7 @@ use self::statements::named_statements::NamedStatements;
 use self::statements::temporary::TemporaryTables;
 use crate::authorizer::Rights;
 use crate::catalog::{Catalog, Entries, Entry};
+use crate::clients::OfClient;
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
@@ -95,6 +97,8 @@ pub struct Session {
     authorized: Option<Arc<Entries>>,
     /// The catalog over which the rights to a definition were asked for, if the session has rights to some relations only.
     defines_over: Option<Arc<Entries>>,
+    /// Its place among the sessions of clients, if it is one.
+    client: Option<OfClient>,
 }
 
 impl Session {
@@ -126,6 +130,7 @@ impl Session {
             asked: Arc::default(),
             authorized: None,
             defines_over: None,
+            client: None,
         }
     }
 
@@ -248,6 +253,7 @@ impl Session {
     }
 
     fn run_tree(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
+        self.note_statement(|| statement.command());
         self.in_block(Some(&statement.kind), |session| session.run_in_block(statement, parameters))
     }
 
@@ -349,6 +355,7 @@ impl Session {
         parameters: &[ScalarValue],
         statement: impl FnOnce() -> Option<Statement>,
     ) -> Result<Option<Outcome>> {
+        self.note_statement(|| kept.command());
         if kept.target().is_some() {
             self.before_reading(kept.reads())?;
             return self.change_kept(shape, parameters);
@@ -448,6 +455,9 @@ impl Session {
     /// A transaction with the key that was set for it.
     fn begin_transaction(&mut self) -> Result<Transaction> {
         let mut transaction = self.engine.begin()?;
+        if let Some(session) = self.client_session() {
+            transaction.set_session(session);
+        }
         if let Some(key) = self.key.take() {
             self.instance().writer.check_key_room(&key)?;
             transaction.set_key(key);

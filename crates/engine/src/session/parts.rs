@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
 use crate::interrupt;
 use crate::query::{Execution, Rows};
-use crate::unstable::{Fetching, SessionParts};
+use crate::unstable::{ClientInfo, Fetching, SessionParts};
 use crate::value::Value;
 
 impl SessionParts for Session {
@@ -44,8 +44,16 @@ impl SessionParts for Session {
         }
     }
 
-    fn set_number(&mut self, number: i32) {
-        self.settings.number = Some(number);
+    fn set_client(&mut self, info: &ClientInfo) {
+        self.become_client(info);
+    }
+
+    fn begin_call(&mut self) {
+        self.note_call();
+    }
+
+    fn end_call(&mut self) {
+        self.note_settled();
     }
 
     fn set_private_files(&mut self, access: FileAccess) {
@@ -153,6 +161,7 @@ impl Session {
         statement: &Statement,
         act: impl FnOnce(&mut Self, &Statement) -> Result<R>,
     ) -> Result<R> {
+        self.note_statement(|| statement.command());
         let ran = self.in_block(Some(&statement.kind), |session| {
             let qualified = session.qualified(statement)?;
             let statement = qualified.as_ref().map_or(statement, |qualified| &qualified.statement);

@@ -127,6 +127,7 @@ impl Session {
         values: &[ScalarValue],
     ) -> Result<Outcome> {
         let Prepared { statement, description, plan, .. } = prepared;
+        self.note_statement(|| statement.command());
         let (wanted, given) = (description.parameters.len(), values.len());
         if wanted != given {
             let message =

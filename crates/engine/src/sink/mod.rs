@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 pub use outputs::OutputMode;
-pub(crate) use outputs::{OpenedChanges, OpenedOutput, Output, Outputs};
+pub(crate) use outputs::{OpenedChanges, OpenedOutput, Output, Outputs, ShownOutput};
 pub(crate) use running::{Marks, Running, Writing};
 
 use crate::error::{Error, Result};

@@ -11,7 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, ThreadId};
+use std::time::SystemTime;
 
 use alluvium_trace::Epoch;
 use arrow::datatypes::SchemaRef;
@@ -23,6 +25,7 @@ use crate::catalog::RelationKind;
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
 use crate::source::OutputWriter;
+use crate::subscription::feed::Waiting;
 
 /// Which rows of a view an output writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +87,23 @@ pub(crate) struct OpenedChanges {
     pub(crate) name: Option<OutputName>,
 }
 
+/// An output, and how far it is.
+pub(crate) struct ShownOutput {
+    pub(crate) relation: String,
+    pub(crate) path: PathBuf,
+    pub(crate) mode: OutputMode,
+    pub(crate) state: &'static str,
+    /// Why it cannot be written any further.
+    pub(crate) error: Option<String>,
+    /// The last epoch with changes that are written.
+    pub(crate) epoch: Option<Epoch>,
+    pub(crate) rows: u64,
+    pub(crate) minute_rows: u64,
+    /// The changes that wait to be written.
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) last_rows: Option<SystemTime>,
+}
+
 /// All outputs there are.
 #[derive(Default)]
 pub(crate) struct Outputs {
@@ -119,6 +139,45 @@ impl Outputs {
     pub(crate) fn read(&self, relation: &str) -> bool {
         self.contents.lock().iter().any(|(name, _)| name == relation)
             || self.changes.lock().iter().any(|running| running.relation == relation)
+    }
+
+    /// How far each is.
+    pub(crate) fn shown(&self) -> Vec<ShownOutput> {
+        let contents = self.contents.lock();
+        let contents = contents.iter().map(|(relation, output)| ShownOutput {
+            relation: relation.clone(),
+            path: output.path.clone(),
+            mode: OutputMode::Contents,
+            state: "waiting",
+            error: None,
+            epoch: None,
+            rows: 0,
+            minute_rows: 0,
+            waiting: None,
+            last_rows: None,
+        });
+        let mut shown: Vec<ShownOutput> = contents.collect();
+        shown.extend(self.changes.lock().iter().map(|running| {
+            let written = running.written();
+            let (state, error) = match written.ended.get() {
+                None => ("running", None),
+                Some(Ok(())) => ("finished", None),
+                Some(Err(error)) => ("failed", Some(error.clone())),
+            };
+            ShownOutput {
+                relation: running.relation.clone(),
+                path: running.path.clone(),
+                mode: OutputMode::Changes,
+                state,
+                error,
+                epoch: Some(written.epoch.load(Ordering::Relaxed)).filter(|epoch| *epoch > 0),
+                rows: written.pace.all().rows,
+                minute_rows: written.pace.minute().rows,
+                waiting: running.waiting(),
+                last_rows: written.pace.last(),
+            }
+        }));
+        shown
     }
 
     /// Outputs resume where they were at the end of an epoch.

@@ -1,7 +1,8 @@
 //! Outputs of changes, each written by a thread of its own.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, ThreadId};
 
 use alluvium_sql::stack;
@@ -10,11 +11,13 @@ use arrow::datatypes::SchemaRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::changes;
+use crate::changes::bytes_of;
+use crate::changes::pace::{Amount, Pace};
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::source::OutputWriter;
-use crate::subscription::feed::Feed;
+use crate::subscription::feed::{Feed, SubscriberId, Waiting};
 use crate::subscription::{Step, Subscription};
 use crate::worker::DataflowId;
 
@@ -24,9 +27,21 @@ pub(crate) struct Running {
     pub(crate) path: PathBuf,
     pub(crate) subscription: DataflowId,
     feed: Arc<Feed>,
+    subscriber: SubscriberId,
+    written: Arc<Written>,
     thread: JoinHandle<Result<()>>,
     /// The marks that a checkpoint asks for, if it can resume after a restart.
     marks: Option<Marks>,
+}
+
+/// How far an output has been written.
+#[derive(Default)]
+pub(crate) struct Written {
+    pub(crate) pace: Pace,
+    /// The last epoch with changes that are written; 0 if there is none.
+    pub(crate) epoch: AtomicU64,
+    /// How it has ended, once it has.
+    pub(crate) ended: OnceLock<std::result::Result<(), String>>,
 }
 
 /// The places in an output that checkpoints ask for.
@@ -54,19 +69,23 @@ impl Running {
     /// Writes the changes of a relation until there will be no more.
     pub(crate) fn start(relation: &str, writing: Writing) -> Result<Self> {
         let (path, subscription) = (writing.path.clone(), writing.subscription.id());
-        let feed = writing.subscription.feed().clone();
+        let (feed, subscriber) =
+            (writing.subscription.feed().clone(), writing.subscription.subscriber());
+        let written = Arc::<Written>::default();
         let (reach, reached) = unbounded();
         let marks = writing.lasting.as_ref().map(|(output, _)| Marks {
             output: output.clone(),
             feed: feed.clone(),
             reached,
         });
+        let notes = written.clone();
         let thread = thread::Builder::new()
             .name(format!("sink-{relation}"))
             .stack_size(stack::THREAD)
-            .spawn(move || writing.run(&reach))
+            .spawn(move || writing.run(&reach, &notes))
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
-        Ok(Self { relation: relation.to_owned(), path, subscription, feed, thread, marks })
+        let relation = relation.to_owned();
+        Ok(Self { relation, path, subscription, feed, subscriber, written, thread, marks })
     }
 
     /// Waits until all that was delivered is written.
@@ -84,6 +103,16 @@ impl Running {
     /// Whether its relation has failed: the output lacks changes.
     pub(super) fn has_failed(&self) -> bool {
         self.feed.has_failed()
+    }
+
+    /// How far it is.
+    pub(super) fn written(&self) -> &Written {
+        &self.written
+    }
+
+    /// The changes that wait to be written.
+    pub(super) fn waiting(&self) -> Option<Waiting> {
+        self.feed.waiting(self.subscriber)
     }
 
     /// The thread that writes.
@@ -124,8 +153,16 @@ impl Marks {
 }
 
 impl Writing {
-    fn run(mut self, reached: &Sender<(Epoch, u64)>) -> Result<()> {
-        let written = self.write(reached);
+    fn run(self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
+        let ended = self.write_to_end(reached, notes);
+        let told = ended.clone().map_err(|error| error.to_string());
+        // Nobody else sets it.
+        let _ = notes.ended.set(told);
+        ended
+    }
+
+    fn write_to_end(mut self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
+        let written = self.write(reached, notes);
         let Self { path, subscription, writer, lasting, .. } = self;
         if let (Err(error), Some((_, poison))) = (&written, &lasting)
             && !subscription.feed().has_failed()
@@ -140,13 +177,17 @@ impl Writing {
         written.and_then(|()| writer.finish())
     }
 
-    fn write(&mut self, reached: &Sender<(Epoch, u64)>) -> Result<()> {
+    fn write(&mut self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
         loop {
             match self.subscription.next_step()? {
                 Step::Change(change) if self.written.is_some_and(|last| change.epoch <= last) => {}
                 Step::Change(change) => {
-                    self.writer.write(&changes::rows(change, &self.schema)?)?;
+                    let (epoch, rows) = (change.epoch, change.rows.num_rows() as u64);
+                    let changes = changes::rows(change, &self.schema)?;
+                    self.writer.write(&changes)?;
                     self.writer.flush()?;
+                    notes.pace.add(Amount { rows, bytes: bytes_of(&changes) as u64 });
+                    notes.epoch.store(epoch, Ordering::Relaxed);
                 }
                 Step::Mark(epoch) => {
                     // No thread waits for it if the checkpoint has failed.

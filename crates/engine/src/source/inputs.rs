@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::progress::Counters;
-use super::{Liveness, Refusal, Source, SourceProgress, SourceState};
+use super::{Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceState};
+use crate::changes::pace::{Amount, Pace};
 use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
 use crate::poison::{Poison, Waited};
@@ -26,7 +26,10 @@ pub(crate) struct Input {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) options: Vec<(String, String)>,
     pub(crate) liveness: Liveness,
-    counters: Counters,
+    pace: Pace,
+    refused: AtomicU64,
+    /// Where it is, as long as it can be read again from there.
+    position: Mutex<Option<SourcePosition>>,
     /// Whether its table is gone; changes while its table's writers wait.
     stopped: AtomicBool,
     messages: Mutex<Vec<Refusal>>,
@@ -50,7 +53,9 @@ impl Input {
             source,
             options,
             liveness,
-            counters: Counters::default(),
+            pace: Pace::default(),
+            refused: AtomicU64::new(0),
+            position: Mutex::default(),
             stopped: AtomicBool::new(false),
             messages: Mutex::default(),
         }
@@ -65,9 +70,17 @@ impl Input {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Counts the rows of a transaction.
-    pub(crate) fn count(&self, rows: u64, bytes: u64, refused: Vec<Refusal>) {
-        self.counters.add(rows, refused.len() as u64, bytes);
+    /// Counts the rows of a transaction, after which reading continues at `position`.
+    pub(crate) fn count(
+        &self,
+        rows: u64,
+        bytes: u64,
+        refused: Vec<Refusal>,
+        position: Option<SourcePosition>,
+    ) {
+        self.pace.add(Amount { rows, bytes });
+        self.refused.fetch_add(refused.len() as u64, Ordering::Relaxed);
+        *self.position.lock() = position;
         if !refused.is_empty() {
             let mut messages = self.messages.lock();
             let room = REPORTED - messages.len();
@@ -181,20 +194,28 @@ impl Inputs {
 
     /// The progress of each.
     pub(crate) fn progress(&self) -> Vec<SourceProgress> {
-        let one = |(input, state): &(Arc<Input>, State)| SourceProgress {
-            table: input.table.clone(),
-            name: input.name.clone(),
-            path: input.path.clone(),
-            state: match state {
-                State::Waiting => SourceState::Waiting,
-                State::Running => SourceState::Running,
-                State::Finished => SourceState::Finished,
-                State::Failed(error) => SourceState::Failed { message: error.to_string() },
-            },
-            rows: input.counters.rows(),
-            refused: input.counters.refused(),
-            bytes: input.counters.bytes(),
-            messages: input.messages.lock().clone(),
+        let one = |(input, state): &(Arc<Input>, State)| {
+            let (all, minute) = (input.pace.all(), input.pace.minute());
+            SourceProgress {
+                table: input.table.clone(),
+                number: input.number,
+                name: input.name.clone(),
+                path: input.path.clone(),
+                state: match state {
+                    State::Waiting => SourceState::Waiting,
+                    State::Running => SourceState::Running,
+                    State::Finished => SourceState::Finished,
+                    State::Failed(error) => SourceState::Failed { message: error.to_string() },
+                },
+                rows: all.rows,
+                refused: input.refused.load(Ordering::Relaxed),
+                bytes: all.bytes,
+                minute_rows: minute.rows,
+                minute_bytes: minute.bytes,
+                last_rows: input.pace.last(),
+                position: input.position.lock().clone(),
+                messages: input.messages.lock().clone(),
+            }
         };
         self.state.lock().iter().map(one).collect()
     }

@@ -1,9 +1,9 @@
 //! The progress of sources.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use super::Refusal;
+use super::{Refusal, SourcePosition};
 
 /// The progress of an engine.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Progress {
 pub struct SourceProgress {
     /// The table it fills.
     pub table: String,
+    /// How many inputs of the table come before it.
+    pub number: u32,
     /// The connector's name; without one, its format.
     pub name: String,
     /// Where its rows come from.
@@ -35,6 +37,14 @@ pub struct SourceProgress {
     pub refused: u64,
     /// How many bytes were read, as they are stored.
     pub bytes: u64,
+    /// The rows of the last 60 to 70 seconds.
+    pub minute_rows: u64,
+    /// The bytes of the last 60 to 70 seconds.
+    pub minute_bytes: u64,
+    /// When it last brought rows in.
+    pub last_rows: Option<SystemTime>,
+    /// Where reading continues, if it has begun and the path can be read again from there.
+    pub position: Option<SourcePosition>,
     /// The first ten rows that were refused.
     pub messages: Vec<Refusal>,
 }
@@ -54,32 +64,4 @@ pub enum SourceState {
         /// Why.
         message: String,
     },
-}
-
-/// The counters of an input. Only its own thread writes them.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    rows: AtomicU64,
-    refused: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Counters {
-    pub(super) fn add(&self, rows: u64, refused: u64, bytes: u64) {
-        self.rows.fetch_add(rows, Ordering::Relaxed);
-        self.refused.fetch_add(refused, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn rows(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
+use std::time::Duration;
 
 use alluvium_dataflow::movement::sink::Sink;
 use alluvium_trace::memory::StateContext;
@@ -91,6 +92,16 @@ enum At {
     Place(Place),
     /// It was this far behind; its changes are no longer kept.
     Behind(Lag),
+}
+
+/// The changes that wait for a subscriber.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waiting {
+    pub(crate) epochs: u64,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    /// How long the first of them have waited.
+    pub(crate) time: Duration,
 }
 
 /// A request for the place between the deliveries up to an epoch and later ones.
@@ -200,6 +211,16 @@ impl Feed {
             None => state.is_snapshot_due,
         };
         state.snapshot.filter(|_| is_there)
+    }
+
+    /// The changes that wait for a subscriber; `None` if they are not kept for it.
+    pub(crate) fn waiting(&self, id: SubscriberId) -> Option<Waiting> {
+        let state = self.state.lock();
+        let At::Place(place) = state.subscribers.get(&id)?.at else { return None };
+        let Lag { epochs, bytes } = state.queue.lag(place);
+        let (rows, since) = state.queue.rows_from(place);
+        let time = since.map_or(Duration::ZERO, |since| since.elapsed());
+        Some(Waiting { epochs, rows, bytes, time })
     }
 
     /// The epoch after which deliveries begin, now or later, for a new subscriber.

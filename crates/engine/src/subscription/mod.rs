@@ -212,6 +212,10 @@ impl Subscription {
     }
 
     /// Where its changes come from.
+    pub(crate) fn subscriber(&self) -> SubscriberId {
+        self.subscriber
+    }
+
     pub(crate) fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use alluvium_trace::Epoch;
 use alluvium_trace::memory::{Charge, StateContext};
@@ -86,6 +87,10 @@ struct Queued {
     readers: usize,
     /// The bytes of all deliveries before it.
     before: u64,
+    /// How many rows it has.
+    rows: u64,
+    /// When it was made.
+    since: Instant,
     /// How much memory it takes.
     bytes: usize,
 }
@@ -125,11 +130,12 @@ impl Queue {
     pub(super) fn deliver(&mut self, epoch: Epoch, is_snapshot: bool) {
         let Pending { changes, size } = self.pending.remove(&epoch).unwrap_or_default();
         let bytes = bytes_of(&changes);
+        let rows = changes.iter().map(|change| change.rows().len() as u64).sum();
         let parts = Mutex::new(Parts::new(changes));
         let delivery = Arc::new(Delivery { epoch, is_snapshot, parts });
-        let (readers, before) = (self.readers, self.made);
+        let (readers, before, since) = (self.readers, self.made, Instant::now());
         self.made += size;
-        self.deliveries.push_back(Queued { delivery, readers, before, bytes });
+        self.deliveries.push_back(Queued { delivery, readers, before, rows, since, bytes });
     }
 
     /// A subscriber takes all deliveries that are there, and later ones.
@@ -185,6 +191,13 @@ impl Queue {
         let taken = place - self.gone;
         let bytes = self.deliveries.get(taken as usize).map_or(0, |next| self.made - next.before);
         Lag { epochs: self.deliveries.len() as u64 - taken, bytes }
+    }
+
+    /// How many rows are between a place and the end, and when the first of their deliveries was made.
+    pub(super) fn rows_from(&self, place: Place) -> (u64, Option<Instant>) {
+        let mut queued = self.deliveries.iter().skip((place - self.gone) as usize).peekable();
+        let since = queued.peek().map(|first| first.since);
+        (queued.map(|queued| queued.rows).sum(), since)
     }
 
     /// How far a subscriber is behind that has taken nothing of what is there.

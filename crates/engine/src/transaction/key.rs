@@ -69,14 +69,28 @@ impl KeyColumns {
         }
     }
 
+    /// A key that these columns of a schema have been encoded to, in a message.
+    pub(crate) fn decoded(&self, schema: &Schema, key: &[u8]) -> Result<String> {
+        let parser = self.converter.parser();
+        let columns = self.converter.convert_rows([parser.parse(key)])?;
+        let fields = self.columns.iter().map(|&column| schema.field(column).clone());
+        let schema = Schema::new(fields.collect::<Vec<_>>());
+        Ok(written(&RecordBatch::try_new(schema.into(), columns)?, 0, 0..self.columns.len()))
+    }
+
     /// The key of a row, in a message: `(a, b) = (1, x)`.
     pub(crate) fn written(&self, rows: &RecordBatch, row: usize) -> String {
-        let (mut names, mut values) = (Vec::new(), Vec::new());
-        for &column in &self.columns {
-            names.push(rows.schema_ref().field(column).name().as_str());
-            let value = ArrayFormatter::try_new(rows.column(column), &FormatOptions::default());
-            values.push(value.map(|value| value.value(row).to_string()).unwrap_or_default());
-        }
-        format!("({}) = ({})", names.join(", "), values.join(", "))
+        written(rows, row, self.columns.iter().copied())
     }
+}
+
+/// Some columns of a row, in a message.
+fn written(rows: &RecordBatch, row: usize, columns: impl Iterator<Item = usize>) -> String {
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for column in columns {
+        names.push(rows.schema_ref().field(column).name().as_str());
+        let value = ArrayFormatter::try_new(rows.column(column), &FormatOptions::default());
+        values.push(value.map(|value| value.value(row).to_string()).unwrap_or_default());
+    }
+    format!("({}) = ({})", names.join(", "), values.join(", "))
 }

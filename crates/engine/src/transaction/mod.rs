@@ -133,6 +133,16 @@ impl Transaction {
         })
     }
 
+    /// Says which session of a client it is of, before it locks anything.
+    pub(crate) fn set_session(&mut self, session: u64) {
+        self.locks.set_session(session);
+    }
+
+    /// Its number, as `alluvium.locks` has it, and when it has begun.
+    pub(crate) fn number_and_time(&self) -> (u64, Moment) {
+        (self.locks.owner().transaction, self.time)
+    }
+
     /// Excludes all other commits until it ends; waits for those in progress.
     pub(crate) fn lock_out(&mut self) -> Result<()> {
         self.lock = Some(self.instance.writer.lock()?);

@@ -14,7 +14,7 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 pub(crate) use defaults::{Defaults, column_names, complete_with_nulls};
 pub(crate) use lock::{WriteGuard, WriteLock};
-pub(crate) use row_locks::{HeldLocks, Mode, Resource, RowLocks};
+pub(crate) use row_locks::{HeldLocks, Mode, Resource, RowLocks, ShownLock};
 
 use crate::catalog::{Catalog, Entry};
 use crate::changes::late::Bounds;

@@ -49,7 +49,20 @@ pub(crate) enum Granted {
 }
 
 /// A transaction that holds locks.
-type Owner = u64;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner {
+    pub(crate) transaction: u64,
+    /// The number of its session among those of clients.
+    pub(crate) session: Option<u64>,
+}
+
+/// A lock that a transaction holds or waits for.
+pub(crate) struct ShownLock {
+    pub(crate) resource: Resource,
+    pub(crate) owner: Owner,
+    pub(crate) mode: Mode,
+    pub(crate) is_granted: bool,
+}
 
 /// All locks that are held.
 pub(crate) struct RowLocks {
@@ -170,12 +183,40 @@ impl RowLocks {
 
     /// For a transaction that has none yet.
     pub(crate) fn begin(self: &Arc<Self>) -> HeldLocks {
-        let owner = self.next.fetch_add(1, Ordering::Relaxed);
+        let transaction = self.next.fetch_add(1, Ordering::Relaxed);
+        let owner = Owner { transaction, session: None };
         HeldLocks { locks: self.clone(), owner, held: Mutex::default() }
+    }
+
+    /// All locks: of each resource those who hold it, and then those who wait for it in order.
+    pub(crate) fn all(&self) -> Vec<ShownLock> {
+        let state = self.state.lock();
+        let of = |(resource, lock): (&Resource, &Lock)| {
+            let holders = lock.holders.iter().map(|(owner, mode)| (*owner, *mode, true));
+            let queue = lock.queue.iter().map(|request| (request.owner, request.mode, false));
+            let shown = |(owner, mode, is_granted)| ShownLock {
+                resource: resource.clone(),
+                owner,
+                mode,
+                is_granted,
+            };
+            holders.chain(queue).map(shown).collect::<Vec<_>>()
+        };
+        state.locks.iter().flat_map(of).collect()
     }
 }
 
 impl HeldLocks {
+    /// Who holds them.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Says whose they are, before there are any.
+    pub(crate) fn set_session(&mut self, session: u64) {
+        self.owner.session = Some(session);
+    }
+
     /// Locks a resource. Waits until no other owner has it, for as long as the call may take.
     pub(crate) fn acquire(&self, resource: Resource, mode: Mode) -> Result<Granted> {
         if self.held.lock().get(&resource).is_some_and(|held| *held >= mode) {

@@ -61,6 +61,7 @@ mod sequences;
 mod sessions;
 mod settings;
 mod sharing;
+mod shown;
 mod siblings;
 mod spills;
 mod sql_functions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alluvium::Outcome;
-use alluvium::unstable::SessionParts;
+use alluvium::unstable::{ClientInfo, SessionParts};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
 use tonic::{Code, Status};
@@ -79,7 +79,11 @@ impl Session {
             .admit(cancel.clone(), SECRET, identity.clone())
             .map_err(|full| status::full(&full))?;
         let mut session = shared.session(&identity).map_err(|error| status::of(&error))?;
-        session.set_number(registered.number);
+        session.set_client(&ClientInfo {
+            number: Some(registered.number),
+            protocol: "flight",
+            address,
+        });
         session.set_typed_parameters(true);
         let (number, idle_limit) = (registered.number, session.idle_timeout());
         log::connected(address, &registered, is_encrypted);

@@ -44,6 +44,14 @@ impl Connection {
         Self { cancel: Arc::default(), address, is_encrypted, admission }
     }
 
+    /// Its number among the clients, if it is one.
+    pub(super) fn number(&self) -> Option<i32> {
+        match &*self.admission.lock() {
+            Admission::Client(registered) => Some(registered.number),
+            Admission::Stranger(_) | Admission::Refused => None,
+        }
+    }
+
     /// A request has shown who it is: from now on the connection is one of the clients, of which there may be so many. It stays that
     /// of this client, also in the counts of roles.
     pub(super) fn admit(&self, identity: &Identity) -> Result<(), Problem> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium::unstable::{ClientInfo, SessionParts as _};
 use alluvium::{Action, Object};
 use axum::http::StatusCode;
 use tokio::sync::watch;
@@ -38,7 +39,9 @@ impl Http {
         identity: &Identity,
         connection: &Connection,
     ) -> Result<Caller, Problem> {
-        let session = self.shared.session(identity).map_err(|error| Problem::of(&error))?;
+        let mut session = self.shared.session(identity).map_err(|error| Problem::of(&error))?;
+        let (number, address) = (connection.number(), connection.address);
+        session.set_client(&ClientInfo { number, protocol: "http", address });
         let (pool, cancel) = (self.shared.pool.clone(), connection.cancel.clone());
         Ok(Caller::new(Client::with_cancel(session, pool, cancel)))
     }

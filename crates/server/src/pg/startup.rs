@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alluvium::Session;
-use alluvium::unstable::SessionParts;
+use alluvium::unstable::{ClientInfo, SessionParts};
 use bytes::Bytes;
 use pgwire::api::auth::sasl::scram::ScramServerAuth;
 use pgwire::messages::response::{GssEncResponse, SslResponse};
@@ -160,11 +160,16 @@ async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     let mut client = Client::new(session, shared.pool.clone());
     let is_long = version == ProtocolVersion::PROTOCOL3_2;
     let secret_bytes = if is_long { SECRET } else { SHORT_SECRET };
+    let address = stranger.address();
     let registered = stranger
         .admit(client.cancel().clone(), secret_bytes, identity)
         .map_err(|full| Failure::fatal(code::CONNECTIONS, full.to_string()))?;
     if let Ok(session) = client.session() {
-        session.set_number(registered.number);
+        session.set_client(&ClientInfo {
+            number: Some(registered.number),
+            protocol: "postgres",
+            address,
+        });
     }
     wire.put(Answer::Authentication(Authentication::Ok))?;
     for (name, value) in reported.all() {

@@ -20,6 +20,7 @@ mod psql;
 mod recorded;
 mod secure;
 mod served;
+mod sessions;
 mod simple;
 mod subscribe;
 mod subscribe_psql;

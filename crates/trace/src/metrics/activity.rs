@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::recent::Recent;
+
 /// The place of an operator, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OperatorLabel {
@@ -87,37 +89,7 @@ pub struct Activity {
     runs: AtomicU64,
     rows: AtomicU64,
     bytes: AtomicU64,
-    /// The work up to some moments of the last minutes, the oldest first.
-    past: Mutex<Past>,
-}
-
-/// How many moments of the past are kept.
-const MOMENTS: usize = 7;
-
-/// The time between them. All but the last of them make a minute.
-const BETWEEN: Duration = Duration::from_secs(10);
-
-#[derive(Debug, Default)]
-struct Past {
-    moments: [Option<(Instant, Work)>; MOMENTS],
-}
-
-impl Past {
-    /// Adds the present moment if the last one is long ago.
-    fn note(&mut self, now: Instant, work: Work) {
-        let last = self.moments[MOMENTS - 1];
-        if last.is_none_or(|(at, _)| now.saturating_duration_since(at) >= BETWEEN) {
-            self.moments.rotate_left(1);
-            self.moments[MOMENTS - 1] = Some((now, work));
-        }
-    }
-
-    /// The work up to a minute ago; none if all of it is younger.
-    fn before(&self, now: Instant) -> Work {
-        let is_old = |at: Instant| now.saturating_duration_since(at) >= BETWEEN * 6;
-        let old = self.moments.iter().flatten().rfind(|(at, _)| is_old(*at));
-        old.map(|(_, work)| *work).unwrap_or_default()
-    }
+    past: Mutex<Recent<Work>>,
 }
 
 impl Activity {

@@ -1,19 +1,25 @@
-//! The metrics of each spine and of each operator.
+//! The metrics of each spine, of each operator, and of compactions.
 //!
 //! Every spine has counters in the [`Metrics`] of its [context](crate::memory::StateContext). It updates them whenever
 //! its list of batches changes, and removes them when it is dropped. Counters are atomics: a lock is taken only to
 //! open, close or list them. Batches that readers hold after their spine has merged them are not counted.
 
 pub mod activity;
+mod compactions;
+mod recent;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use alluvium_storage::{Job, Work as JobWork};
 use parking_lot::Mutex;
 
 use self::activity::Activities;
 pub use self::activity::{Activity, OperatorLabel, OperatorMetrics, Work};
+use self::compactions::{Begun, Compactions};
+pub use self::compactions::{CompactionKind, CompactionMetrics};
+pub use self::recent::Recent;
 use crate::bound::Pruning;
 use crate::memory::StateContext;
 use crate::spine::Reason;
@@ -85,6 +91,7 @@ impl SpineMetrics {
 pub struct Metrics {
     spines: Mutex<Vec<Arc<Counters>>>,
     operators: Activities,
+    compactions: Compactions,
 }
 
 #[derive(Debug, Default)]
@@ -154,6 +161,11 @@ impl Metrics {
         self.operators.note(Instant::now());
     }
 
+    /// The compactions in progress, and then the last that have ended, the newest first; those of small inputs are left out.
+    pub fn compactions(&self) -> Vec<CompactionMetrics> {
+        self.compactions.list(Instant::now())
+    }
+
     /// The work of each operator up to now, in the order in which they were made.
     pub fn operators(&self) -> Vec<OperatorMetrics> {
         self.operators.list(Instant::now())
@@ -213,6 +225,30 @@ impl Open {
         }
     }
 
+    /// A merge for a reason, or a move to a file, of so many bytes and updates begins. It is listed if it is not small.
+    pub(crate) fn begin_compaction(
+        &self,
+        reason: Option<Reason>,
+        bytes: usize,
+        rows: impl FnOnce() -> usize,
+        job: Option<&Arc<Job<dyn JobWork>>>,
+    ) -> Option<Compaction> {
+        if (bytes as u64) < compactions::LEAST {
+            return None;
+        }
+        let kind = match reason {
+            Some(Reason::Size) => CompactionKind::Merge,
+            Some(Reason::Reads) => CompactionKind::MergeForReads,
+            Some(Reason::Churn) => CompactionKind::MergeForChurn,
+            Some(Reason::Bound) => CompactionKind::Prune,
+            None => CompactionKind::Spill,
+        };
+        let begun =
+            Begun::new(&self.counters.label, kind, (rows(), bytes), job.map(Arc::downgrade));
+        self.metrics.compactions.begin(&begun);
+        Some(Compaction { metrics: self.metrics.clone(), begun, written: None })
+    }
+
     /// Counts seeks in batches that are replaced.
     pub(crate) fn sought(&self, seeks: u64) {
         self.counters.past_seeks.fetch_add(seeks, Ordering::Relaxed);
@@ -226,6 +262,26 @@ impl Open {
     /// Counts a merge.
     pub(crate) fn merged(&self) {
         self.counters.merges.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A compaction in progress, until this is dropped.
+pub(crate) struct Compaction {
+    metrics: Arc<Metrics>,
+    begun: Arc<Begun>,
+    written: Option<usize>,
+}
+
+impl Compaction {
+    /// It has ended with a result of so many bytes.
+    pub(crate) fn end(mut self, written: usize) {
+        self.written = Some(written);
+    }
+}
+
+impl Drop for Compaction {
+    fn drop(&mut self) {
+        self.metrics.compactions.end(&self.begun, self.written);
     }
 }
 

@@ -205,19 +205,32 @@ impl<T: PageTime> Spine<T> {
         // All updates that can cancel will.
         let fresh = if range.start == 0 && job.passes_all() { 0 } else { fresh };
         let least = bound.map(|bound| bound.least);
-        self.begin(range, fresh, least, Task::Merge(job));
+        self.begin(range, (fresh, least), Task::Merge(job), Some(reason));
     }
 
-    /// Does a task at once, or begins a job of it.
-    fn begin(&mut self, layers: Range<usize>, fresh: usize, least: Option<i64>, task: Task<T>) {
-        if self.is_at_once(task.bytes()) {
+    /// Does a task at once, or begins a job of it: a merge for a reason, or a move to a file.
+    fn begin(
+        &mut self,
+        layers: Range<usize>,
+        (fresh, least): (usize, Option<i64>),
+        task: Task<T>,
+        reason: Option<Reason>,
+    ) {
+        let bytes = task.bytes();
+        if self.is_at_once(bytes) {
             let is_spill = matches!(task, Task::Spill(_));
+            let updates = || task.updates();
+            let listed = self.counters.begin_compaction(reason, bytes, updates, None);
             let batch = task.run(&self.context);
+            listed.into_iter().for_each(|listed| listed.end(batch.bytes()));
             self.replace(layers, Layer { batch, fresh, least }, is_spill);
         } else if !self.is_churn_due {
             let waker = self.waker.any_thread().cloned();
             let place = self.jobs.partition_point(|job| job.layers.start < layers.start);
-            let job = Running::begin(layers, (fresh, least), task, &self.context, waker);
+            let updates = task.updates();
+            let mut job = Running::begin(layers, (fresh, least), task, &self.context, waker);
+            let shown = job.job();
+            job.listed = self.counters.begin_compaction(reason, bytes, || updates, Some(&shown));
             self.jobs.insert(place, job);
         }
     }
@@ -253,6 +266,7 @@ impl<T: PageTime> Spine<T> {
                 Some(Ok(batch)) => {
                     let layers = mem::take(&mut job.layers);
                     let (fresh, least) = (job.fresh, job.least);
+                    job.listed.take().into_iter().for_each(|listed| listed.end(batch.bytes()));
                     self.replace(layers, Layer { batch, fresh, least }, job.is_spill);
                 }
                 // The inputs stay.
@@ -304,7 +318,7 @@ impl<T: PageTime> Spine<T> {
             };
             let Layer { batch, fresh, least } = layers[layer].clone();
             moved += batch.bytes();
-            self.begin(layer..layer + 1, fresh, least, Task::Spill(batch));
+            self.begin(layer..layer + 1, (fresh, least), Task::Spill(batch), None);
         }
     }
 

@@ -9,6 +9,7 @@ use timely::scheduling::SyncActivator;
 
 use super::work::{Outcome, StateWork, Task};
 use crate::memory::{Debt, StateContext};
+use crate::metrics::Compaction;
 use crate::time::PageTime;
 
 /// How many bytes of a job have to be done for each that is inserted meanwhile. So a job is done before its spine has
@@ -35,6 +36,8 @@ pub(super) struct Running<T: PageTime> {
     pub(super) least: Option<i64>,
     /// Whether it moves a batch to a file.
     pub(super) is_spill: bool,
+    /// Lists it as long as it is in progress, if it is not small.
+    pub(super) listed: Option<Compaction>,
     job: Arc<Job<StateWork<T>>>,
     /// How many bytes were inserted since it began.
     inserted: u64,
@@ -60,7 +63,22 @@ impl<T: PageTime> Running<T> {
             compaction.submit(Arc::clone(&job) as Arc<Job<dyn Work>>);
         }
         let owed = context.budget().owe(bytes, is_spill);
-        Running { layers, fresh, least, is_spill, job, inserted: 0, is_cancelled, owed }
+        Running {
+            layers,
+            fresh,
+            least,
+            is_spill,
+            listed: None,
+            job,
+            inserted: 0,
+            is_cancelled,
+            owed,
+        }
+    }
+
+    /// The job, for those who only look at it.
+    pub(super) fn job(&self) -> Arc<Job<dyn Work>> {
+        self.job.clone()
     }
 
     /// Whether there is a result to install.

@@ -57,7 +57,8 @@ impl<T: PageTime> Task<T> {
         }
     }
 
-    fn updates(&self) -> usize {
+    /// The updates of the input.
+    pub(super) fn updates(&self) -> usize {
         match self {
             Task::Merge(job) => job.updates(),
             Task::Spill(batch) => batch.len(),

@@ -1,22 +1,37 @@
-//! System relations of metrics: `alluvium.arrangements`, `operators`, `epochs` and `memory`.
+//! System relations of metrics: `alluvium.arrangements`, `operators`, `epochs`, `memory`, `compactions`, `sources`, `outputs`, `sessions`
+//! and `locks`.
 
 mod arrangements;
+mod compactions;
 mod epochs;
+mod locks;
 mod memory;
 mod operators;
+mod outputs;
+mod sessions;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use alluvium_trace::metrics::Metrics;
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
 pub(super) use self::arrangements::StateKey;
-use crate::catalog::{ARRANGEMENTS, EPOCHS, Entries, MEMORY, OPERATORS, system};
+use crate::catalog::metrics::{
+    ARRANGEMENTS, COMPACTIONS, EPOCHS, LOCKS, MEMORY, OPERATORS, OUTPUTS, SESSIONS, SOURCES,
+};
+use crate::catalog::{Entries, system};
+use crate::clients::Clients;
+use crate::clock::{Moment, moment};
 use crate::error::Result;
 use crate::sequencer::Sequencer;
+use crate::sink::Outputs;
+use crate::source::Inputs;
 use crate::worker::Progress;
+use crate::writer::RowLocks;
 
 /// Where the metrics are, and of what they are shown.
 pub(super) struct Shown<'a> {
@@ -24,8 +39,17 @@ pub(super) struct Shown<'a> {
     pub(super) sequencer: &'a Sequencer,
     /// The relations that are there.
     pub(super) entries: &'a Entries,
-    /// Whether only these are shown, and not all that the engine does.
-    pub(super) only_these: bool,
+    /// Whose rights they are; if there is one, only these are shown, and not all that the engine does.
+    pub(super) role: Option<&'a str>,
+    pub(super) observed: &'a Observed,
+}
+
+/// The parts of an engine that queries only look at.
+pub(crate) struct Observed {
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) outputs: Arc<Outputs>,
+    pub(crate) locks: Arc<RowLocks>,
+    pub(crate) clients: Arc<Clients>,
 }
 
 /// Those of them that are among the names. The reasons are those for which state is not pruned.
@@ -34,7 +58,8 @@ pub(super) fn tables_named(
     shown: &Shown<'_>,
     reasons: impl Fn() -> Result<BTreeMap<StateKey, String>>,
 ) -> Result<Vec<(String, Arc<dyn TableProvider>)>> {
-    let Shown { progress, sequencer, entries, only_these } = *shown;
+    let Shown { progress, sequencer, entries, role, observed } = *shown;
+    let only_these = role.is_some();
     let workers = progress.metrics();
     let relations = || Relations { entries, indexes: index_names(entries), only_these };
     let mut found: Vec<(String, Arc<dyn TableProvider>)> = Vec::new();
@@ -44,6 +69,11 @@ pub(super) fn tables_named(
             OPERATORS => operators::columns(workers, &relations()),
             EPOCHS => epochs::columns(progress, sequencer.last(), entries),
             MEMORY => memory::columns(sequencer.budget(), workers, &relations()),
+            COMPACTIONS => compactions::columns(workers, &relations()),
+            SOURCES => sources::columns(observed.inputs.progress(), &relations()),
+            OUTPUTS => outputs::columns(observed.outputs.shown(), &relations()),
+            SESSIONS => sessions::columns(observed.clients.all(), role),
+            LOCKS => locks::columns(observed.locks.all(), &relations())?,
             _ => continue,
         };
         let Some(schema) = system(name) else { continue };
@@ -75,6 +105,36 @@ impl Relations<'_> {
     fn name<'a>(&'a self, dataflow: &'a str) -> &'a str {
         self.indexes.get(dataflow).map_or(dataflow, String::as_str)
     }
+}
+
+fn texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(texts))
+}
+
+fn some_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
+    Arc::new(texts.into_iter().collect::<StringArray>())
+}
+
+fn numbers(numbers: impl IntoIterator<Item = u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(numbers))
+}
+
+fn some_numbers(numbers: impl IntoIterator<Item = Option<u64>>) -> ArrayRef {
+    Arc::new(numbers.into_iter().collect::<UInt64Array>())
+}
+
+fn some_moments(moments: impl IntoIterator<Item = Option<Moment>>) -> ArrayRef {
+    let moments: TimestampMicrosecondArray = moments.into_iter().collect();
+    Arc::new(moments.with_timezone("+00:00"))
+}
+
+/// Times of the system's clock.
+fn some_times(times: impl IntoIterator<Item = Option<SystemTime>>) -> ArrayRef {
+    some_moments(times.into_iter().map(|time| moment(time?).ok()))
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The metrics of all workers, each with the number of its worker.

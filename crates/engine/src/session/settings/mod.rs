@@ -97,6 +97,11 @@ impl SessionSettings {
         self.effects.search_path.as_deref()
     }
 
+    /// The name of the program that has the session, if it has told it.
+    pub(super) fn application_name(&self) -> &str {
+        self.values.get(table::APPLICATION_NAME).map_or("", String::as_str)
+    }
+
     /// The value of a setting.
     fn value(&self, setting: &Setting) -> &str {
         if let Some(value) = self.values.get(setting.name) {
@@ -195,7 +200,7 @@ impl SessionSettings {
     }
 
     /// A number that is another one once a value has changed.
-    fn revision(&self) -> u64 {
+    pub(super) fn revision(&self) -> u64 {
         self.revision
     }
 

@@ -111,11 +111,14 @@ pub(super) static STALE_READS: Setting = setting(
 /// Why a value is refused that other systems have.
 const FORMS: &str = "values have one form as text";
 
+/// The name of the setting that names the program of a client.
+pub(super) const APPLICATION_NAME: &str = "application_name";
+
 /// All settings, in the order in which SHOW ALL lists them.
 pub(super) static SETTINGS: &[&Setting] = &[
     &STALE_READS,
     &setting(
-        "application_name",
+        APPLICATION_NAME,
         "",
         Values::Text,
         "The name that the client gives itself. It is kept, and has no effect.",

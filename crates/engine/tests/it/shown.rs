@@ -1,0 +1,93 @@
+//! System relations that show what happens at the moment: locks and compactions.
+
+use alluvium::{Engine, Outcome};
+
+use crate::support;
+
+/// The rows of an answer, as lines.
+fn query(engine: &Engine, sql: &str) -> String {
+    support::query(engine, sql).join("\n")
+}
+
+#[test]
+fn locks_tell_which_keys_are_held_and_who_waits_for_them() {
+    let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+    engine
+        .execute(
+            "CREATE TABLE t (a BIGINT, b TEXT, v BIGINT UNIQUE, PRIMARY KEY (a, b));
+             CREATE TABLE u (k BIGINT PRIMARY KEY);
+             INSERT INTO t VALUES (1, 'x', 10), (2, 'y', 20)",
+        )
+        .unwrap();
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM alluvium.locks"), "0");
+    let mut first = engine.session();
+    first.execute("BEGIN; UPDATE t SET v = 11 WHERE a = 1 AND b = 'x'").unwrap();
+    let locks = "SELECT relation, kind, key, mode, granted, session FROM alluvium.locks
+                 ORDER BY relation, kind, key, granted DESC";
+    let held = "t key (a, b) = (1, x) exclusive true NULL
+t table NULL shared true NULL
+t unique values (v) = (10) exclusive true NULL
+t unique values (v) = (11) exclusive true NULL";
+    assert_eq!(query(&engine, locks), held);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let mut second = engine.session();
+            second
+                .execute("BEGIN; UPDATE t SET v = v + 1 WHERE a = 1 AND b = 'x'; COMMIT")
+                .unwrap();
+        });
+        let waiting = "SELECT relation, key FROM alluvium.locks WHERE NOT granted";
+        while query(&engine, waiting) != "t (a, b) = (1, x)" {
+            std::thread::yield_now();
+        }
+        let holders = "SELECT COUNT(DISTINCT transaction) FROM alluvium.locks";
+        assert_eq!(query(&engine, holders), "2");
+        first.execute("COMMIT").unwrap();
+        waits.join().unwrap();
+    });
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM alluvium.locks"), "0");
+    assert_eq!(query(&engine, "SELECT v FROM t WHERE a = 1"), "12");
+}
+
+#[test]
+fn a_role_sees_the_locks_of_what_it_may_read() {
+    let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+    engine
+        .execute(
+            "CREATE TABLE t (k BIGINT PRIMARY KEY); CREATE TABLE secret (k BIGINT PRIMARY KEY);
+             CREATE ROLE root SUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:c2FsdA==$a:b'; CREATE ROLE ada; GRANT SELECT ON t TO ada;
+             BEGIN; INSERT INTO t VALUES (1); INSERT INTO secret VALUES (2); COMMIT",
+        )
+        .unwrap();
+    let mut writer = engine.session();
+    writer.execute("BEGIN; DELETE FROM t WHERE k = 1; DELETE FROM secret WHERE k = 2").unwrap();
+    let sql = "SELECT DISTINCT relation FROM alluvium.locks ORDER BY relation";
+    assert_eq!(query(&engine, sql), "secret\nt");
+    let mut ada = engine.session();
+    ada.set_role("ada").unwrap();
+    let Some(Outcome::Rows(rows)) = ada.execute(sql).unwrap().pop() else { panic!("rows") };
+    let rows = rows.collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(support::lines(&rows), ["t"]);
+}
+
+#[test]
+fn compactions_tell_what_was_merged() {
+    let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+    engine.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v TEXT)").unwrap();
+    for part in 0..16 {
+        let insert = format!(
+            "INSERT INTO t SELECT s.v * 16 + {part}, 'value ' || s.v FROM generate_series(0, 9999) AS s(v)"
+        );
+        engine.execute(&insert).unwrap();
+    }
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM t"), "160000");
+    // A merge ends while its worker has nothing else to do.
+    let done = "SELECT COUNT(*) > 0 FROM alluvium.compactions WHERE state = 'done' AND kind LIKE 'merge%' AND view = 't'
+                AND rows > 0 AND bytes >= 65536 AND done_bytes = bytes AND written_bytes > 0 AND age_ms >= time_ms";
+    while query(&engine, done) != "true" {
+        std::thread::yield_now();
+    }
+    let wrong = "SELECT COUNT(*) FROM alluvium.compactions WHERE done_bytes > bytes
+                 OR (state = 'done') <> (written_bytes IS NOT NULL)";
+    assert_eq!(query(&engine, wrong), "0");
+}
