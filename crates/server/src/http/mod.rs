@@ -12,7 +12,7 @@
 //! - [`guard`] lets requests pass that are for this [host and from a page that may](origin), from somebody whom [`authenticate`] knows by a
 //!   [`token`]. [`routes`] says who answers what, and [`problem`] is how errors are answered.
 //! - [`sql`] runs statements, [`relations`] reads the rows of one, [`mod@insert`] and [`row`] write them, [`changes`] streams what becomes of
-//!   them, [`pages`] are about the server.
+//!   them, and [`pages`] are about the server, with those of browsers.
 //! - [`answer`] sends what [`results`] pulls and [`encoder`] encodes. A body with rows is a [`spool`] before a statement reads it, and has
 //!   its effect once by its [key](keys).
 

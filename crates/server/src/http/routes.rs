@@ -11,6 +11,7 @@ use super::changes::changes;
 use super::guard::guard;
 use super::insert::insert;
 use super::origin;
+use super::pages::console;
 use super::pages::{healthz, login, openapi, readyz};
 use super::problem::Problem;
 use super::relations::{relations, rows};
@@ -52,6 +53,10 @@ pub(super) fn router(http: &Arc<Http>) -> Router {
     let all = routes().into_iter();
     let router = all
         .fold(Router::new(), |router, Route { path, answer, .. }| router.route(path, answer))
+        .route("/", get(console::lead))
+        .route("/console", get(console::lead))
+        .route(console::CONSOLE, get(console::page))
+        .route("/console/{file}", get(console::part))
         // A key may be the word that is a path of its own for GET.
         .route("/v1/relations/{name}/changes", put(row::put).delete(row::delete))
         .fallback(|| async {

@@ -107,7 +107,8 @@ fn every_operation_is_as_it_is_described() {
 #[test]
 fn what_is_not_described_is_not_there() {
     let door = Door::open();
-    for path in ["/", "/v1", "/v1/", "/v1/nothing", "/v1/relations/", "/metrics", "/openapi.json/x"]
+    for path in
+        ["/x", "/v1", "/v1/", "/v1/nothing", "/v1/relations/", "/metrics", "/openapi.json/x"]
     {
         let answer = door.get(path);
         assert_eq!(answer.status, 404, "{path}");

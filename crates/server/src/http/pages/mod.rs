@@ -1,4 +1,6 @@
-//! What the server says of itself, and the login of browsers.
+//! What the server says of itself, and the login of browsers; [`console`] has the pages that these see.
+
+pub(super) mod console;
 
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::json;
 
 use super::answer::whole;
@@ -23,7 +25,7 @@ use crate::log;
 const SENT_FROM: &str = "sec-fetch-site";
 
 /// What the server can be asked.
-pub(super) const OPENAPI: &str = include_str!("openapi.json");
+pub(super) const OPENAPI: &str = include_str!("../openapi.json");
 
 /// The description of all requests.
 pub(super) async fn openapi() -> Response {
@@ -80,7 +82,10 @@ pub(super) async fn login(
         let detail = "the system has no random numbers for a cookie";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
     };
-    let mut response = "This browser is logged in.\n".into_response();
+    let mut response = match console::opens_page(&headers) {
+        true => Redirect::to(console::CONSOLE).into_response(),
+        false => "This browser is logged in.\n".into_response(),
+    };
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }

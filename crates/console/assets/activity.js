@@ -1,0 +1,85 @@
+// Relations of the system as tables: sources and outputs, sessions, locks.
+
+import { poll, result } from "./api.js";
+import { isNumeric } from "./chart.js";
+import { el, problemBox, setText } from "./dom.js";
+import { Table } from "./table.js";
+import { ago, byName, count, isNothing, NOTHING, plain } from "./text.js";
+
+/** The rows by which the widths of columns are chosen, and the most letters of a column. */
+const [SAMPLE, LONGEST] = [100, 36];
+
+/** The columns of a relation of the system, with units by their names. */
+function columnsFor({ columns, rows }) {
+  return columns.map(({ name, type }) => {
+    const isNumber = isNumeric({ type });
+    const isTime = type.startsWith("TIMESTAMP");
+    const unit = isTime ? ago : (byName(name) ?? (isNumber ? count : null));
+    const text = (row) => (isNothing(row[name]) ? NOTHING : unit ? unit(row[name]) : plain(row[name]));
+    const label = name.replace(/_(bytes|ns|us|ms)$/, "").replaceAll("_", " ");
+    const letters = Math.max(label.length, isTime ? 9 : 4, ...rows.slice(0, SAMPLE).map((row) => text(row).length));
+    return {
+      id: name, isNumber, label, text,
+      width: Math.min(letters, LONGEST) + 4,
+      value: (row) => (isNumber && !isNothing(row[name]) ? Number(row[name]) : row[name]),
+      title: isTime ? (row) => plain(row[name]) : undefined,
+      tone: (row) => (/error/.test(name) && row[name] ? "bad" : ""),
+    };
+  });
+}
+
+/** A section for a relation of the system, read again each second. */
+function section(main, relation, title, { parameters, keep, kept, empty }) {
+  const [many, place] = [el("span", { class: "many" }), el("div")];
+  main.append(el("section", null, el("div", { class: "bar-of-table" }, el("h2", null, title), many), place));
+  let [table, names] = [null, ""];
+  const sort = `${relation}-sort`;
+  kept[sort] = parameters.get(sort);
+  return poll(
+    1_000,
+    async () => {
+      const found = await result(`SELECT * FROM alluvium.${relation}`);
+      const shape = JSON.stringify(found.columns);
+      if (shape !== names) {
+        names = shape;
+        table = new Table({
+          columns: columnsFor(found), label: title, empty, sort: kept[sort],
+          sorted: (by) => keep(Object.assign(kept, { [sort]: by })),
+        });
+        place.replaceChildren(table.element);
+      }
+      setText(many, count(found.rows.length));
+      table.rows = found.rows;
+    },
+    (error) => {
+      [table, names] = [null, ""];
+      place.replaceChildren(error.sqlstate === "42P01" ? el("p", { class: "empty" }, `This server has no relation alluvium.${relation}.`) : problemBox(error));
+    },
+  );
+}
+
+function page(main, title, sections, { parameters, keep }) {
+  document.title = `${title} – Alluvium`;
+  main.append(el("h1", { class: sections.length === 1 ? "unseen" : null }, title));
+  const kept = {};
+  const ends = sections.map(([relation, title, more]) => section(main, relation, title, { parameters, keep, kept, ...more }));
+  return () => ends.forEach((end) => end());
+}
+
+/** Where rows come from, and where they go. */
+export function connectors(main, address) {
+  return page(main, "Sources and outputs", [
+    ["sources", "Sources", { empty: "No table reads from a source." }],
+    ["outputs", "Outputs", { empty: "No view is written to an output." }],
+  ], address);
+}
+
+/** Who is connected. */
+export function sessions(main, address) {
+  return page(main, "Sessions", [["sessions", "Sessions", { empty: "No session is open." }]], address);
+}
+
+/** What waits for what. */
+export function locks(main, address) {
+  return page(main, "Locks", [["locks", "Locks", { empty: "No lock is held." }]], address);
+}
