@@ -14,7 +14,7 @@ use crate::catalog::{FunctionInfo, RelationInfo};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
-use crate::query::Rows;
+use crate::query::{MetricFamily, Rows};
 use crate::roles::Roles;
 use crate::session::{Outcome, Session};
 use crate::sink::OutputMode;
@@ -220,6 +220,12 @@ impl Engine {
             bytes: all.bytes + counters.memory + counters.disk,
             ..all
         })
+    }
+
+    /// What the engine does and holds, as numbers for programs that watch it; `docs/reference/metrics.md` lists them. They are read when this is
+    /// called, from counters that there are anyway, and wait for no work in progress. Fails if the engine has been poisoned.
+    pub fn metrics(&self) -> Result<Vec<MetricFamily>> {
+        self.instance.reader.metrics()
     }
 
     /// Why the engine waits for a full disk: the file that cannot be written, and where its file system is mounted. `None`

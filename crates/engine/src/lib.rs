@@ -95,7 +95,7 @@ pub use crate::engine::Engine;
 pub use crate::error::{Conflict, Error, Result, SqlState};
 pub use crate::file_access::FileAccess;
 pub use crate::interrupt::Interrupt;
-pub use crate::query::Rows;
+pub use crate::query::{Metric, MetricFamily, MetricKind, MetricValue, Rows};
 pub use crate::roles::{Role, Roles};
 pub use crate::session::{Description, Outcome, Prepared, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};

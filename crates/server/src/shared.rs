@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium::{
-    Engine, FileAccess, Policy, RelationInfo, Roles, Session, SubscribeOptions, Subscription,
+    Engine, FileAccess, MetricFamily, Policy, RelationInfo, Roles, Session, SubscribeOptions,
+    Subscription,
 };
 
 use crate::guesses::Guesses;
@@ -106,6 +107,11 @@ impl Shared {
     /// What is known of a relation.
     pub(crate) fn relation(&self, name: &str) -> alluvium::Result<RelationInfo> {
         self.engine.relation(name)
+    }
+
+    /// The metrics of the engine.
+    pub(crate) fn metrics(&self) -> alluvium::Result<Vec<MetricFamily>> {
+        self.engine.metrics()
     }
 
     /// Whether statements can run; does not wait.

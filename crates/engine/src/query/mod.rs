@@ -55,6 +55,7 @@ pub(crate) use kept_plans::{
     Change, Execution, KeptPlan, OwnPlan, Plan, Plans, shape_before_parsing, shape_of,
 };
 pub(crate) use metrics::Observed;
+pub use metrics::{Metric, MetricFamily, MetricKind, MetricValue};
 pub(crate) use reader::{Answer, Reader, Reading, relations};
 pub use rows::Rows;
 pub(crate) use running::Running;

@@ -8,6 +8,7 @@ use datafusion::datasource::{MemTable, TableProvider};
 
 use super::access_path::AccessPath;
 use super::file::Files;
+use super::metrics::MetricFamily;
 use super::objects::information_schema;
 use super::reader::{Reader, Reading};
 use super::{clock, errors, explain, file, metrics, objects, relations, table, tables};
@@ -204,6 +205,17 @@ impl Reader {
             }
         }
         Ok((providers, time))
+    }
+
+    /// The metrics of the engine.
+    pub(crate) fn metrics(&self) -> Result<Vec<MetricFamily>> {
+        metrics::families(&metrics::Shown {
+            progress: &self.progress,
+            sequencer: &self.sequencer,
+            entries: &self.catalog.entries(),
+            role: None,
+            observed: &self.observed,
+        })
     }
 
     /// Tables for DataFusion with the columns of these relations, and without rows.

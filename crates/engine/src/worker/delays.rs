@@ -13,6 +13,7 @@ const CLASSES: usize = 32;
 pub(crate) struct Histogram {
     /// Those of less than one microsecond, of one, of two to three, of four to seven and so on; the last class has all longer ones.
     counts: [u64; CLASSES],
+    sum: Duration,
 }
 
 impl Histogram {
@@ -20,6 +21,26 @@ impl Histogram {
         let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let class = (u64::BITS - microseconds.leading_zeros()) as usize;
         self.counts[class.min(CLASSES - 1)] += 1;
+        self.sum = self.sum.saturating_add(time);
+    }
+
+    /// The sum of all times.
+    pub(crate) fn sum(&self) -> Duration {
+        self.sum
+    }
+
+    /// For each class its end in seconds, and how many times it has.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (f64, u64)> {
+        let end = |class| match class < CLASSES - 1 {
+            true => (1_u64 << class) as f64 / 1e6,
+            false => f64::INFINITY,
+        };
+        self.counts.iter().enumerate().map(move |(class, count)| (end(class), *count))
+    }
+
+    /// How many times there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.iter().sum()
     }
 
     /// How many times there were of each class, up to the last that has any.
@@ -30,8 +51,7 @@ impl Histogram {
 
     /// The time in microseconds that this share of all are below, rounded up to the end of its class; `None` of no times.
     pub(crate) fn quantile(&self, share: f64) -> Option<u64> {
-        let all: u64 = self.counts.iter().sum();
-        let wanted = (all as f64 * share).ceil() as u64;
+        let wanted = (self.count() as f64 * share).ceil() as u64;
         let mut below = 0;
         let class = self.counts.iter().position(|count| {
             below += count;
@@ -107,6 +127,12 @@ mod tests {
         }
         assert_eq!(histogram.counts()[..11], [1, 1, 2, 1, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(histogram.counts().len(), CLASSES);
+        assert_eq!((histogram.count(), histogram.classes().last()), (7, Some((f64::INFINITY, 1))));
+        assert_eq!(histogram.classes().nth(2), Some((0.000004, 2)));
+        assert_eq!(
+            histogram.sum(),
+            Duration::from_micros(u64::MAX).saturating_add(Duration::from_micros(1010))
+        );
         assert_eq!(
             [0.0, 0.5, 0.6, 0.8].map(|share| histogram.quantile(share)),
             [1, 4, 8, 1024].map(Some)

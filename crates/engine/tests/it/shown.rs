@@ -1,6 +1,8 @@
 //! System relations that show what happens at the moment: locks and compactions.
 
-use alluvium::{Engine, Outcome};
+use std::collections::BTreeMap;
+
+use alluvium::{Engine, MetricKind, MetricValue, Outcome};
 
 use crate::support;
 
@@ -90,4 +92,74 @@ fn compactions_tell_what_was_merged() {
     let wrong = "SELECT COUNT(*) FROM alluvium.compactions WHERE done_bytes > bytes
                  OR (state = 'done') <> (written_bytes IS NOT NULL)";
     assert_eq!(query(&engine, wrong), "0");
+}
+
+#[test]
+fn all_metrics_are_documented_and_no_others() {
+    let engine = support::engine(1);
+    let kind = |kind| match kind {
+        MetricKind::Counter => ("_total", "counter"),
+        MetricKind::Histogram => ("", "histogram"),
+        _ => ("", "gauge"),
+    };
+    let families = engine.metrics().unwrap();
+    let ours = families.iter().map(|family| {
+        let (suffix, kind) = kind(family.kind);
+        format!("| `{}{suffix}` | {kind} |", family.name)
+    });
+    let ours: Vec<String> = ours.collect();
+    let document = include_str!("../../../../docs/reference/metrics.md");
+    let documented = document.lines().filter(|line| line.starts_with("| `alluvium_"));
+    let documented: Vec<String> = documented
+        .map(|line| line.split(" | ").take(2).collect::<Vec<_>>().join(" | ") + " |")
+        .collect();
+    assert_eq!(ours, documented);
+}
+
+#[test]
+fn metrics_are_those_of_what_has_been_done() {
+    let engine = support::engine_with(
+        2,
+        "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
+         CREATE MATERIALIZED VIEW sums AS SELECT v, SUM(k) AS k FROM t GROUP BY v;
+         INSERT INTO t SELECT s.v, s.v % 10 FROM generate_series(0, 999) AS s(v)",
+    );
+    assert_eq!(query(&engine, "SELECT COUNT(*) FROM sums"), "10");
+    let metrics: BTreeMap<String, MetricValue> = engine
+        .metrics()
+        .unwrap()
+        .into_iter()
+        .flat_map(|family| {
+            let name = family.name;
+            let metrics = family.metrics.into_iter();
+            metrics.map(move |metric| {
+                let labels = metric.labels.iter().map(|(_, value)| format!(" {value}"));
+                (name.to_owned() + &labels.collect::<String>(), metric.value)
+            })
+        })
+        .collect();
+    let number = |name: &str| match metrics.get(name) {
+        Some(MetricValue::Number(number)) => Some(*number),
+        _ => None,
+    };
+    assert_eq!(number("alluvium_relations running"), Some(2.0));
+    assert_eq!(number("alluvium_relations failed"), Some(0.0));
+    assert_eq!(number("alluvium_epochs_committed"), number("alluvium_epochs_complete"));
+    assert_eq!(number("alluvium_epochs_durable"), None);
+    for name in [
+        "alluvium_state_rows t",
+        "alluvium_state_bytes sums memory",
+        "alluvium_memory_bytes counted",
+    ] {
+        assert!(number(name).is_some_and(|number| number > 0.0), "{name}");
+    }
+    assert!(number("alluvium_operator_busy_seconds sums").is_some_and(|seconds| seconds > 0.0));
+    assert!(number("alluvium_worker_busy_seconds 1").is_some());
+    let Some(MetricValue::Histogram { buckets, sum, count, .. }) =
+        metrics.get("alluvium_epoch_complete_delay_seconds")
+    else {
+        panic!("there is one")
+    };
+    assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), *count);
+    assert!(*count > 0 && *sum > 0.0);
 }

@@ -12,7 +12,7 @@ use super::guard::guard;
 use super::insert::insert;
 use super::origin;
 use super::pages::console;
-use super::pages::{healthz, login, openapi, readyz};
+use super::pages::{healthz, login, metrics, openapi, readyz};
 use super::problem::Problem;
 use super::relations::{relations, rows};
 use super::row;
@@ -41,6 +41,7 @@ fn routes() -> Vec<Route> {
         route("delete", "/v1/relations/{name}/{*key}", delete(row::delete)),
         route("post", "/v1/tokens", post(tokens::create)),
         route("delete", "/v1/tokens", delete(tokens::revoke)),
+        route("get", "/metrics", get(metrics)),
         route("get", "/openapi.json", get(openapi)),
         route("get", "/healthz", get(healthz)),
         route("get", "/readyz", get(readyz)),

@@ -4,6 +4,7 @@
 mod arrangements;
 mod compactions;
 mod epochs;
+mod families;
 mod locks;
 mod memory;
 mod operators;
@@ -20,6 +21,8 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray
 use datafusion::datasource::{MemTable, TableProvider};
 
 pub(super) use self::arrangements::StateKey;
+pub(crate) use self::families::families;
+pub use self::families::{Metric, MetricFamily, MetricKind, MetricValue};
 use crate::catalog::metrics::{
     ARRANGEMENTS, COMPACTIONS, EPOCHS, LOCKS, MEMORY, OPERATORS, OUTPUTS, SESSIONS, SOURCES,
 };
@@ -34,7 +37,7 @@ use crate::worker::Progress;
 use crate::writer::RowLocks;
 
 /// Where the metrics are, and of what they are shown.
-pub(super) struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     pub(super) progress: &'a Progress,
     pub(super) sequencer: &'a Sequencer,
     /// The relations that are there.

@@ -30,7 +30,7 @@ pub(super) fn columns(sessions: Vec<ClientStatus>, role: Option<&str>) -> Vec<Ar
 }
 
 /// As Postgres names states.
-fn state(session: &ClientStatus) -> &'static str {
+pub(super) fn state(session: &ClientStatus) -> &'static str {
     match (session.is_active, session.is_aborted, session.transaction) {
         (true, ..) => "active",
         (false, true, _) => "idle in transaction (aborted)",

@@ -44,15 +44,15 @@ fn state(state: &SourceState) -> &'static str {
 }
 
 /// The part of a file that has not been read.
-struct Lag {
-    bytes: u64,
+pub(super) struct Lag {
+    pub(super) bytes: u64,
     /// As many rows as there were in so many bytes before; `None` before the first.
     rows: Option<u64>,
 }
 
 impl Lag {
     /// `None` of what has no length: pipes, and folders.
-    fn of(input: &SourceProgress) -> Option<Self> {
+    pub(super) fn of(input: &SourceProgress) -> Option<Self> {
         if input.state == SourceState::Finished {
             return Some(Self { bytes: 0, rows: Some(0) });
         }

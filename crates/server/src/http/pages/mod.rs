@@ -1,6 +1,7 @@
-//! What the server says of itself, and the login of browsers; [`console`] has the pages that these see.
+//! What the server says of itself, [`mod@metrics`] among it, and the login of browsers; [`console`] has the pages that these see.
 
 pub(super) mod console;
+mod metrics;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::json;
 
+pub(super) use self::metrics::metrics;
 use super::answer::whole;
 use super::authenticate;
 use super::connection::Connection;

@@ -8,6 +8,7 @@ mod door;
 mod events;
 mod faults;
 mod inserts;
+mod metrics;
 mod openapi;
 mod relations;
 mod roles;

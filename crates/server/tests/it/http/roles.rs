@@ -11,19 +11,19 @@ const ROLES: &str = "CREATE TABLE t (a BIGINT PRIMARY KEY); INSERT INTO t VALUES
     CREATE ROLE root SUPERUSER LOGIN PASSWORD 'top'; CREATE ROLE ada LOGIN PASSWORD 'a:b ü';
     CREATE ROLE idle PASSWORD 'x'; GRANT SELECT ON t TO ada";
 
-const ADA: (&str, &str) = ("ada", "a:b ü");
+pub(super) const ADA: (&str, &str) = ("ada", "a:b ü");
 
-fn door() -> Door {
+pub(super) fn door() -> Door {
     let door = Door::open();
     door.engine.execute(ROLES).expect("roles");
     door
 }
 
-fn basic((name, password): (&str, &str)) -> String {
+pub(super) fn basic((name, password): (&str, &str)) -> String {
     format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))
 }
 
-fn ask(door: &Door, method: &str, path: &str, authorization: &str) -> Answer {
+pub(super) fn ask(door: &Door, method: &str, path: &str, authorization: &str) -> Answer {
     door.ask(method, path, &[("Authorization", authorization)], b"")
 }
 
