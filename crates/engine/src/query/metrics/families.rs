@@ -238,13 +238,11 @@ fn of_state(shown: &Shown<'_>, all: &mut Families) {
         ("alluvium_state_rows", "The rows of state, changes that are not compacted included."),
         each(|it| it.rows),
     );
-    let places: [(&str, fn(&SpineMetrics) -> u64); 2] =
-        [("memory", |it| it.memory), ("file", |it| it.disk)];
     let in_places = of.iter().flat_map(|(relation, sum)| {
-        places.map(|(place, bytes)| {
+        [("memory", sum.memory), ("file", sum.disk)].map(|(place, bytes)| {
             let mut labels = labels(relation);
             labels.push(("place", place.to_owned()));
-            (labels, bytes(sum) as f64)
+            (labels, bytes as f64)
         })
     });
     let in_places: Vec<_> = in_places.collect();
