@@ -30,7 +30,10 @@ impl Session {
                 return None;
             }
         }
-        self.without_waits(|session| session.execute_in_block(prepared, Value::scalars(values)))
+        let values = Value::scalars(values);
+        let ran = self.without_waits(|session| session.execute_in_block(prepared, values))?;
+        self.note_statement(|| prepared.statement().command());
+        Some(ran)
     }
 
     fn may_run_at_once(&self, kept: &KeptPlan) -> bool {
@@ -86,6 +89,7 @@ impl Session {
             session.within_limits(|session| session.run_text(sql, &[], run))
         })?;
         let ran = ran.transpose()?;
+        self.note_statement(|| kept.command());
         Some(ran.map(|outcome| (kept.command(), outcome)))
     }
 }

@@ -297,7 +297,11 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> Result<Option<Outcome>> {
         self.run_text(sql, parameters, |session| {
-            session.run_kept(shape, parameters, || one_statement(sql).ok())
+            let ran = session.run_kept(shape, parameters, || one_statement(sql).ok())?;
+            Ok(ran.map(|(command, outcome)| {
+                session.note_statement(|| command);
+                outcome
+            }))
         })
     }
 
@@ -327,13 +331,13 @@ impl Session {
         })
     }
 
-    /// Runs a statement from the plan that is kept of its shape; `None` if none is. It is parsed by `statement` if that is needed.
+    /// Runs a statement from the plan that is kept of its shape, and returns its command too; `None` if none is. It is parsed by `statement` if that is needed.
     fn run_kept(
         &mut self,
         shape: &Shape,
         parameters: &[ScalarValue],
         statement: impl FnOnce() -> Option<Statement>,
-    ) -> Result<Option<Outcome>> {
+    ) -> Result<Option<(&'static str, Outcome)>> {
         // Plans are kept over the relations that everybody sees.
         if self.transaction.as_ref().is_some_and(|open| open.definitions().is_some())
             || !self.temporary.are_none()
@@ -343,7 +347,8 @@ impl Session {
         let entries = self.catalog_entries();
         let kept = self.instance().reader.plans.get(shape, parameters, &entries);
         let Some((kept, values)) = kept else { return Ok(None) };
-        self.run_plan((shape, &kept), &values, &entries, parameters, statement)
+        let ran = self.run_plan((shape, &kept), &values, &entries, parameters, statement)?;
+        Ok(ran.map(|outcome| (kept.command(), outcome)))
     }
 
     /// Runs a kept plan of a shape for these values; the rest is as for [`Session::run_kept`].
@@ -355,7 +360,6 @@ impl Session {
         parameters: &[ScalarValue],
         statement: impl FnOnce() -> Option<Statement>,
     ) -> Result<Option<Outcome>> {
-        self.note_statement(|| kept.command());
         if kept.target().is_some() {
             self.before_reading(kept.reads())?;
             return self.change_kept(shape, parameters);
@@ -438,7 +442,7 @@ impl Session {
         if own.is_none()
             && may_be_kept
             && let Some(shape) = shape_of(&statement.text)
-            && let Some(outcome) = self.run_kept(&shape, values, || Some(statement.clone()))?
+            && let Some((_, outcome)) = self.run_kept(&shape, values, || Some(statement.clone()))?
         {
             return Ok(outcome);
         }

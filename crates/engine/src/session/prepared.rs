@@ -107,6 +107,7 @@ impl Session {
     /// again.
     pub fn execute_prepared(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Outcome> {
         let values = Value::scalars(values);
+        self.note_statement(|| prepared.statement.command());
         self.in_block(Some(&prepared.statement.kind), |session| {
             session.execute_in_block(prepared, values)
         })
@@ -127,7 +128,6 @@ impl Session {
         values: &[ScalarValue],
     ) -> Result<Outcome> {
         let Prepared { statement, description, plan, .. } = prepared;
-        self.note_statement(|| statement.command());
         let (wanted, given) = (description.parameters.len(), values.len());
         if wanted != given {
             let message =

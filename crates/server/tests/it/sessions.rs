@@ -27,6 +27,15 @@ fn sessions_tell_what_clients_do() {
         assert_eq!(told().await, ["idle: CREATE TABLE, 1, false, NULL"]);
         client.batch_execute("SET application_name = 'abacus'; BEGIN; INSERT INTO t VALUES (1)").await.expect("it is right");
         assert_eq!(told().await, ["idle in transaction: INSERT, 4, true, abacus"]);
+        // A text is parsed, then runs from its kept plan, and by key without a thread of the pool: it is one statement each time.
+        for _ in 0..3 {
+            client.batch_execute("SELECT * FROM t WHERE k = 1").await.expect("it is right");
+        }
+        let by_key = client.prepare("SELECT * FROM t WHERE k = $1").await.expect("it is right");
+        for _ in 0..3 {
+            client.query(&by_key, &[&1_i64]).await.expect("it is right");
+        }
+        assert_eq!(told().await, ["idle in transaction: SELECT, 10, true, abacus"]);
         let holder = "SELECT COUNT(*) FROM alluvium.locks AS l JOIN alluvium.sessions AS s ON l.transaction = s.transaction
                       AND l.session = s.session WHERE s.application_name = 'abacus' AND l.key = '(k) = (1)'";
         let row = watcher.query_one(holder, &[]).await.expect("an answer");
