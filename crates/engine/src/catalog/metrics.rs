@@ -5,6 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
+use super::objects::{some_text, text};
+
 /// All state.
 pub(crate) const ARRANGEMENTS: &str = "alluvium.arrangements";
 /// The work of operators.
@@ -27,14 +29,6 @@ pub(crate) const LOCKS: &str = "alluvium.locks";
 /// The names of all of them.
 pub(super) const METRICS: [&str; 9] =
     [ARRANGEMENTS, OPERATORS, EPOCHS, MEMORY, COMPACTIONS, SOURCES, OUTPUTS, SESSIONS, LOCKS];
-
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, false)
-}
-
-fn some_text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, true)
-}
 
 fn number(name: &str) -> Field {
     Field::new(name, DataType::UInt64, false)

@@ -27,11 +27,11 @@ pub(crate) const GRANTS: &str = "alluvium.grants";
 pub(super) const OBJECTS: [&str; 8] =
     [COLUMNS, CONSTRAINTS, INDEXES, SEQUENCES, DEPENDENCIES, SETTINGS, ROLES, GRANTS];
 
-fn text(name: &str) -> Field {
+pub(super) fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, false)
 }
 
-fn some_text(name: &str) -> Field {
+pub(super) fn some_text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true)
 }
 

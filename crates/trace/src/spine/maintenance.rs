@@ -227,10 +227,14 @@ impl<T: PageTime> Spine<T> {
         } else if !self.is_churn_due {
             let waker = self.waker.any_thread().cloned();
             let place = self.jobs.partition_point(|job| job.layers.start < layers.start);
-            let updates = task.updates();
-            let mut job = Running::begin(layers, (fresh, least), task, &self.context, waker);
-            let shown = job.job();
-            job.listed = self.counters.begin_compaction(reason, bytes, || updates, Some(&shown));
+            let job = Running::begin(
+                layers,
+                (fresh, least),
+                (task, reason),
+                &self.context,
+                waker,
+                &self.counters,
+            );
             self.jobs.insert(place, job);
         }
     }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use alluvium_storage::{Job, Work};
 use timely::scheduling::SyncActivator;
 
+use super::policy::Reason;
 use super::work::{Outcome, StateWork, Task};
 use crate::memory::{Debt, StateContext};
-use crate::metrics::Compaction;
+use crate::metrics::{Compaction, Open};
 use crate::time::PageTime;
 
 /// How many bytes of a job have to be done for each that is inserted meanwhile. So a job is done before its spine has
@@ -46,39 +47,28 @@ pub(super) struct Running<T: PageTime> {
 }
 
 impl<T: PageTime> Running<T> {
-    /// Begins a job. The compaction of the context does it, if there is one, and wakes the owner at the end.
+    /// Begins a job: a merge for a reason, or a move to a file. The compaction of the context does it, if there is one, and wakes the
+    /// owner at the end. Counters list it.
     pub(super) fn begin(
         layers: Range<usize>,
         (fresh, least): (usize, Option<i64>),
-        task: Task<T>,
+        (task, reason): (Task<T>, Option<Reason>),
         context: &StateContext,
         waker: Option<SyncActivator>,
+        counters: &Open,
     ) -> Self {
         let is_spill = matches!(task, Task::Spill(_));
-        let bytes = task.bytes();
+        let (bytes, updates) = (task.bytes(), task.updates());
         let is_cancelled = Arc::default();
         let work = StateWork::new(task, context.for_job(&is_cancelled), waker);
         let job = Job::new(context.worker(), bytes as u64, work);
+        let shared: Arc<Job<dyn Work>> = job.clone();
+        let listed = counters.begin_compaction(reason, bytes, || updates, Some(&shared));
         if let Some(compaction) = context.compaction() {
-            compaction.submit(Arc::clone(&job) as Arc<Job<dyn Work>>);
+            compaction.submit(shared);
         }
         let owed = context.budget().owe(bytes, is_spill);
-        Running {
-            layers,
-            fresh,
-            least,
-            is_spill,
-            listed: None,
-            job,
-            inserted: 0,
-            is_cancelled,
-            owed,
-        }
-    }
-
-    /// The job, for those who only look at it.
-    pub(super) fn job(&self) -> Arc<Job<dyn Work>> {
-        self.job.clone()
+        Running { layers, fresh, least, is_spill, listed, job, inserted: 0, is_cancelled, owed }
     }
 
     /// Whether there is a result to install.

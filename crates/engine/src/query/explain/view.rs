@@ -12,13 +12,8 @@ pub(crate) fn explain_view(entry: &Entry) -> Result<Explanation> {
     let there = |index| view.uses.all.contains_key(&index);
     let mut explanation = Explanation::new(Kind::View, Some(&entry.name));
     let mut tree = explanation.tree();
-    for node in &explained_nodes(&view.plan, &there)? {
-        tree.add(node.depth, Some(node.rows.to_string()), shown(node));
+    for ExplainedNode { operator, known, depth, rows, .. } in explained_nodes(&view.plan, &there)? {
+        tree.add(depth, Some(rows.to_string()), Node::new(operator, known));
     }
     Ok(explanation)
-}
-
-/// A node without figures.
-pub(super) fn shown(node: &ExplainedNode) -> Node {
-    Node::new(node.operator.clone(), node.known.clone())
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use alluvium_trace::metrics::{CompactionKind, Metrics};
 use arrow::array::ArrayRef;
 
-use super::{Relations, milliseconds, numbers, of_workers, some_numbers, texts};
+use super::{Relations, milliseconds, numbers, of_workers, some_numbers};
+use crate::query::objects::texts;
 
 /// Those in progress, and then the last that have ended, of the relations that are shown.
 pub(super) fn columns(metrics: &[Arc<Metrics>], relations: &Relations<'_>) -> Vec<ArrayRef> {

@@ -8,14 +8,31 @@ use arrow::array::{ArrayRef, ListBuilder, StringArray, UInt64Array, UInt64Builde
 use crate::catalog::Entries;
 use crate::worker::{DelayHistograms, Histogram, Progress};
 
+/// How far the engine is.
+pub(super) struct Reached {
+    pub(super) committed: Epoch,
+    /// `None` if nothing has to be durable.
+    pub(super) durable: Option<Epoch>,
+    /// In all relations.
+    pub(super) complete: Epoch,
+}
+
+impl Reached {
+    /// The progress of an engine whose last committed epoch this is.
+    pub(super) fn by(progress: &Progress, committed: Epoch) -> Self {
+        let durable = Some(progress.durable()).filter(|durable| *durable != Epoch::MAX);
+        let durable = durable.map(|durable| durable.min(committed));
+        Self { committed, durable, complete: progress.complete().min(committed) }
+    }
+}
+
 /// The engine first, whose last committed epoch this is, and then the relations among `entries` that are maintained.
 pub(super) fn columns(progress: &Progress, committed: Epoch, entries: &Entries) -> Vec<ArrayRef> {
     let dataflows = entries.values().filter(|entry| !entry.is_staged);
     let dataflows = dataflows.filter_map(|entry| Some((&entry.name, entry.dataflow()?)));
     let (names, ids): (Vec<&String>, Vec<_>) = dataflows.unzip();
     let reached = progress.reached(&ids);
-    let engine = progress.complete().min(committed);
-    let durable = Some(progress.durable()).filter(|durable| *durable != Epoch::MAX);
+    let Reached { durable, complete: engine, .. } = Reached::by(progress, committed);
     let DelayHistograms { durable: until_durable, complete: until_complete } = progress.delays();
     let rows = 1 + names.len();
     let of_engine = |value: Option<u64>| -> ArrayRef {
@@ -28,7 +45,7 @@ pub(super) fn columns(progress: &Progress, committed: Epoch, entries: &Entries) 
             std::iter::once(None).chain(names.iter().map(|name| Some(name.as_str()))),
         )),
         of_engine(Some(committed)),
-        of_engine(durable.map(|durable| durable.min(committed))),
+        of_engine(durable),
         Arc::new(UInt64Array::from_iter(complete.map(|it| it.map(|it| it.min(committed))))),
         of_engine(until_durable.quantile(0.5)),
         of_engine(until_durable.quantile(0.99)),

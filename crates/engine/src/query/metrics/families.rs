@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
 
+use super::epochs::Reached;
 use super::sessions::state;
 use super::sources::Lag;
-use super::{Relations, Shown, index_names};
+use super::{Relations, Shown};
 use crate::error::Result;
 use crate::sink::ShownOutput;
 use crate::source::{SourceProgress, SourceState};
@@ -72,8 +73,9 @@ pub(crate) fn families(shown: &Shown<'_>) -> Result<Vec<MetricFamily>> {
     of_epochs(shown, &mut all);
     of_memory(shown, &mut all);
     of_relations(shown, &mut all)?;
-    of_state(shown, &mut all);
-    of_operators(shown, &mut all);
+    let relations = shown.relations();
+    of_state(shown, &relations, &mut all);
+    of_operators(shown, &relations, &mut all);
     of_connectors(shown, &mut all);
     of_clients(shown, &mut all);
     Ok(all.0)
@@ -129,9 +131,8 @@ fn alone(value: u64) -> [(Labels, f64); 1] {
 }
 
 fn of_epochs(shown: &Shown<'_>, all: &mut Families) {
-    let Shown { progress, sequencer, .. } = shown;
-    let committed = sequencer.last();
-    let durable = Some(progress.durable()).filter(|durable| *durable != u64::MAX);
+    let Reached { committed, durable, complete } =
+        Reached::by(shown.progress, shown.sequencer.last());
     let version = env!("CARGO_PKG_VERSION").to_owned();
     all.gauge(
         ("alluvium_build_info", "The version of the engine, in its label. Always 1."),
@@ -143,13 +144,13 @@ fn of_epochs(shown: &Shown<'_>, all: &mut Families) {
     );
     all.counter(
         ("alluvium_epochs_durable", "The last epoch that is durable, with a state directory."),
-        durable.into_iter().flat_map(|durable| alone(durable.min(committed))),
+        durable.into_iter().flat_map(alone),
     );
     all.counter(
         ("alluvium_epochs_complete", "The last epoch that is complete in all relations."),
-        alone(progress.complete().min(committed)),
+        alone(complete),
     );
-    let delays = progress.delays();
+    let delays = shown.progress.delays();
     all.histogram(
         (
             "alluvium_epoch_durable_delay_seconds",
@@ -214,12 +215,7 @@ fn of_relations(shown: &Shown<'_>, all: &mut Families) -> Result<()> {
 }
 
 /// The state of each relation, and of those that are not listed together.
-fn of_state(shown: &Shown<'_>, all: &mut Families) {
-    let relations = Relations {
-        entries: shown.entries,
-        indexes: index_names(shown.entries),
-        only_these: false,
-    };
+fn of_state(shown: &Shown<'_>, relations: &Relations<'_>, all: &mut Families) {
     let mut of: BTreeMap<String, SpineMetrics> = BTreeMap::new();
     for spine in shown.progress.metrics().iter().flat_map(|metrics| metrics.spines()) {
         let sum = of.entry(relations.name(&spine.label.relation).to_owned()).or_default();
@@ -258,12 +254,7 @@ fn of_state(shown: &Shown<'_>, all: &mut Families) {
     );
 }
 
-fn of_operators(shown: &Shown<'_>, all: &mut Families) {
-    let relations = Relations {
-        entries: shown.entries,
-        indexes: index_names(shown.entries),
-        only_these: false,
-    };
+fn of_operators(shown: &Shown<'_>, relations: &Relations<'_>, all: &mut Families) {
     let (mut by_relation, mut by_worker): (BTreeMap<String, Duration>, Vec<Duration>) =
         Default::default();
     for metrics in shown.progress.metrics() {

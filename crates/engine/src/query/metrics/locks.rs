@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
 
-use super::{Relations, numbers, some_numbers, some_texts, texts};
+use super::{Relations, numbers, some_numbers};
 use crate::catalog::Entry;
 use crate::error::Result;
+use crate::query::objects::{some_texts, texts};
 use crate::transaction::KeyColumns;
 use crate::worker::DataflowId;
 use crate::writer::{Mode, Resource, ShownLock};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use alluvium_trace::metrics::Metrics;
-use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array};
+use arrow::array::{ArrayRef, RecordBatch, TimestampMicrosecondArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
 pub(super) use self::arrangements::StateKey;
@@ -55,6 +55,14 @@ pub(crate) struct Observed {
     pub(crate) clients: Arc<Clients>,
 }
 
+impl<'a> Shown<'a> {
+    /// The relations that metrics are of.
+    fn relations(&self) -> Relations<'a> {
+        let Shown { entries, role, .. } = *self;
+        Relations { entries, indexes: index_names(entries), only_these: role.is_some() }
+    }
+}
+
 /// Those of them that are among the names. The reasons are those for which state is not pruned.
 pub(super) fn tables_named(
     names: &[String],
@@ -62,9 +70,8 @@ pub(super) fn tables_named(
     reasons: impl Fn() -> Result<BTreeMap<StateKey, String>>,
 ) -> Result<Vec<(String, Arc<dyn TableProvider>)>> {
     let Shown { progress, sequencer, entries, role, observed } = *shown;
-    let only_these = role.is_some();
     let workers = progress.metrics();
-    let relations = || Relations { entries, indexes: index_names(entries), only_these };
+    let relations = || shown.relations();
     let mut found: Vec<(String, Arc<dyn TableProvider>)> = Vec::new();
     for name in names {
         let columns = match name.as_str() {
@@ -108,14 +115,6 @@ impl Relations<'_> {
     fn name<'a>(&'a self, dataflow: &'a str) -> &'a str {
         self.indexes.get(dataflow).map_or(dataflow, String::as_str)
     }
-}
-
-fn texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(texts))
-}
-
-fn some_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
-    Arc::new(texts.into_iter().collect::<StringArray>())
 }
 
 fn numbers(numbers: impl IntoIterator<Item = u64>) -> ArrayRef {

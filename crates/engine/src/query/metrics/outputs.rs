@@ -2,7 +2,8 @@
 
 use arrow::array::ArrayRef;
 
-use super::{Relations, milliseconds, numbers, some_numbers, some_texts, some_times, texts};
+use super::{Relations, milliseconds, numbers, some_numbers, some_times};
+use crate::query::objects::{some_texts, texts};
 use crate::sink::{OutputMode, ShownOutput};
 use crate::subscription::feed::Waiting;
 

@@ -4,7 +4,8 @@ use std::fs;
 
 use arrow::array::ArrayRef;
 
-use super::{Relations, numbers, some_numbers, some_texts, some_times, texts};
+use super::{Relations, numbers, some_numbers, some_times};
+use crate::query::objects::{some_texts, texts};
 use crate::source::{SourceProgress, SourceState};
 
 /// The inputs of the tables that are shown.

@@ -50,11 +50,11 @@ pub(super) fn tables_named(
     Ok(found)
 }
 
-fn texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> ArrayRef {
+pub(super) fn texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(texts))
 }
 
-fn some_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
+pub(super) fn some_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
     Arc::new(texts.into_iter().collect::<StringArray>())
 }
 
