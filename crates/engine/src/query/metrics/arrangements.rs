@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
-use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, Float64Array};
 
-use super::{Relations, of_workers};
+use super::{Relations, numbers, of_workers, some_numbers};
+use crate::query::objects::{some_texts, texts};
 
 /// The relation and the id of a state.
 pub(in crate::query) type StateKey = (String, String);
@@ -19,41 +20,31 @@ pub(super) fn columns(
 ) -> Vec<ArrayRef> {
     let mut spines = of_workers(metrics, Metrics::spines);
     spines.retain(|(_, spine)| relations.shows(&spine.label.relation));
-    let texts = |text: fn(&SpineMetrics) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(spines.iter().map(|(_, counters)| text(counters))))
-    };
-    let numbers = |number: fn(&SpineMetrics) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(_, counters)| number(counters))))
-    };
     let reason = |spine: &SpineMetrics| {
         let key = (spine.label.relation.clone(), spine.label.id.clone());
         reasons.get(&key).map(String::as_str)
     };
     vec![
-        Arc::new(UInt64Array::from_iter_values(spines.iter().map(|(worker, _)| *worker))) as _,
-        Arc::new(StringArray::from_iter_values(
-            spines.iter().map(|(_, it)| relations.name(&it.label.relation)),
-        )) as _,
-        texts(|counters| &counters.label.operator),
-        texts(|counters| &counters.label.key),
-        texts(|counters| &counters.label.id),
-        texts(|counters| &counters.label.fingerprint),
-        numbers(|counters| counters.rows),
-        numbers(|counters| counters.memory),
-        numbers(|counters| counters.disk),
-        Arc::new(StringArray::from_iter(spines.iter().map(|(_, it)| it.bound.as_deref()))) as _,
-        Arc::new(UInt64Array::from_iter(spines.iter().map(|(_, it)| it.below))) as _,
-        Arc::new(StringArray::from_iter(spines.iter().map(|(_, it)| reason(it)))) as _,
-        numbers(|counters| counters.batches),
-        numbers(|counters| counters.merges),
-        numbers(|counters| counters.merges_for_reads),
-        numbers(|counters| counters.merges_for_churn),
-        numbers(|counters| counters.seeks),
-        numbers(|counters| counters.jobs),
-        numbers(|counters| counters.debt),
-        numbers(|counters| counters.written),
-        Arc::new(Float64Array::from_iter(
-            spines.iter().map(|(_, counters)| counters.write_amplification()),
-        )),
+        numbers(spines.iter().map(|(worker, _)| *worker)),
+        texts(spines.iter().map(|(_, it)| relations.name(&it.label.relation))),
+        texts(spines.iter().map(|(_, it)| &it.label.operator)),
+        texts(spines.iter().map(|(_, it)| &it.label.key)),
+        texts(spines.iter().map(|(_, it)| &it.label.id)),
+        texts(spines.iter().map(|(_, it)| &it.label.fingerprint)),
+        numbers(spines.iter().map(|(_, it)| it.rows)),
+        numbers(spines.iter().map(|(_, it)| it.memory)),
+        numbers(spines.iter().map(|(_, it)| it.disk)),
+        some_texts(spines.iter().map(|(_, it)| it.bound.as_deref())),
+        some_numbers(spines.iter().map(|(_, it)| it.below)),
+        some_texts(spines.iter().map(|(_, it)| reason(it))),
+        numbers(spines.iter().map(|(_, it)| it.batches)),
+        numbers(spines.iter().map(|(_, it)| it.merges)),
+        numbers(spines.iter().map(|(_, it)| it.merges_for_reads)),
+        numbers(spines.iter().map(|(_, it)| it.merges_for_churn)),
+        numbers(spines.iter().map(|(_, it)| it.seeks)),
+        numbers(spines.iter().map(|(_, it)| it.jobs)),
+        numbers(spines.iter().map(|(_, it)| it.debt)),
+        numbers(spines.iter().map(|(_, it)| it.written)),
+        Arc::new(Float64Array::from_iter(spines.iter().map(|(_, it)| it.write_amplification()))),
     ]
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use alluvium_trace::Epoch;
-use arrow::array::{ArrayRef, ListBuilder, StringArray, UInt64Array, UInt64Builder};
+use arrow::array::{ArrayRef, ListBuilder, UInt64Builder};
 
+use super::some_numbers;
 use crate::catalog::Entries;
+use crate::query::objects::some_texts;
 use crate::worker::{DelayHistograms, Histogram, Progress};
 
 /// How far the engine is.
@@ -37,16 +39,14 @@ pub(super) fn columns(progress: &Progress, committed: Epoch, entries: &Entries) 
     let rows = 1 + names.len();
     let of_engine = |value: Option<u64>| -> ArrayRef {
         let others = std::iter::repeat_n(None, names.len());
-        Arc::new(UInt64Array::from_iter(std::iter::once(value).chain(others)))
+        some_numbers(std::iter::once(value).chain(others))
     };
     let complete = std::iter::once(Some(engine)).chain(reached);
     vec![
-        Arc::new(StringArray::from_iter(
-            std::iter::once(None).chain(names.iter().map(|name| Some(name.as_str()))),
-        )),
+        some_texts(std::iter::once(None).chain(names.iter().map(Some))),
         of_engine(Some(committed)),
         of_engine(durable),
-        Arc::new(UInt64Array::from_iter(complete.map(|it| it.map(|it| it.min(committed))))),
+        some_numbers(complete.map(|it| it.map(|it| it.min(committed)))),
         of_engine(until_durable.quantile(0.5)),
         of_engine(until_durable.quantile(0.99)),
         of_engine(until_complete.quantile(0.5)),

@@ -8,7 +8,7 @@ use alluvium_trace::metrics::{Metrics, SpineMetrics};
 use super::epochs::Reached;
 use super::sessions::state;
 use super::sources::Lag;
-use super::{Relations, Shown};
+use super::{Relations, Shown, state_by_dataflow};
 use crate::error::Result;
 use crate::sink::ShownOutput;
 use crate::source::{SourceProgress, SourceState};
@@ -214,18 +214,11 @@ fn of_relations(shown: &Shown<'_>, all: &mut Families) -> Result<()> {
     Ok(())
 }
 
-/// The state of each relation, and of those that are not listed together.
+/// The state of each relation.
 fn of_state(shown: &Shown<'_>, relations: &Relations<'_>, all: &mut Families) {
-    let mut of: BTreeMap<String, SpineMetrics> = BTreeMap::new();
-    for spine in shown.progress.metrics().iter().flat_map(|metrics| metrics.spines()) {
-        let sum = of.entry(relations.name(&spine.label.relation).to_owned()).or_default();
-        sum.rows += spine.rows;
-        sum.memory += spine.memory;
-        sum.disk += spine.disk;
-        sum.merges += spine.merges;
-        sum.written += spine.written;
-        sum.debt += spine.debt;
-    }
+    let of = state_by_dataflow(shown.progress.metrics());
+    let of: BTreeMap<&str, &SpineMetrics> =
+        of.iter().map(|(dataflow, sum)| (relations.name(dataflow), sum)).collect();
     let labels = |relation: &str| vec![("relation", relation.to_owned())];
     let each = |number: fn(&SpineMetrics) -> u64| {
         of.iter().map(|(relation, sum)| (labels(relation), number(sum) as f64)).collect::<Vec<_>>()

@@ -1,13 +1,13 @@
 //! `alluvium.memory`: what memory and files are used for, beside the budget.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_trace::memory::MemoryBudget;
-use alluvium_trace::metrics::Metrics;
-use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use alluvium_trace::metrics::{Metrics, SpineMetrics};
+use arrow::array::ArrayRef;
 
-use super::Relations;
+use super::{Relations, numbers, some_numbers, state_by_dataflow};
+use crate::query::objects::{some_texts, texts};
 
 /// A kind of memory, the relation whose it is, and the bytes.
 type Row = (&'static str, Option<String>, u64);
@@ -18,12 +18,8 @@ pub(super) fn columns(
     metrics: &[Arc<Metrics>],
     relations: &Relations<'_>,
 ) -> Vec<ArrayRef> {
-    let mut state: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for spine in metrics.iter().flat_map(|metrics| metrics.spines()) {
-        let (memory, disk) = state.entry(spine.label.relation).or_default();
-        (*memory, *disk) = (*memory + spine.memory, *disk + spine.disk);
-    }
-    let in_memory: u64 = state.values().map(|(memory, _)| memory).sum();
+    let state = state_by_dataflow(metrics);
+    let in_memory: u64 = state.values().map(|state| state.memory).sum();
     let mut rows: Vec<Row> = Vec::new();
     if !relations.only_these {
         let used = budget.used() as u64;
@@ -36,11 +32,11 @@ pub(super) fn columns(
             ("spilled", None, budget.written()),
         ]);
     }
-    for (relation, (memory, disk)) in state {
-        if !relations.shows(&relation) {
+    for (dataflow, SpineMetrics { memory, disk, .. }) in state {
+        if !relations.shows(&dataflow) {
             continue;
         }
-        let relation = relations.name(&relation).to_owned();
+        let relation = relations.name(&dataflow).to_owned();
         rows.push(("state", Some(relation.clone()), memory));
         rows.push(("files", Some(relation), disk));
     }
@@ -49,10 +45,9 @@ pub(super) fn columns(
     // What counts against the budget.
     let limit = |kind: &str| limit.filter(|_| matches!(kind, "counted" | "peak"));
     vec![
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|(kind, ..)| *kind))) as _,
-        Arc::new(StringArray::from_iter(rows.iter().map(|(_, relation, _)| relation.as_deref())))
-            as _,
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(.., bytes)| *bytes))) as _,
-        Arc::new(UInt64Array::from_iter(rows.iter().map(|(kind, ..)| limit(kind)))) as _,
+        texts(rows.iter().map(|(kind, ..)| *kind)),
+        some_texts(rows.iter().map(|(_, relation, _)| relation.as_deref())),
+        numbers(rows.iter().map(|(.., bytes)| *bytes)),
+        some_numbers(rows.iter().map(|(kind, ..)| limit(kind))),
     ]
 }

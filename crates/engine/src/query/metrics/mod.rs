@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alluvium_trace::metrics::Metrics;
+use alluvium_trace::metrics::{Metrics, SpineMetrics};
 use arrow::array::{ArrayRef, RecordBatch, TimestampMicrosecondArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
 
@@ -145,6 +145,21 @@ fn of_workers<T>(workers: &[Arc<Metrics>], of: impl Fn(&Metrics) -> Vec<T>) -> V
         of(metrics).into_iter().map(move |metrics| (worker, metrics))
     };
     workers.iter().zip(0..).flat_map(of_worker).collect()
+}
+
+/// The state of each dataflow, by name: the sums of its spines on all workers, of what the metrics of relations show.
+fn state_by_dataflow(workers: &[Arc<Metrics>]) -> BTreeMap<String, SpineMetrics> {
+    let mut of: BTreeMap<String, SpineMetrics> = BTreeMap::new();
+    for spine in workers.iter().flat_map(|metrics| metrics.spines()) {
+        let sum = of.entry(spine.label.relation).or_default();
+        sum.rows += spine.rows;
+        sum.memory += spine.memory;
+        sum.disk += spine.disk;
+        sum.merges += spine.merges;
+        sum.written += spine.written;
+        sum.debt += spine.debt;
+    }
+    of
 }
 
 /// The names that were given to indexes, by those of their dataflows.

@@ -2,37 +2,36 @@
 
 use std::sync::Arc;
 
-use alluvium_trace::metrics::{Metrics, OperatorMetrics, Work};
-use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use alluvium_trace::metrics::{Metrics, Work};
+use arrow::array::ArrayRef;
 
-use super::{Relations, of_workers};
+use super::{Relations, numbers, of_workers, some_numbers};
+use crate::query::objects::some_texts;
 
 /// The work of the operators that are shown on all workers, and of the workers themselves if all is shown.
 pub(super) fn columns(metrics: &[Arc<Metrics>], relations: &Relations<'_>) -> Vec<ArrayRef> {
     let mut operators = of_workers(metrics, Metrics::operators);
     operators.retain(|(_, operator)| relations.shows(&operator.label.relation));
-    let texts = |text: &dyn Fn(&OperatorMetrics) -> String| -> ArrayRef {
-        let texts = operators.iter().map(|(_, operator)| Some(text(operator)));
-        Arc::new(StringArray::from_iter(texts.map(|text| text.filter(|text| !text.is_empty()))))
-    };
-    let numbers = |number: &dyn Fn(&OperatorMetrics) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(operators.iter().map(|(_, it)| number(it))))
-    };
     let busy = |work: Work| u64::try_from(work.busy.as_nanos()).unwrap_or(u64::MAX);
     vec![
-        Arc::new(UInt64Array::from_iter_values(operators.iter().map(|(worker, _)| *worker))) as _,
-        Arc::new(UInt64Array::from_iter(operators.iter().map(|(_, it)| it.label.dataflow))) as _,
-        texts(&|it| relations.name(&it.label.relation).to_owned()),
-        numbers(&|it| it.label.number as u64),
-        texts(&|it| it.label.name.clone()),
-        texts(&|it| it.label.fingerprint.clone()),
-        numbers(&|it| busy(it.all)),
-        numbers(&|it| it.all.runs),
-        numbers(&|it| it.all.rows),
-        numbers(&|it| it.all.bytes),
-        numbers(&|it| busy(it.minute)),
-        numbers(&|it| it.minute.runs),
-        numbers(&|it| it.minute.rows),
-        numbers(&|it| it.minute.bytes),
+        numbers(operators.iter().map(|(worker, _)| *worker)),
+        some_numbers(operators.iter().map(|(_, it)| it.label.dataflow)),
+        some_texts(operators.iter().map(|(_, it)| said(relations.name(&it.label.relation)))),
+        numbers(operators.iter().map(|(_, it)| it.label.number as u64)),
+        some_texts(operators.iter().map(|(_, it)| said(&it.label.name))),
+        some_texts(operators.iter().map(|(_, it)| said(&it.label.fingerprint))),
+        numbers(operators.iter().map(|(_, it)| busy(it.all))),
+        numbers(operators.iter().map(|(_, it)| it.all.runs)),
+        numbers(operators.iter().map(|(_, it)| it.all.rows)),
+        numbers(operators.iter().map(|(_, it)| it.all.bytes)),
+        numbers(operators.iter().map(|(_, it)| busy(it.minute))),
+        numbers(operators.iter().map(|(_, it)| it.minute.runs)),
+        numbers(operators.iter().map(|(_, it)| it.minute.rows)),
+        numbers(operators.iter().map(|(_, it)| it.minute.bytes)),
     ]
+}
+
+/// A text, unless it is empty: what workers do themselves is of no relation.
+fn said(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
