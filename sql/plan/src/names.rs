@@ -193,10 +193,19 @@ pub(super) fn quoted(value: &ScalarValue) -> Option<String> {
     {
         return None;
     }
-    match value.cast_to(&DataType::Utf8) {
-        Ok(ScalarValue::Utf8(Some(text))) => Some(format!("'{}'", text.replace('\'', "''"))),
-        _ => None,
-    }
+    let text = match value {
+        ScalarValue::Binary(Some(bytes))
+        | ScalarValue::LargeBinary(Some(bytes))
+        | ScalarValue::BinaryView(Some(bytes))
+        | ScalarValue::FixedSizeBinary(_, Some(bytes)) => {
+            bytes.iter().fold("\\x".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+        }
+        value => match value.cast_to(&DataType::Utf8) {
+            Ok(ScalarValue::Utf8(Some(text))) => text,
+            _ => value.to_string(),
+        },
+    };
+    Some(format!("'{}'", text.replace('\'', "''")))
 }
 
 /// An expression as SQL, with columns by their names.
