@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use alluvium_sql::planner::{RegisteredFunctions, SystemSchemas};
 use alluvium_storage::{
@@ -24,6 +24,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
 use crate::instance::{Extensions, Instance};
+use crate::log::{self, LogLine, LogLines};
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
@@ -61,6 +62,8 @@ pub struct Builder {
     compaction: Option<Arc<dyn Compaction>>,
     file_access: FileAccess,
     password_verifier: Option<fn(&str) -> String>,
+    slow_statement: Duration,
+    log: LogLines,
 }
 
 /// How long after a checkpoint the next one is taken, by default.
@@ -71,6 +74,9 @@ const CHECKPOINT_BYTES: u64 = 256 << 20;
 
 /// How many checkpoints are kept at least: the last one may be damaged.
 const RETAINED: u32 = 2;
+
+/// A statement that takes so long is slow, by default.
+const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 
 /// How many rows a transaction of an input has by default.
 const BATCH_ROWS: usize = 40_000;
@@ -107,6 +113,8 @@ impl Builder {
             compaction: None,
             file_access: FileAccess::default(),
             password_verifier: None,
+            slow_statement: SLOW_STATEMENT,
+            log: Arc::new(Vec::new),
         }
     }
 
@@ -198,6 +206,13 @@ impl Builder {
     /// a statement has to have the verifier itself.
     pub fn password_verifier(mut self, verifier: fn(&str) -> String) -> Self {
         self.password_verifier = Some(verifier);
+        self
+    }
+
+    /// How long a statement takes that is logged as slow, by [`tracing`]; by default a second, and zero for none. The event has its command,
+    /// and no text of it.
+    pub fn slow_statement(mut self, time: Duration) -> Self {
+        self.slow_statement = time;
         self
     }
 
@@ -322,6 +337,8 @@ impl Builder {
     ///
     /// Fails, and changes nothing, if the directory is in use or something in it is damaged or of another version.
     pub fn open(mut self) -> Result<Engine> {
+        let _call = log::call!("open");
+        let begun = Instant::now();
         let functions = (self.functions()?, self.system()?);
         let directory = self.state.take().map(|url| Directory::acquire(directory_of(&url)?));
         let directory = directory.transpose()?;
@@ -367,6 +384,7 @@ impl Builder {
             directory.started(journal);
             let _ = engine.instance.directory.set(directory);
         }
+        log::opened(workers, engine.instance.writer.last(), begun.elapsed());
         Ok(engine)
     }
 
@@ -377,8 +395,10 @@ impl Builder {
     }
 
     fn start_in_memory(self, functions: (RegisteredFunctions, SystemSchemas)) -> Result<Engine> {
-        let (workers, context) = (self.worker_count()?, self.context()?);
-        self.start(workers, context, functions, None)
+        let (workers, context, begun) = (self.worker_count()?, self.context()?, Instant::now());
+        let engine = self.start(workers, context, functions, None)?;
+        log::opened(workers, engine.instance.writer.last(), begun.elapsed());
+        Ok(engine)
     }
 
     /// The functions of the program.
@@ -428,6 +448,7 @@ impl Builder {
             batch_rows: self.batch_rows,
             batch_bytes: context.budget().policy().portion,
             password_verifier: self.password_verifier,
+            slow_statement: self.slow_statement,
             strict: self.strict,
             history: self.history,
             history_time: self.history_time,
@@ -437,8 +458,14 @@ impl Builder {
             Some(restored) => Some(restored.start(self.clock.now()?)),
             None => None,
         };
-        let (sources, sinks, file_access) = (self.sources, self.sinks, self.file_access);
-        let extensions = Extensions { sources, sinks, functions, system, file_access };
+        let extensions = Extensions {
+            sources: self.sources,
+            sinks: self.sinks,
+            functions,
+            system,
+            file_access: self.file_access,
+            log: self.log,
+        };
         let instance = Instance::start(settings, start, extensions, self.clock, context)?;
         Ok(Engine { instance })
     }
@@ -499,6 +526,11 @@ impl BuilderParts for Builder {
         let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default()));
         let blobs = blobs.expect("memory can be listed");
         self.store(journal, Arc::new(MemoryManifests::default()), Arc::new(blobs))
+    }
+
+    fn log(mut self, lines: impl Fn() -> Vec<LogLine> + Send + Sync + 'static) -> Self {
+        self.log = Arc::new(lines);
+        self
     }
 
     fn schedule(mut self, schedule: Schedule) -> Self {

@@ -14,6 +14,7 @@ use crate::catalog::{FunctionInfo, RelationInfo};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
+use crate::log;
 use crate::query::{MetricFamily, Rows};
 use crate::roles::Roles;
 use crate::session::{Outcome, Session};
@@ -139,6 +140,7 @@ impl Engine {
     ///
     /// An epoch that has not been committed yet is waited for as well.
     pub fn wait(&self, epoch: u64) -> Result<()> {
+        let _call = log::call!("wait", epoch);
         self.instance.reader.sequencer.wait(epoch)
     }
 
@@ -178,6 +180,7 @@ impl Engine {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn subscribe_with(&self, view: &str, options: SubscribeOptions) -> Result<Subscription> {
+        let _call = log::call!("subscribe", view);
         self.instance.subscribe(name::short(view), Client::Program(options))
     }
 
@@ -186,6 +189,7 @@ impl Engine {
     ///
     /// Fails, and starts none of them, if one cannot be opened.
     pub fn start(&self) -> Result<()> {
+        let _call = log::short_call!("start");
         self.instance.start_inputs()
     }
 
@@ -194,6 +198,7 @@ impl Engine {
     ///
     /// A thread with an open transaction waits for itself.
     pub fn wait_for_sources(&self) -> Result<()> {
+        let _call = log::call!("wait_for_sources");
         self.instance.connectors.inputs.wait()
     }
 
@@ -261,6 +266,7 @@ impl Engine {
     /// Writes the contents of views to the outputs of contents that they have, as of the last commit. [`Engine::finish`] does
     /// so when inputs have ended.
     pub fn write_outputs(&self) -> Result<()> {
+        let _call = log::call!("write_outputs");
         self.instance.poison.guard(|| {
             self.instance.reader.sequencer.wait(self.instance.writer.last())?;
             self.instance.write_outputs()
@@ -271,6 +277,7 @@ impl Engine {
     /// completes the outputs of changes, which end with it. With a [state directory](Builder::state) they are written up to
     /// here and do not end, and a checkpoint is taken.
     pub fn finish(&self) -> Result<()> {
+        let _call = log::call!("finish");
         self.instance.poison.guard(|| self.instance.finish())
     }
 

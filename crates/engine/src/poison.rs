@@ -9,6 +9,7 @@ use alluvium_trace::Failure;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
+use crate::log;
 
 /// Something that may have threads waiting in it.
 pub(crate) trait Waited: Send + Sync {
@@ -54,10 +55,10 @@ impl Poison {
 
     /// Poisons the engine; only the first message is kept.
     pub(crate) fn spread(&self, message: String) {
-        if self.message.set(message).is_err() {
-            return;
+        if self.message.set(message).is_ok() {
+            self.message.get().iter().for_each(|message| log::poisoned(message));
+            self.wake();
         }
-        self.wake();
     }
 
     /// Wakes all threads that wait, so that they look at the poison and at what may [interrupt](crate::interrupt) them.

@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) history_time: Duration,
     /// How many bytes of rows may have been committed since the oldest one that is kept.
     pub(crate) history_bytes: u64,
+    /// A statement that takes so long is logged; zero: none is.
+    pub(crate) slow_statement: Duration,
     /// Makes the verifier of a password.
     pub(crate) password_verifier: Option<fn(&str) -> String>,
     /// Whether the first row that is refused, or fails in a view, is fatal.

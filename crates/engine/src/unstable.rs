@@ -20,12 +20,13 @@ use alluvium_trace::Schedule;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-pub use crate::clients::ClientInfo;
 pub use crate::durable::directory::note_address;
 use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
+pub use crate::log::LogLine;
 use crate::query::Rows;
 pub use crate::sequencer::owned_key;
+pub use crate::session::clients::ClientInfo;
 use crate::session::{Outcome, Prepared};
 use crate::statement::Statement;
 pub use crate::subscription::{ChangedRows, columns_of_changes};
@@ -181,6 +182,9 @@ pub trait BuilderParts: Sized {
 
     /// As [`BuilderParts::store`], with this journal, the rest in memory, and no checkpoints.
     fn journal(self, journal: Arc<dyn Journal>) -> Self;
+
+    /// Shows these lines as `alluvium.log`: the last ones of the log of the process, the oldest first.
+    fn log(self, lines: impl Fn() -> Vec<LogLine> + Send + Sync + 'static) -> Self;
 
     /// Merges state and cuts batches in another way: results do not depend on it.
     fn schedule(self, schedule: Schedule) -> Self;

@@ -1,5 +1,5 @@
-//! System relations that tell what the engine does: state, operators, epochs, memory, compactions, sources, outputs, sessions and
-//! locks.
+//! System relations that tell what the engine does: state, operators, epochs, memory, compactions, sources, outputs, sessions, locks
+//! and the log.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,10 +25,12 @@ pub(crate) const OUTPUTS: &str = "alluvium.outputs";
 pub(crate) const SESSIONS: &str = "alluvium.sessions";
 /// The locks that transactions hold and wait for.
 pub(crate) const LOCKS: &str = "alluvium.locks";
+/// The last lines of the log.
+pub(crate) const LOG: &str = "alluvium.log";
 
 /// The names of all of them.
-pub(super) const METRICS: [&str; 9] =
-    [ARRANGEMENTS, OPERATORS, EPOCHS, MEMORY, COMPACTIONS, SOURCES, OUTPUTS, SESSIONS, LOCKS];
+pub(super) const METRICS: [&str; 10] =
+    [ARRANGEMENTS, OPERATORS, EPOCHS, MEMORY, COMPACTIONS, SOURCES, OUTPUTS, SESSIONS, LOCKS, LOG];
 
 fn number(name: &str) -> Field {
     Field::new(name, DataType::UInt64, false)
@@ -201,6 +203,16 @@ static LOCKS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+static LOG_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        some_moment("time"),
+        text("level"),
+        text("target"),
+        text("message"),
+        text("fields"),
+    ]))
+});
+
 /// The columns of one of them.
 pub(super) fn schema(name: &str) -> Option<&'static SchemaRef> {
     Some(match name {
@@ -213,6 +225,7 @@ pub(super) fn schema(name: &str) -> Option<&'static SchemaRef> {
         OUTPUTS => &OUTPUTS_SCHEMA,
         SESSIONS => &SESSIONS_SCHEMA,
         LOCKS => &LOCKS_SCHEMA,
+        LOG => &LOG_SCHEMA,
         _ => return None,
     })
 }

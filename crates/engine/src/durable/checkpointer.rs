@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
+use std::time::Instant;
 
 use alluvium_storage::{ClaimedStorage, Manifests, Position, Published, Storage};
 use alluvium_trace::memory::StateContext;
@@ -28,6 +29,7 @@ use super::checkpoint::{
 };
 use super::persisted::ConnectorFacts;
 use crate::error::{Error, Result};
+use crate::log;
 use crate::sequencer::{Kept, Pin, Sequencer};
 use crate::worker::{DataflowId, Shard};
 
@@ -115,14 +117,22 @@ impl Checkpointer {
     /// are of the newest version. If the storage fails, and not because it is full, the engine stops: it is unknown what is on the
     /// disk.
     pub(crate) fn take(&self) -> Result<()> {
+        let _span = log::call!("checkpoint");
         let taken = catch_unwind(AssertUnwindSafe(|| self.take_one()));
-        taken.unwrap_or_else(|panic| {
+        let taken = taken.unwrap_or_else(|panic| {
             Err(self.engine.sequencer.poison().spread_panic("a checkpoint", &*panic))
+        });
+        taken.inspect_err(|error| {
+            // One that was being taken when the engine ends is not missed.
+            if !self.is_ending.load(Ordering::Relaxed) {
+                log::checkpoint_failed(error);
+            }
         })
     }
 
     fn take_one(&self) -> Result<()> {
         let mut last = self.last.lock();
+        let begun = Instant::now();
         let Taken { mut pin, shards } = self.pin()?;
         self.durable().forget_recorded();
         let is_same = (pin.end.0, pin.workers) == (last.end, last.workers);
@@ -165,6 +175,7 @@ impl Checkpointer {
                 return Err(self.fail(&error));
             }
         }
+        log::checkpoint_taken(number, checkpoint.epoch, checkpoint.blobs.len(), begun.elapsed());
         last.number = number;
         (last.end, last.workers) = (checkpoint.end, checkpoint.workers);
         last.replays.insert(number, checkpoint.replay);

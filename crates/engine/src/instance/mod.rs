@@ -35,7 +35,6 @@ use alluvium_trace::Epoch;
 use alluvium_trace::memory::StateContext;
 
 use crate::catalog::Catalog;
-use crate::clients::Clients;
 use crate::clock::{Clock, Moment};
 use crate::connectors::Connectors;
 use crate::definitions::Definitions;
@@ -45,9 +44,11 @@ use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
 use crate::file_access::FileAccess;
 use crate::history::History;
+use crate::log::LogLines;
 use crate::poison::Poison;
 use crate::query::{Observed, Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
+use crate::session::clients::Clients;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::source::Source;
@@ -88,6 +89,8 @@ pub(crate) struct Extensions {
     pub(crate) functions: RegisteredFunctions,
     pub(crate) system: SystemSchemas,
     pub(crate) file_access: FileAccess,
+    /// The last lines of the log, for `alluvium.log`.
+    pub(crate) log: LogLines,
 }
 
 impl Instance {
@@ -99,7 +102,7 @@ impl Instance {
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
-        let Extensions { sources, sinks, functions, system, file_access } = extensions;
+        let Extensions { sources, sinks, functions, system, file_access, log } = extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
@@ -156,6 +159,7 @@ impl Instance {
                     outputs: connectors.outputs.clone(),
                     locks: writer.row_locks.clone(),
                     clients: clients.clone(),
+                    log,
                 },
             },
             writer,

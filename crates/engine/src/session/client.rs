@@ -1,7 +1,8 @@
 //! A session of a client, whose status others see.
 
 use super::Session;
-use crate::clients::ClientInfo;
+use crate::log;
+use crate::session::clients::ClientInfo;
 
 impl Session {
     /// Its number among the sessions of clients, if it is one.
@@ -28,6 +29,13 @@ impl Session {
         if let Some(client) = &self.client {
             client.begin_statement(command());
         }
+    }
+
+    /// A statement begins in the log. Servers know themselves which statements of their clients are slow.
+    pub(super) fn logged(&self, command: Option<&'static str>) -> log::Statement {
+        let slow = self.instance().settings.slow_statement;
+        let slow = (self.client.is_none() && !slow.is_zero()).then_some(slow);
+        log::Statement::begin(command, slow)
     }
 
     /// A call of the client has ended.

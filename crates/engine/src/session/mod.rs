@@ -7,6 +7,7 @@
 
 mod at_once;
 mod client;
+pub(crate) mod clients;
 mod culprit;
 mod description;
 mod identity;
@@ -42,7 +43,6 @@ use self::statements::named_statements::NamedStatements;
 use self::statements::temporary::TemporaryTables;
 use crate::authorizer::Rights;
 use crate::catalog::{Catalog, Entries, Entry};
-use crate::clients::OfClient;
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::{FileAccess, Purpose};
@@ -50,6 +50,7 @@ use crate::instance::Instance;
 use crate::interrupt;
 use crate::query::{Execution, Files, KeptPlan, Reading, shape_before_parsing, shape_of};
 use crate::sequences::{TakenValues, Taker};
+use crate::session::clients::OfClient;
 use crate::subscription::SubscribeOptions;
 use crate::transaction::Transaction;
 use crate::value::Value;
@@ -254,6 +255,7 @@ impl Session {
 
     fn run_tree(&mut self, statement: &Statement, parameters: &[ScalarValue]) -> Result<Outcome> {
         self.note_statement(|| statement.command());
+        let _statement = self.logged(Some(statement.command()));
         self.in_block(Some(&statement.kind), |session| session.run_in_block(statement, parameters))
     }
 
@@ -296,10 +298,12 @@ impl Session {
         shape: &Shape,
         parameters: &[ScalarValue],
     ) -> Result<Option<Outcome>> {
+        let mut statement = self.logged(None);
         self.run_text(sql, parameters, |session| {
             let ran = session.run_kept(shape, parameters, || one_statement(sql).ok())?;
             Ok(ran.map(|(command, outcome)| {
                 session.note_statement(|| command);
+                statement.has_command(command);
                 outcome
             }))
         })

@@ -162,6 +162,7 @@ impl Session {
         act: impl FnOnce(&mut Self, &Statement) -> Result<R>,
     ) -> Result<R> {
         self.note_statement(|| statement.command());
+        let _statement = self.logged(Some(statement.command()));
         let ran = self.in_block(Some(&statement.kind), |session| {
             let qualified = session.qualified(statement)?;
             let statement = qualified.as_ref().map_or(statement, |qualified| &qualified.statement);

@@ -108,6 +108,7 @@ impl Session {
     pub fn execute_prepared(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Outcome> {
         let values = Value::scalars(values);
         self.note_statement(|| prepared.statement.command());
+        let _statement = self.logged(Some(prepared.statement.command()));
         self.in_block(Some(&prepared.statement.kind), |session| {
             session.execute_in_block(prepared, values)
         })

@@ -15,6 +15,7 @@ use crate::changes::bytes_of;
 use crate::changes::pace::{Amount, Pace};
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
+use crate::log;
 use crate::poison::Poison;
 use crate::source::OutputWriter;
 use crate::subscription::feed::{Feed, SubscriberId, Waiting};
@@ -79,12 +80,13 @@ impl Running {
             reached,
         });
         let notes = written.clone();
+        let relation = relation.to_owned();
+        let written_relation = relation.clone();
         let thread = thread::Builder::new()
             .name(format!("sink-{relation}"))
             .stack_size(stack::THREAD)
-            .spawn(move || writing.run(&reach, &notes))
+            .spawn(move || writing.run(&written_relation, &reach, &notes))
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
-        let relation = relation.to_owned();
         Ok(Self { relation, path, subscription, feed, subscriber, written, thread, marks })
     }
 
@@ -153,9 +155,11 @@ impl Marks {
 }
 
 impl Writing {
-    fn run(self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
+    fn run(self, relation: &str, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
+        log::output_started(relation);
         let ended = self.write_to_end(reached, notes);
         let told = ended.clone().map_err(|error| error.to_string());
+        log::output_ended(relation, told.as_ref().map(|()| ()).map_err(String::as_str));
         // Nobody else sets it.
         let _ = notes.ended.set(told);
         ended

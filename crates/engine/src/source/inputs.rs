@@ -10,6 +10,7 @@ use super::{Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceSta
 use crate::changes::pace::{Amount, Pace};
 use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
+use crate::log;
 use crate::poison::{Poison, Waited};
 use crate::wait::{self, Look, WaitList};
 
@@ -79,7 +80,9 @@ impl Input {
         position: Option<SourcePosition>,
     ) {
         self.pace.add(Amount { rows, bytes });
-        self.refused.fetch_add(refused.len() as u64, Ordering::Relaxed);
+        let count = refused.len() as u64;
+        let before = self.refused.fetch_add(count, Ordering::Relaxed);
+        log::refused(&self.table, &self.name, before, before + count);
         *self.position.lock() = position;
         if !refused.is_empty() {
             let mut messages = self.messages.lock();
@@ -132,6 +135,7 @@ impl Inputs {
     }
 
     pub(crate) fn started(&self, input: &Arc<Input>) {
+        log::source_started(&input.table, &input.name);
         self.set(input, State::Running);
     }
 
@@ -142,6 +146,10 @@ impl Inputs {
             Err(_) if input.is_stopped() => State::Finished,
             Err(error) => State::Failed(error),
         };
+        match &state {
+            State::Failed(error) => log::source_failed(&input.table, &input.name, error),
+            _ => log::source_ended(&input.table, &input.name, input.pace.all().rows),
+        }
         self.set(input, state);
     }
 

@@ -18,6 +18,7 @@ use super::queue::{Delivery, Lag, Place, Queue};
 use crate::changes::TableChange;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
+use crate::log;
 use crate::poison::{Poison, Waited};
 use crate::worker::Start;
 use crate::worker::{DataflowId, Failed, Progress};
@@ -466,6 +467,7 @@ impl Feed {
             }
         }
         if before == 0 && *congested > 0 {
+            log::congested();
             self.progress.congest();
         }
         self.trim(state);
@@ -476,6 +478,7 @@ impl Feed {
     fn relieve(&self, state: &mut State) {
         state.congested -= 1;
         if state.congested == 0 {
+            log::decongested();
             self.progress.decongest();
         }
     }

@@ -51,6 +51,7 @@ use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
 use crate::instance::Instance;
+use crate::log;
 use crate::query::Reader;
 use crate::sequencer::{Changed, Commit, Committed, LateRows};
 use crate::source::{Refusal, Refusing};
@@ -203,6 +204,7 @@ impl Transaction {
     /// [state directory](crate::Builder::state) it returns once the changes are on the disk; those who commit at the same
     /// time share the wait.
     pub fn commit(self) -> Result<u64> {
+        let _call = log::call!("commit");
         let instance = self.instance.clone();
         let committed = self.order()?;
         instance.writer.sync(&committed)?;
@@ -213,6 +215,7 @@ impl Transaction {
     /// or read. Until then a crash may take the transaction away, and no subscriber gets its changes. A program that
     /// commits one transaction after the other keeps the disk and the workers busy at the same time this way.
     pub fn submit(self) -> Result<u64> {
+        let _call = log::call!("submit");
         let instance = self.instance.clone();
         let committed = self.order()?;
         instance.reader.sequencer.report(committed.epoch);

@@ -22,6 +22,7 @@ pub(crate) use self::keyed::{Keyed, KeyedRelations};
 use crate::catalog::Entry;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::log;
 use crate::query::Rows;
 use crate::value::Value;
 
@@ -85,6 +86,7 @@ impl View {
     /// A value of another type than its column's is converted, for example an `i64` for an INTEGER column. Fails if that
     /// would change it, if there are more values than key columns, or if the view has no key.
     pub fn get(&self, key: &[Value]) -> Result<RecordBatch> {
+        let _call = log::short_call!("get");
         self.guard(|| {
             let Inner { engine, relation, columns } = &*self.inner;
             if key.len() < self.key().len() {
@@ -105,6 +107,7 @@ impl View {
     ///
     /// Fails as [`View::get`] does.
     pub fn range(&self, low: Bound<&[Value]>, high: Bound<&[Value]>) -> Result<Rows> {
+        let _call = log::short_call!("range");
         self.guard(|| {
             let Inner { engine, relation, .. } = &*self.inner;
             let ranges = relation.between(low.map(Value::scalars), high.map(Value::scalars))?;

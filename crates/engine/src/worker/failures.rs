@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::command::DataflowId;
 use crate::error::{Error, Result};
+use crate::log;
 
 /// The purpose of a dataflow, in messages.
 #[derive(Clone, Debug)]
@@ -125,6 +126,7 @@ impl Failures {
             if all.failed.contains_key(&id) {
                 continue;
             }
+            log::failed(&failed.purpose, &failed.reason);
             all.failed.insert(id, failed);
             all.order.push(id);
         }

@@ -40,6 +40,7 @@ mod keys;
 mod killed;
 mod large;
 mod lateness;
+mod log;
 mod many;
 mod memory;
 mod merges;

@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 
 use alluvium_storage::{Job, Work};
 use parking_lot::Mutex;
+use tracing::debug;
 
 use super::Label;
 
 /// The least input of those that are listed, in bytes: there are many smaller ones, which end at once.
 pub(crate) const LEAST: u64 = 64 << 10;
+
+/// One that has taken so long is logged.
+const LONG: Duration = Duration::from_millis(100);
 
 /// How many are listed that have ended.
 const ENDED: usize = 64;
@@ -92,6 +96,14 @@ impl Begun {
         Arc::new(Self { label: label.clone(), kind, rows, bytes, at, job })
     }
 
+    /// Tells the log of the program that it has ended.
+    fn log(&self, written: u64, time: Duration) {
+        let Self { label, kind, rows, bytes, .. } = self;
+        let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (relation, operator) = (&*label.relation, &*label.operator);
+        debug!(relation, operator, ?kind, rows, bytes, written, milliseconds, "state compacted");
+    }
+
     fn metrics(&self, now: Instant) -> CompactionMetrics {
         let job = self.job.as_ref().and_then(Weak::upgrade);
         let age = now.saturating_duration_since(self.at);
@@ -115,14 +127,17 @@ impl Compactions {
 
     /// One has ended, with a result of so many bytes, or without one.
     pub(super) fn end(&self, begun: &Arc<Begun>, written: Option<usize>) {
+        let (written, time) = (written.map(|bytes| bytes as u64), begun.at.elapsed());
+        if let Some(written) = written.filter(|_| time >= LONG) {
+            begun.log(written, time);
+        }
         let state = &mut *self.0.lock();
         state.running.retain(|other| !Arc::ptr_eq(other, begun));
         let Some(written) = written else { return };
         if state.ended.len() == ENDED {
             state.ended.pop_front();
         }
-        let (begun, written, time) = (begun.clone(), written as u64, begun.at.elapsed());
-        state.ended.push_back(Ended { begun, written, time });
+        state.ended.push_back(Ended { begun: begun.clone(), written, time });
     }
 
     /// Those in progress, and then the last that have ended, the newest first.

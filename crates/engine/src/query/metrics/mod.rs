@@ -1,11 +1,12 @@
-//! System relations of metrics: `alluvium.arrangements`, `operators`, `epochs`, `memory`, `compactions`, `sources`, `outputs`, `sessions`
-//! and `locks`.
+//! System relations of metrics: `alluvium.arrangements`, `operators`, `epochs`, `memory`, `compactions`, `sources`, `outputs`, `sessions`,
+//! `locks` and `log`.
 
 mod arrangements;
 mod compactions;
 mod epochs;
 mod families;
 mod locks;
+mod log;
 mod memory;
 mod operators;
 mod outputs;
@@ -24,13 +25,14 @@ pub(super) use self::arrangements::StateKey;
 pub(crate) use self::families::families;
 pub use self::families::{Metric, MetricFamily, MetricKind, MetricValue};
 use crate::catalog::metrics::{
-    ARRANGEMENTS, COMPACTIONS, EPOCHS, LOCKS, MEMORY, OPERATORS, OUTPUTS, SESSIONS, SOURCES,
+    ARRANGEMENTS, COMPACTIONS, EPOCHS, LOCKS, LOG, MEMORY, OPERATORS, OUTPUTS, SESSIONS, SOURCES,
 };
 use crate::catalog::{Entries, system};
-use crate::clients::Clients;
 use crate::clock::{Moment, moment};
 use crate::error::Result;
+use crate::log::LogLines;
 use crate::sequencer::Sequencer;
+use crate::session::clients::Clients;
 use crate::sink::Outputs;
 use crate::source::Inputs;
 use crate::worker::Progress;
@@ -53,6 +55,8 @@ pub(crate) struct Observed {
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) locks: Arc<RowLocks>,
     pub(crate) clients: Arc<Clients>,
+    /// The last lines of the log.
+    pub(crate) log: LogLines,
 }
 
 impl<'a> Shown<'a> {
@@ -83,6 +87,9 @@ pub(super) fn tables_named(
             SOURCES => sources::columns(observed.inputs.progress(), &relations()),
             OUTPUTS => outputs::columns(observed.outputs.shown(), &relations()),
             SESSIONS => sessions::columns(observed.clients.all(), role),
+            // They tell of everybody.
+            LOG if role.is_some() => log::columns(&[]),
+            LOG => log::columns(&(observed.log)()),
             LOCKS => locks::columns(observed.locks.all(), &relations())?,
             _ => continue,
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int32Array};
 
 use super::{numbers, some_moments, some_numbers};
-use crate::clients::ClientStatus;
 use crate::query::objects::{some_texts, texts};
+use crate::session::clients::ClientStatus;
 
 /// All of them, or those of a role.
 pub(super) fn columns(sessions: Vec<ClientStatus>, role: Option<&str>) -> Vec<ArrayRef> {
