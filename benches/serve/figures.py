@@ -71,7 +71,7 @@ class Server:
         self.folder = folder
         self.socket = folder / "socket"
         self.socket.mkdir(exist_ok=True)
-        command = [options.binary, "serve", "--socket", self.socket, "--log-level", "warn", *more]
+        command = [options.binary, "serve", "--socket", self.socket, "--log", "warn", *more]
         if state is not None:
             command += ["--state", state]
         self.log = open(folder / "serve.log", "w+")

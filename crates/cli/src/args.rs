@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::iter;
+#[cfg(feature = "serve")]
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -11,9 +13,12 @@ use clap::error::{Error, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use clap_mangen::Man;
 
+use crate::log::LogArgs;
 use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
 use crate::program::is_name;
+#[cfg(feature = "connect")]
+use crate::report::ReportArgs;
 #[cfg(feature = "serve")]
 use crate::serve::config;
 #[cfg(feature = "serve")]
@@ -48,6 +53,9 @@ enum Command {
     /// Serves an engine to many clients, who speak Postgres's protocol, until a signal ends it
     #[cfg(feature = "serve")]
     Serve(Box<ServeArgs>),
+    /// Writes what a server knows of why a view is slow, big or late to a file that can be given away
+    #[cfg(feature = "connect")]
+    Report(ReportArgs),
     /// Runs the tutorial: real flights, views over them, and corrections of the data
     Demo(DemoArgs),
     /// Makes a small project: a program, its data, and how to run it
@@ -122,11 +130,25 @@ pub(crate) struct RunArgs {
     /// Stops at the first refused input row or row error
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Serves the console while the program runs and then until Ctrl-C, on an address or else on a free port
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
+    pub(crate) console: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) open: OpenArgs,
 }
 
 impl RunArgs {
+    /// Whether there is a console.
+    pub(crate) fn has_console(&self) -> bool {
+        #[cfg(feature = "serve")]
+        return self.console.is_some();
+        #[cfg(not(feature = "serve"))]
+        false
+    }
+
     /// Runs a program as `alluvium run` does without options.
     pub(crate) fn of(program: PathBuf) -> Self {
         Self {
@@ -139,6 +161,9 @@ impl RunArgs {
             memory: None,
             merge_threads: 0,
             strict: false,
+            #[cfg(feature = "serve")]
+            console: None,
+            log: LogArgs::default(),
             open: OpenArgs::default(),
         }
     }
@@ -283,6 +308,8 @@ struct Shell {
     #[arg(long, value_name = "N", default_value = "0")]
     merge_threads: usize,
     #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
     open: OpenArgs,
     /// Runs the statements on a server: postgresql://[user@]host[:port], or the folder of its socket. PGPASSWORD has the password
     #[cfg(feature = "connect")]
@@ -303,6 +330,8 @@ pub(crate) enum Args {
     Shell(ShellArgs),
     #[cfg(feature = "serve")]
     Serve(Box<ServeArgs>),
+    #[cfg(feature = "connect")]
+    Report(ReportArgs),
     Check(PathBuf),
     /// The directory, and whether to write JSON.
     Manifest(PathBuf, bool),
@@ -326,6 +355,7 @@ pub(crate) struct ShellArgs {
     pub(crate) memory: Option<usize>,
     /// How many threads merge state in the background.
     pub(crate) merge_threads: usize,
+    pub(crate) log: LogArgs,
     pub(crate) open: OpenArgs,
     /// The address of the server that runs the statements.
     #[cfg(feature = "connect")]
@@ -428,6 +458,8 @@ fn args(matches: ArgMatches) -> Result<Args, Error> {
         }
         #[cfg(feature = "serve")]
         Some(Command::Serve(serve)) => return Ok(Args::Serve(serve)),
+        #[cfg(feature = "connect")]
+        Some(Command::Report(report)) => return Ok(Args::Report(report)),
         Some(Command::Demo(demo)) => return Ok(Args::Demo(demo)),
         Some(Command::Init(init)) => return Ok(Args::Init(init)),
         Some(Command::Check { directory }) => return Ok(Args::Check(directory)),
@@ -453,6 +485,7 @@ fn args(matches: ArgMatches) -> Result<Args, Error> {
         workers: shell.workers,
         memory: shell.memory,
         merge_threads: shell.merge_threads,
+        log: shell.log,
         open: shell.open,
         #[cfg(feature = "connect")]
         connect: shell.connect,

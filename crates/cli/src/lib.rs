@@ -1,8 +1,8 @@
 //! The command line of Alluvium: the code of the executable `alluvium`, which others can run in their process.
 //!
 //! [`args`] parses the command line. [`shell`] runs statements as they are read, on a terminal with a [`prompt`],
-//! and [`run`] runs a whole program with its sources. `serve` lets clients connect, if the feature of that name is on. [`program`] splits text into statements, [`output`] writes
-//! results, and [`console`] and [`diagnostic`] show messages. [`packed`] are files that are part of the executable,
+//! and [`run`] runs a whole program with its sources. `serve` lets clients connect, if the feature of that name is on, and `report` asks a server why a view is slow. [`program`] splits text into statements, [`output`] writes
+//! results, [`console`] and [`diagnostic`] show messages, and [`log`] writes the log. [`packed`] are files that are part of the executable,
 //! and the commands that use them. [`state`] checks, lists, copies and upgrades state directories. [`nexmark`]
 //! runs the benchmark. [`process`] is about the process.
 
@@ -11,6 +11,7 @@
 mod args;
 mod console;
 mod diagnostic;
+mod log;
 mod nexmark;
 mod output;
 mod packed;
@@ -18,6 +19,8 @@ mod process;
 mod program;
 mod progress;
 mod prompt;
+#[cfg(feature = "connect")]
+mod report;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
@@ -84,6 +87,8 @@ fn dispatch(arguments: Args, executable: Option<&Path>) -> Status {
         Args::Run(args) => run::run(args),
         #[cfg(feature = "serve")]
         Args::Serve(args) => serve::run(&args),
+        #[cfg(feature = "connect")]
+        Args::Report(args) => report::run(&args),
         Args::Demo(args) => demo::run(args),
         Args::Init(args) => init::run(args),
         Args::Check(directory) => state::check(directory),

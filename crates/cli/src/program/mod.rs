@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
-use lexer::{Lexer, Place};
+pub(crate) use lexer::{Lexer, Place};
 pub(crate) use lines::Idle;
 use lines::Lines;
 pub(crate) use normalized::normalized;

@@ -16,6 +16,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
+#[cfg(feature = "serve")]
+use alluvium::unstable::BuilderParts;
 use alluvium::unstable::{StatementKind, tree};
 use alluvium::{Engine, Outcome, Session, Statement};
 use outputs::Outputs;
@@ -24,10 +26,13 @@ use statistics::Statistics;
 
 use crate::args::{RunArgs, StateArgs};
 use crate::console;
+use crate::log::{Level, Log};
 use crate::output::{Format, Output};
 use crate::process::status::Status;
 use crate::program::Program;
 use crate::progress::{Aside, ProgressLine};
+#[cfg(feature = "serve")]
+use crate::serve::of_run::Console;
 use crate::shell::{self, Around, Shell, Stop, failed};
 use crate::waits;
 
@@ -39,6 +44,11 @@ pub(crate) fn run(args: RunArgs) -> Status {
 /// Runs a program until its sources are exhausted, and writes its views.
 pub(crate) fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     let start = Instant::now();
+    let log = match args.has_console() {
+        true => Log::begin(&args.log, Level::Off).map(Some),
+        false => Log::asked(&args.log),
+    };
+    let log = log.map_err(|wrong| failed(None, wrong))?;
     let mut program = Program::from_file(&args.program)
         .map_err(|error| failed(Some(&args.program.display()), error))?;
     if let Some(folder) = &args.output {
@@ -47,8 +57,19 @@ pub(crate) fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
     let builder = shell::engine(args.workers.get(), args.memory)
         .merge_threads(args.merge_threads)
         .strict(args.strict);
+    #[cfg(feature = "serve")]
+    let builder = match (&args.console, &log) {
+        (None, _) => builder,
+        (Some(_), None) => Console::prepared(builder),
+        (Some(_), Some(log)) => Console::prepared(builder).log(log.recent()),
+    };
     let engine = shell::opened(args.open.apply(builder))?;
-    shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))
+    #[cfg(feature = "serve")]
+    let console = args.console.map(|address| Console::start(&engine, address)).transpose()?;
+    shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))?;
+    #[cfg(feature = "serve")]
+    console.map_or(Ok(()), |console| console.stay())?;
+    Ok(())
 }
 
 /// Runs a program on an engine.

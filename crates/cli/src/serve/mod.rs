@@ -1,12 +1,12 @@
 //! `alluvium serve`: an engine for many clients.
 //!
 //! [`options`] are its command line, with times in [`duration`], and [`config`] makes one of a configuration file. [`check`] says what is
-//! wrong with it. [`log`] is what the server logs, and [`reload`] reads anew what may change while it runs.
+//! wrong with it. [`of_run`] is the console of `alluvium run`, and [`reload`] reads anew what may change while it runs.
 
 pub(crate) mod check;
 pub(crate) mod config;
 mod duration;
-mod log;
+pub(crate) mod of_run;
 pub(crate) mod options;
 mod reload;
 
@@ -16,12 +16,13 @@ use std::thread;
 use std::time::Duration;
 
 use alluvium::Engine;
+use alluvium::unstable::BuilderParts;
 use alluvium_server::{Running, Server, with_catalog};
 
 use self::check::{Checked, check};
-use self::log::Log;
 use self::options::ServeArgs;
 use crate::console;
+use crate::log::{Level, Log};
 use crate::output::{Format, Output};
 use crate::process::interrupt::Interrupt;
 use crate::process::status::Status;
@@ -35,6 +36,9 @@ const SOCKET: &str = ".s.PGSQL.5432";
 
 /// The name of the file with the token of clients of HTTP, in the socket's folder.
 const TOKEN: &str = "http.token";
+
+/// What is logged unless the options say it.
+const LEVEL: Level = Level::Info;
 
 /// What remains to be done once all clients are gone takes no longer.
 const LAST_STEPS: Duration = Duration::from_secs(60);
@@ -50,8 +54,9 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
         console::report("the configuration is right");
         return Ok(());
     }
-    let log = Log::begin(args.log_level);
+    let log = Log::begin(&args.log, LEVEL).map_err(|wrong| failed(None, wrong))?;
     let builder = with_catalog(shell::engine(args.workers.get(), args.memory))
+        .log(log.recent())
         .merge_threads(args.merge_threads)
         .history_time(args.history);
     let engine = shell::opened(args.open.apply(builder))?;

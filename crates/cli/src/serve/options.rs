@@ -10,8 +10,8 @@ use alluvium_server::{Limits, Origin};
 use clap::Command;
 
 use super::duration;
-use super::log::Level;
 use crate::args::{OpenArgs, setting};
+use crate::log::LogArgs;
 use crate::size;
 
 /// The arguments of `alluvium serve`.
@@ -79,15 +79,8 @@ pub(crate) struct ServeArgs {
     /// How long statements have to end in when the server stops; those that are left are cancelled
     #[arg(long, value_name = "TIME", env = "ALLUVIUM_GRACE", value_parser = duration::parse, default_value = "10s")]
     pub(crate) grace: Duration,
-    /// What is logged, to standard error
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        env = "ALLUVIUM_LOG_LEVEL",
-        value_enum,
-        default_value = "info"
-    )]
-    pub(crate) log_level: Level,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
@@ -194,6 +187,9 @@ impl LimitArgs {
 /// Gives the options that other commands have as well their environment variables, which are those of servers only.
 pub(crate) fn with_variables(command: Command) -> Command {
     command
+        .mut_arg("log", |log| log.env("ALLUVIUM_LOG"))
+        .mut_arg("log_format", |format| format.env("ALLUVIUM_LOG_FORMAT"))
+        .mut_arg("otlp", |otlp| otlp.env("ALLUVIUM_OTLP"))
         .mut_arg("state", |state| state.env("ALLUVIUM_STATE"))
         .mut_arg("durability", |durability| durability.env("ALLUVIUM_DURABILITY"))
         .mut_arg("until", |until| until.env("ALLUVIUM_UNTIL"))

@@ -6,10 +6,11 @@ use std::thread;
 
 use alluvium_server::Running;
 
-use super::log::Log;
+use super::LEVEL;
 use super::options::ServeArgs;
 use crate::args::{self, Args};
 use crate::console;
+use crate::log::Log;
 use crate::process::interrupt::Interrupt;
 
 /// Reads certificates and the level of the log again at each SIGHUP, until `wait` returns. What is wrong is reported, and stays as it was.
@@ -39,7 +40,7 @@ pub(crate) fn whenever_asked(
 
 fn set_level(log: &Log, args: &ServeArgs) {
     match args::parse(args.line.iter().cloned()) {
-        Ok(Args::Serve(changed)) => log.set(changed.log_level),
+        Ok(Args::Serve(changed)) => log.set(changed.log.log.unwrap_or(LEVEL)),
         Ok(_) => (),
         Err(error) => console::report(format_args!("the log stays as it is: {error}")),
     }

@@ -34,6 +34,7 @@ pub(crate) use stop::{Stop, failed, stopped};
 use crate::args::{Origin, ShellArgs};
 use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
+use crate::log::Log;
 use crate::output::Output;
 use crate::process::allocator;
 use crate::process::interrupt::Interrupt;
@@ -72,6 +73,7 @@ fn run_origins(args: ShellArgs) -> Result<(), Stop> {
         shell.warn();
         return stop;
     }
+    let _log = Log::asked(&args.log).map_err(|wrong| failed(None, wrong))?;
     let builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
     let engine = opened(args.open.apply(builder))?;
     interruptible(&engine, || {

@@ -35,7 +35,7 @@ fn a_configuration_that_is_right_is_said_to_be() {
     fs::write(folder.path().join("program.sql"), "").unwrap();
     let text = "program = \"program.sql\"\npg = [\"127.0.0.1:0\", \"[::1]:0\"]\nstate = \"state\"\n\
         durability = \"interval(10)\"\nfiles = \"data\"\nconnections = 10\ngrace = \"5s\"\nidle = 60\n\
-        insecure = false\nmemory = \"64M\"\nlog_level = \"warn\"\nset = [\"a=1\", \"b=2\"]\n";
+        insecure = false\nmemory = \"64M\"\nlog = \"warn\"\nset = [\"a=1\", \"b=2\"]\n";
     let right = (Some(0), "the configuration is right\n".to_owned());
     assert_eq!(checked(folder.path(), text, &[]), right);
     // Nothing was opened.
@@ -58,7 +58,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("pg = \"here\"", 2, &["serve.toml:1: pg: invalid socket address syntax"]),
         ("pg = [1.5]", 2, &["serve.toml:1: pg: expected a text or a whole number"]),
         ("grace = \"5 days\"", 2, &["serve.toml:1: grace: expected a time such as 500ms"]),
-        ("log_level = \"loud\"", 2, &["log_level: expected one of off, error, warn, info, debug"]),
+        ("log = \"loud\"", 2, &["log: expected one of off, error, warn, info, debug"]),
         ("insecure = \"yes\"", 2, &["insecure: expected true or false"]),
         ("connections = [1, 2]", 2, &["connections: expected a text or a whole number"]),
         ("connections = 0", 2, &["serve.toml:1: connections: "]),
@@ -184,7 +184,7 @@ fn addresses(said: &str) -> usize {
 #[test]
 fn an_option_is_stronger_than_the_environment_and_that_than_the_file() {
     let folder = TempDir::new().unwrap();
-    let text = "pg = \"127.0.0.1:0\"\nlog_level = \"off\"\n";
+    let text = "pg = \"127.0.0.1:0\"\nlog = \"off\"\n";
     let of_file = Configured::start(folder.path(), text, |_| ()).end();
     // How to connect by psql and by the shell, and the address; no log.
     assert_eq!((addresses(&of_file), of_file.lines().count()), (1, 3), "{of_file}");
@@ -203,7 +203,7 @@ fn an_option_is_stronger_than_the_environment_and_that_than_the_file() {
 #[test]
 fn a_hangup_reads_the_level_of_the_log_again() {
     let folder = TempDir::new().unwrap();
-    let mut server = Configured::start(folder.path(), "log_level = \"warn\"", |_| ());
+    let mut server = Configured::start(folder.path(), "log = \"warn\"", |_| ());
     drop(connected(folder.path(), "ada"));
     let file = folder.path().join("serve.toml");
     let text = fs::read_to_string(&file).unwrap();
@@ -230,7 +230,7 @@ fn a_hangup_reads_the_level_of_the_log_again() {
 #[test]
 fn the_log_has_no_secret() {
     let folder = TempDir::new().unwrap();
-    let text = "pg = \"127.0.0.1:0\"\nlog_level = \"debug\"\nslow_statement = \"1ms\"\n";
+    let text = "pg = \"127.0.0.1:0\"\nlog = \"debug\"\nslow_statement = \"1ms\"\n";
     let mut server = Configured::start(folder.path(), text, |_| ());
     server.wait_for(" -p ");
     let mut stream = connected(folder.path(), "ada");
@@ -270,7 +270,7 @@ fn the_log_has_no_secret() {
 #[test]
 fn what_was_answered_is_there_after_an_end_under_load() {
     let folder = TempDir::new().unwrap();
-    let text = "state = \"state\"\nlog_level = \"error\"\ngrace = \"5s\"\n";
+    let text = "state = \"state\"\nlog = \"error\"\ngrace = \"5s\"\n";
     let server = Configured::start(folder.path(), text, |_| ());
     asked(&mut connected(folder.path(), "ada"), "CREATE TABLE t (a BIGINT)");
     let (begun, committed, ends) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
