@@ -97,13 +97,14 @@ pub(super) async fn page(client: &Client, view: &str, seconds: u32) -> Result<St
     page.heading(&format!("Plan, measured for {seconds} s"));
     page.lines(&plan(&explained));
     page.heading("Time of operators");
-    let mut frame = Frame::default();
-    for (operator, nanoseconds) in &after {
-        let Operator { worker, view, name } = operator;
-        let nanoseconds = nanoseconds.saturating_sub(before.get(operator).copied().unwrap_or(0));
-        frame.add(&[view, &redacted::operation(name), &format!("worker {worker}")], nanoseconds);
+    let watched = frame(&after, |operator| before.get(operator).copied().unwrap_or(0)).svg();
+    match watched.is_empty() {
+        false => page.picture(&watched),
+        true => {
+            page.paragraph("None ran meanwhile; this is their time since they were made.");
+            page.picture(&frame(&after, |_| 0).svg());
+        }
     }
-    page.picture(&frame.svg());
     for (heading, sql) in TABLES {
         page.heading(heading);
         table(&mut page, &read(client, sql).await?)?;
@@ -173,6 +174,17 @@ async fn operators(client: &Client) -> Result<HashMap<Operator, u64>> {
         }
     }
     Ok(times)
+}
+
+/// The time of operators beyond what they had taken before.
+fn frame(times: &HashMap<Operator, u64>, before: impl Fn(&Operator) -> u64) -> Frame {
+    let mut frame = Frame::default();
+    for (operator, nanoseconds) in times {
+        let nanoseconds = nanoseconds.saturating_sub(before(operator));
+        let Operator { worker, view, name } = operator;
+        frame.add(&[view, &redacted::operation(name), &format!("worker {worker}")], nanoseconds);
+    }
+    frame
 }
 
 /// The statements that define a view, and what it reads.

@@ -33,6 +33,7 @@ impl Served {
             .arg(state)
             .args(["--pg", "127.0.0.1:0", "--memory", "64M"])
             .env("TMPDIR", temporary)
+            .env("ALLUVIUM_SLOW_STATEMENT", "0")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -63,7 +63,7 @@ const FILES: [&str; 11] = [
 pub fn with_catalog(builder: Builder) -> Builder {
     let builder = builder.password_verifier(password_verifier);
     let builder = functions::all().into_iter().fold(builder, Builder::function);
-    let files = FILES.map(str::to_owned);
+    let files = FILES.map(|sql| sql.replace("{version}", env!("CARGO_PKG_VERSION")));
     let own = [types::sql(), empty::sql(), constants::sql(), procedures::sql(&files)];
     let [casts, rest @ ..] = files;
     let definitions = [casts].into_iter().chain(own).chain(rest);

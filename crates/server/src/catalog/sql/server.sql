@@ -68,7 +68,7 @@ FROM (VALUES ('all'), ('and'), ('as'), ('asof'), ('case'), ('cast'), ('check'), 
     ('unnest'), ('using'), ('values'), ('when'), ('where'), ('window'), ('with')
 ) AS known (word);
 
-CREATE FUNCTION version() AS 'PostgreSQL 15.0 (Alluvium)';
+CREATE FUNCTION version() AS 'PostgreSQL 15.0 (Alluvium {version})';
 CREATE FUNCTION pg_backend_pid() AS CAST(coalesce(current_setting('alluvium.session', true), '0') AS INTEGER);
 CREATE FUNCTION pg_is_in_recovery() AS false;
 CREATE FUNCTION pg_my_temp_schema() AS CAST(0 AS UINTEGER);
