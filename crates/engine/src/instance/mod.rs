@@ -160,6 +160,7 @@ impl Instance {
                     locks: writer.row_locks.clone(),
                     clients: clients.clone(),
                     log,
+                    disk_full: context.disk_full().clone(),
                 },
             },
             writer,

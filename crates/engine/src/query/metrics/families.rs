@@ -187,6 +187,10 @@ fn of_memory(shown: &Shown<'_>, all: &mut Families) {
         ("alluvium_spilled_bytes", "The bytes that were written to state files."),
         alone(budget.written()),
     );
+    all.gauge(
+        ("alluvium_disk_full", "Whether the engine waits for room on a full disk: 0 or 1."),
+        alone(shown.observed.disk_full.reason().is_some().into()),
+    );
 }
 
 fn of_relations(shown: &Shown<'_>, all: &mut Families) -> Result<()> {

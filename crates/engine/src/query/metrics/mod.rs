@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use alluvium_trace::memory::DiskFullGate;
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
 use arrow::array::{ArrayRef, RecordBatch, TimestampMicrosecondArray, UInt64Array};
 use datafusion::datasource::{MemTable, TableProvider};
@@ -57,6 +58,7 @@ pub(crate) struct Observed {
     pub(crate) clients: Arc<Clients>,
     /// The last lines of the log.
     pub(crate) log: LogLines,
+    pub(crate) disk_full: DiskFullGate,
 }
 
 impl<'a> Shown<'a> {
