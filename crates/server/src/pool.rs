@@ -39,8 +39,13 @@ impl Pool {
 
     /// How many statements wait for a place, if no more may.
     pub(crate) fn is_full(&self) -> Option<usize> {
-        let waiting = self.waiting.load(Ordering::Relaxed);
+        let waiting = self.waiting();
         (waiting >= self.most_waiting && self.places.available_permits() == 0).then_some(waiting)
+    }
+
+    /// How many statements wait for a place.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Runs `act` on a thread. Statements of an open transaction do not wait for a place.

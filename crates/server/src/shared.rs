@@ -16,6 +16,7 @@ use crate::pg::Channels;
 use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::tls::Tls;
+use crate::traffic::{Protocol, Traffic, Traffics};
 
 /// What all connections of a server share.
 pub(crate) struct Shared {
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) channels: Channels,
     /// Logins that have failed.
     pub(crate) guesses: Guesses,
+    /// What clients have done.
+    pub(crate) traffics: Traffics,
     /// What passwords of unknown roles are checked against.
     pub(crate) decoy: Decoy,
     /// `None` if connections cannot be encrypted.
@@ -51,6 +54,7 @@ impl Shared {
             decoy: Decoy::new()?,
             registry: Arc::new(Registry::new(limits)),
             channels: Channels::default(),
+            traffics: Traffics::default(),
             tls,
             is_insecure,
         })
@@ -107,6 +111,11 @@ impl Shared {
     /// What is known of a relation.
     pub(crate) fn relation(&self, name: &str) -> alluvium::Result<RelationInfo> {
         self.engine.relation(name)
+    }
+
+    /// What clients of a protocol have done.
+    pub(crate) fn traffic(&self, protocol: Protocol) -> &Arc<Traffic> {
+        self.traffics.of(protocol)
     }
 
     /// The metrics of the engine.

@@ -16,6 +16,7 @@ use super::service::Flight;
 use super::session::Session;
 use super::status::status;
 use crate::identity::Identity;
+use crate::traffic::Protocol;
 
 /// The path of the login, and the bytes of its message.
 const LOGIN: &str = "/arrow.flight.protocol.FlightService/Handshake";
@@ -151,6 +152,7 @@ pub(super) async fn log_in(
     let _turn = connection.logins.lock().await;
     let role = crate::basic::role_of(&flight.shared, connection.address, encoded).await;
     role.ok_or_else(|| {
+        flight.shared.traffic(Protocol::Flight).login(false);
         status(
             Code::Unauthenticated,
             "28P01",

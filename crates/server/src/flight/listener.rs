@@ -24,6 +24,7 @@ use crate::log;
 use crate::pg::listener::{next, watch_over};
 use crate::registry::Stranger;
 use crate::tls::Inside;
+use crate::traffic::{Counted, Protocol, Refusal};
 
 /// The bytes of the head of a request.
 const HEAD_BYTES: u32 = 64 << 10;
@@ -50,38 +51,43 @@ pub(super) async fn listen(
         // Messages are whole when they are sent.
         let _ = stream.set_nodelay(true);
         watch_over(&stream);
+        let stream = Counted::new(stream, flight.shared.traffic(Protocol::Flight).clone());
         tokio::spawn(admit(stream, address, flight.clone(), stops.clone()));
     }
 }
 
 /// Lets a connection in, and has it encrypted if its client begins so. In the clear are those from this machine alone.
 async fn admit(
-    stream: TcpStream,
+    stream: Counted<TcpStream>,
     address: SocketAddr,
     flight: Arc<Flight>,
     stops: watch::Receiver<bool>,
 ) {
     let (shared, ip) = (&flight.shared, address.ip());
+    let refuse = |refusal, reason: &str| {
+        shared.traffic(Protocol::Flight).refuse(refusal);
+        log::refused(Some(ip), reason);
+    };
     let stranger = match shared.registry.connect(Some(ip)) {
         Ok(stranger) => stranger,
-        Err(full) => return log::refused(Some(ip), &full.to_string()),
+        Err(full) => return refuse(Refusal::Limit, &full.to_string()),
     };
     let login_time = shared.registry.limits().login_time;
     let first = async {
         let mut first = [0];
-        Ok::<_, io::Error>((stream.peek(&mut first).await? > 0).then_some(first[0]))
+        Ok::<_, io::Error>((stream.get_ref().peek(&mut first).await? > 0).then_some(first[0]))
     };
     let Ok(Ok(Some(first))) = time::timeout(login_time, first).await else { return };
     match shared.tls.clone().filter(|_| first == HANDSHAKE) {
         Some(tls) => match time::timeout(login_time, tls.accept(stream, Inside::Flight)).await {
             Ok(Ok(accepted)) => serve(accepted.stream, (stranger, true), flight, stops).await,
             Ok(Err(error)) => log::broken(Some(ip), error),
-            Err(_) => log::refused(Some(ip), "encryption took too long"),
+            Err(_) => refuse(Refusal::Timeout, "encryption took too long"),
         },
         None if ip.to_canonical().is_loopback() || shared.is_insecure => {
             serve(stream, (stranger, false), flight, stops).await;
         }
-        None => log::refused(Some(ip), "it is from another machine, and not encrypted"),
+        None => refuse(Refusal::Place, "it is from another machine, and not encrypted"),
     }
 }
 
@@ -92,7 +98,8 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     flight: Arc<Flight>,
     mut stops: watch::Receiver<bool>,
 ) {
-    let login_time = flight.shared.registry.limits().login_time;
+    let shared = flight.shared.clone();
+    let login_time = shared.registry.limits().login_time;
     let connection = Arc::new(Connection::new(flight.clone(), stranger, is_encrypted));
     let gate = Gate::new(&flight, connection.clone());
     let answer = service_fn(move |request: Request<Incoming>| {
@@ -115,6 +122,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     tokio::select! {
         _ = served.as_mut() => return,
         is_known = known => if !is_known {
+            shared.traffic(Protocol::Flight).refuse(Refusal::Timeout);
             return log::refused(connection.address, "nobody has logged in for too long");
         },
     }

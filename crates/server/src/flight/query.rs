@@ -2,6 +2,7 @@
 
 use std::iter;
 use std::sync::Arc;
+use std::time::Instant;
 
 use alluvium::unstable::{StatementKind, prepared_tree};
 use alluvium::{Outcome, Prepared};
@@ -14,6 +15,7 @@ use super::parameters::Values;
 use super::session::Session;
 use super::status;
 use crate::lines::lines;
+use crate::traffic::{Outcome as Ended, Protocol};
 
 /// Batches of rows.
 pub(super) type Batches = Box<dyn Iterator<Item = alluvium::Result<RecordBatch>> + Send>;
@@ -141,6 +143,22 @@ pub(super) fn begin_prepared(
             Ok(Begun::Done(changed))
         }
     }
+}
+
+/// Counts a statement that ends when it has begun; those with rows count when these are sent.
+pub(super) async fn counted(
+    session: &Session,
+    begin: impl Future<Output = Result<Begun, Status>>,
+) -> Result<Begun, Status> {
+    let at = Instant::now();
+    let begun = begin.await;
+    let outcome = match &begun {
+        Ok(Begun::Rows(_)) => return begun,
+        Ok(Begun::Done(_)) => Ended::Done,
+        Err(failed) => status::outcome(failed),
+    };
+    session.shared.traffic(Protocol::Flight).ran(outcome, at.elapsed());
+    begun
 }
 
 /// Fails for statements whose answers are none of rows.

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use alluvium::Session as EngineSession;
 use arrow_flight::flight_service_server::FlightService;
 use arrow_flight::sql::server::{DoPutError, FlightSqlService, PeekableFlightDataStream};
 use arrow_flight::sql::{
@@ -34,7 +35,7 @@ use super::ingest::ingest;
 use super::metadata::{facts, keys, relations, types};
 use super::parameters::{self, Values};
 use super::prepared::prepare;
-use super::query::{self, begin};
+use super::query::{self, begin, counted};
 use super::session::no_transaction;
 use super::sessions::Sessions;
 use super::status;
@@ -93,7 +94,7 @@ impl FlightSqlService for Flight {
         let session = session_of(&request)?;
         let _use = session.enter()?;
         let transaction = transaction(query.transaction_id.as_deref())?;
-        let begun = begin(&session, query.query, transaction).await?;
+        let begun = counted(&session, begin(&session, query.query, transaction)).await?;
         answer::begun(&session, begun, request.into_inner()).map(Response::new)
     }
 
@@ -107,10 +108,14 @@ impl FlightSqlService for Flight {
         let statement = session.prepared.get(&query.prepared_statement_handle)?;
         let values = statement.values.unwrap_or_else(Values::none);
         let (prepared, transaction) = (statement.prepared, statement.transaction);
-        let begun = session.call(transaction, move |session| {
-            query::begin_prepared(session, prepared, values, transaction)
-        });
-        answer::begun(&session, begun.await??, request.into_inner()).map(Response::new)
+        let begun = async {
+            let begin = move |session: &mut EngineSession| {
+                query::begin_prepared(session, prepared, values, transaction)
+            };
+            session.call(transaction, begin).await?
+        };
+        let begun = counted(&session, begun).await?;
+        answer::begun(&session, begun, request.into_inner()).map(Response::new)
     }
 
     async fn get_flight_info_catalogs(
@@ -310,7 +315,7 @@ impl FlightSqlService for Flight {
         let session = session_of(&request)?;
         let _use = session.enter()?;
         let transaction = transaction(command.transaction_id.as_deref())?;
-        update(&session, command.query, transaction).await
+        session.counted(update(&session, command.query, transaction)).await
     }
 
     async fn do_put_statement_ingest(
@@ -321,7 +326,7 @@ impl FlightSqlService for Flight {
         let session = session_of(&request)?;
         let _use = session.enter()?;
         let transaction = transaction(command.transaction_id.as_deref())?;
-        ingest(&session, transaction, &command, request.into_inner()).await
+        session.counted(ingest(&session, transaction, &command, request.into_inner())).await
     }
 
     async fn do_put_prepared_statement_query(
@@ -349,7 +354,7 @@ impl FlightSqlService for Flight {
         let session = session_of(&request)?;
         let _use = session.enter()?;
         let statement = session.prepared.get(&command.prepared_statement_handle)?;
-        update_prepared(&session, statement, request.into_inner()).await
+        session.counted(update_prepared(&session, statement, request.into_inner())).await
     }
 
     async fn do_action_create_prepared_statement(

@@ -20,6 +20,7 @@ use crate::identity::Identity;
 use crate::log;
 use crate::registry::{Registered, Stranger};
 use crate::shared::Shared;
+use crate::traffic::{Outcome as Ended, Protocol, Refusal};
 
 /// The bytes of the secret of a client.
 const SECRET: usize = 32;
@@ -75,17 +76,20 @@ impl Session {
     ) -> Result<Arc<Self>, Status> {
         let address = stranger.address();
         let cancel = Arc::<Cancel>::default();
+        let traffic = shared.traffic(Protocol::Flight);
         let registered = stranger
             .admit(cancel.clone(), SECRET, identity.clone())
+            .inspect_err(|_| traffic.refuse(Refusal::Limit))
             .map_err(|full| status::full(&full))?;
         let mut session = shared.session(&identity).map_err(|error| status::of(&error))?;
         session.set_client(&ClientInfo {
             number: Some(registered.number),
-            protocol: "flight",
+            protocol: Protocol::Flight.name(),
             address,
         });
         session.set_typed_parameters(true);
         let (number, idle_limit) = (registered.number, session.idle_timeout());
+        traffic.login(true);
         log::connected(address, &registered, is_encrypted);
         let client = Client::with_cancel(session, shared.pool.clone(), cancel.clone());
         let now = Instant::now();
@@ -176,6 +180,17 @@ impl Session {
                 Err(status::status(Code::Unauthenticated, "28000", message))
             }
         }
+    }
+
+    /// Runs a statement of the client, which counts as one.
+    pub(super) async fn counted<R>(
+        &self,
+        run: impl Future<Output = Result<R, Status>>,
+    ) -> Result<R, Status> {
+        let mut statement = self.shared.traffic(Protocol::Flight).run();
+        let done = run.await;
+        statement.set(done.as_ref().map_or_else(status::outcome, |_| Ended::Done));
+        done
     }
 
     /// Runs a call of the engine, in the transaction that the client has named, or in none. If nobody waits for it any more, it is ended.

@@ -10,6 +10,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::client::Panicked;
 use crate::registry::Full;
+use crate::traffic::Outcome;
 
 /// The domain of the reasons in the details: reasons are values of SQLSTATE.
 const DOMAIN: &str = "sqlstate";
@@ -60,6 +61,12 @@ pub(super) fn panicked(Panicked: Panicked) -> Status {
     let message =
         "the statement failed by a fault of the server, and the session ends: connect again";
     status(Code::Internal, SqlState::INTERNAL.as_str(), message)
+}
+
+/// How a statement with this status has ended.
+pub(super) fn outcome(status: &Status) -> Outcome {
+    let state = status.get_details_error_info().map(|info| info.reason);
+    state.map_or(Outcome::Failed, |state| Outcome::of_error(&state))
 }
 
 fn with_details(

@@ -21,6 +21,7 @@ use super::tickets::Handle;
 use crate::cancel::Cancel;
 use crate::client::Panicked;
 use crate::http::rows_of;
+use crate::traffic::{Outcome, Protocol, Running};
 
 /// How many bytes of rows, as they are in memory, are one message.
 const MESSAGE: usize = 1 << 20;
@@ -49,10 +50,12 @@ pub(super) async fn send(
 ) -> Result<Data, Status> {
     let columns = query.columns.clone();
     let ending = Ending { session: session.clone(), id, cancel: handle.cancel.clone(), _use: of };
-    let first = query.next(&session).await?;
+    let mut statement = session.shared.traffic(Protocol::Flight).run();
+    let first = query.next(&session).await;
+    let first = first.inspect_err(|failed| statement.set(status::outcome(failed)))?;
     let (sender, parts) = mpsc::channel(AHEAD);
     tokio::spawn(async move {
-        let sending = Sending { session, query, handle, sender };
+        let sending = Sending { session, query, handle, sender, statement };
         sending.run(first).await;
         drop(ending);
     });
@@ -101,6 +104,8 @@ struct Sending {
     query: Query,
     handle: Handle,
     sender: mpsc::Sender<Part>,
+    /// Counts until all is sent.
+    statement: Running,
 }
 
 /// Nobody takes what is sent.
@@ -110,8 +115,14 @@ impl Sending {
     /// Sends all rows, and how they ended.
     async fn run(mut self, first: Option<Batches>) {
         let end = match self.all(first).await {
-            Ok(Ok(())) => Part::End,
-            Ok(Err(status)) => Part::Failed(status),
+            Ok(Ok(())) => {
+                self.statement.set(Outcome::Done);
+                Part::End
+            }
+            Ok(Err(status)) => {
+                self.statement.set(status::outcome(&status));
+                Part::Failed(status)
+            }
             Err(Gone) => return,
         };
         let _ = self.put(end).await;

@@ -19,6 +19,7 @@ use super::media;
 use super::problem::Problem;
 use super::results::{Chunk, End, Results};
 use crate::lines::lines;
+use crate::traffic::Outcome as Ended;
 
 /// The beginning of an answer.
 pub(super) enum Begun {
@@ -113,16 +114,22 @@ async fn step(next: Next) -> io::Result<Option<(Bytes, Next)>> {
         Some(chunk) => chunk,
         None => {
             let mut results = sending.results;
-            let pulled = sending.caller.call(move |_| (results.next(), results)).await;
+            let pulled = sending.caller.call(move |_| Ok((results.next(), results))).await;
             let Ok((chunk, rest)) = pulled else { return Err(io::Error::other("it has panicked")) };
             sending.results = rest;
             chunk
         }
     };
     let next = match chunk.end {
-        End::Open => Next::Chunk(sending),
+        End::Open => {
+            sending.caller.set(Ended::Canceled);
+            Next::Chunk(sending)
+        }
         End::Finished => Next::End,
-        End::Broken => Next::Cut,
+        End::Broken { outcome, says_so } => {
+            sending.caller.set(outcome);
+            if says_so { Next::End } else { Next::Cut }
+        }
     };
     Ok(Some((chunk.bytes, next)))
 }

@@ -11,6 +11,23 @@ use crate::basic::role_of;
 use crate::identity::Identity;
 use crate::log;
 use crate::password;
+use crate::traffic::Protocol;
+
+/// Says who sends a request with these headers; counts who shows something else than a password or a token that is known.
+///
+/// # Errors
+/// As [`find`].
+pub(super) async fn authenticate(
+    http: &Http,
+    connection: &Connection,
+    headers: &HeaderMap,
+) -> Result<Identity, Problem> {
+    let found = find(http, connection, headers).await;
+    if found.is_err() && headers.contains_key(AUTHORIZATION) {
+        http.shared.traffic(Protocol::Http).login(false);
+    }
+    found
+}
 
 /// Says who sends a request with these headers.
 ///
@@ -20,7 +37,7 @@ use crate::password;
 ///
 /// # Errors
 /// If the headers show nobody. After a wrong password that takes some time.
-pub(super) async fn authenticate(
+async fn find(
     http: &Http,
     connection: &Connection,
     headers: &HeaderMap,

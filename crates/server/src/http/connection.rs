@@ -11,6 +11,7 @@ use crate::cancel::Cancel;
 use crate::identity::Identity;
 use crate::log;
 use crate::registry::{Registered, Stranger};
+use crate::traffic::{Refusal, Traffic};
 
 /// The bytes of the secret of a client.
 const SECRET: usize = 32;
@@ -24,6 +25,8 @@ pub(super) struct Connection {
     /// Whether it is encrypted.
     pub(super) is_encrypted: bool,
     admission: Mutex<Admission>,
+    /// Counts whether it is let in.
+    traffic: Arc<Traffic>,
 }
 
 /// How far a connection has come.
@@ -38,10 +41,10 @@ enum Admission {
 
 impl Connection {
     /// A connection of which nothing is known yet.
-    pub(super) fn new(stranger: Stranger, is_encrypted: bool) -> Self {
+    pub(super) fn new(stranger: Stranger, is_encrypted: bool, traffic: Arc<Traffic>) -> Self {
         let address = stranger.address();
         let admission = Mutex::new(Admission::Stranger(stranger));
-        Self { cancel: Arc::default(), address, is_encrypted, admission }
+        Self { cancel: Arc::default(), address, is_encrypted, admission, traffic }
     }
 
     /// Its number among the clients, if it is one.
@@ -61,7 +64,9 @@ impl Connection {
                 // Others end its statements by the registry alone: no client learns the secret.
                 let registered = stranger
                     .admit(self.cancel.clone(), SECRET, identity.clone())
+                    .inspect_err(|_| self.traffic.refuse(Refusal::Limit))
                     .map_err(|full| too_many(full.to_string()))?;
+                self.traffic.login(true);
                 log::connected(self.address, &registered, self.is_encrypted);
                 *admission = Admission::Client(registered);
             }

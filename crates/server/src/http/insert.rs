@@ -46,7 +46,7 @@ pub(super) async fn insert(
     let spool = Spool::receive(&headers, body, limit).await?;
     let mut caller = http.caller(&identity, &connection)?;
     let engine = http.clone();
-    let inserted = caller.call(move |session| run(&engine, session, &table, spool, key)).await?;
+    let inserted = caller.call(move |session| run(&engine, session, &table, spool, key)).await;
     Ok(whole(StatusCode::OK, &inserted.map_err(Problem::of_path)?))
 }
 

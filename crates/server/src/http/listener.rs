@@ -25,8 +25,8 @@ use super::service::Http;
 use super::stalled::Stalled;
 use crate::log;
 use crate::pg::listener::{next, watch_over};
-use crate::registry::Stranger;
 use crate::tls::Inside;
+use crate::traffic::{Counted, Protocol, Refusal};
 
 /// How long the head of a request may take, and how long a connection may be idle between two.
 const HEAD: Duration = Duration::from_secs(10);
@@ -49,6 +49,7 @@ pub(crate) async fn listen(
         // Parts of an answer are whole when they are sent.
         let _ = stream.set_nodelay(true);
         watch_over(&stream);
+        let stream = Counted::new(stream, http.shared.traffic(Protocol::Http).clone());
         let (http, router, stops) = (http.clone(), router.clone(), stops.clone());
         tokio::spawn(admit(stream, address, http, router, stops));
     }
@@ -59,49 +60,59 @@ const HANDSHAKE: u8 = 0x16;
 
 /// Lets a connection in, and has it encrypted if its client begins so. In the clear are those from this machine alone.
 async fn admit(
-    mut stream: TcpStream,
+    mut stream: Counted<TcpStream>,
     address: SocketAddr,
     http: Arc<Http>,
     router: Router,
     stops: watch::Receiver<bool>,
 ) {
     let (shared, ip) = (&http.shared, address.ip());
+    let traffic = shared.traffic(Protocol::Http);
     let stranger = match shared.registry.connect(Some(ip)) {
         Ok(stranger) => stranger,
         Err(full) => {
+            traffic.refuse(Refusal::Limit);
             log::refused(Some(ip), &full.to_string());
             let problem = too_many(full.to_string());
-            let _ = time::timeout(REFUSAL, refuse(&mut stream, &problem)).await;
+            let _ = time::timeout(REFUSAL, turn_away(&mut stream, &problem)).await;
             return;
         }
     };
     let login_time = shared.registry.limits().login_time;
     let first = async {
         let mut first = [0];
-        Ok::<_, io::Error>((stream.peek(&mut first).await? > 0).then_some(first[0]))
+        Ok::<_, io::Error>((stream.get_ref().peek(&mut first).await? > 0).then_some(first[0]))
     };
     let Ok(Ok(Some(first))) = time::timeout(login_time, first).await else { return };
+    let connection =
+        |stranger, is_encrypted| Connection::new(stranger, is_encrypted, traffic.clone());
+    let refuse = |refusal, reason| {
+        traffic.refuse(refusal);
+        log::refused(Some(ip), reason);
+    };
     match shared.tls.clone().filter(|_| first == HANDSHAKE) {
         Some(tls) => match time::timeout(login_time, tls.accept(stream, Inside::Http)).await {
-            Ok(Ok(accepted)) => serve(accepted.stream, (stranger, true), router, stops).await,
+            Ok(Ok(accepted)) => {
+                serve(accepted.stream, connection(stranger, true), router, stops).await
+            }
             Ok(Err(error)) => log::broken(Some(ip), error),
-            Err(_) => log::refused(Some(ip), "encryption took too long"),
+            Err(_) => refuse(Refusal::Timeout, "encryption took too long"),
         },
         None if ip.to_canonical().is_loopback() || shared.is_insecure => {
-            serve(stream, (stranger, false), router, stops).await;
+            serve(stream, connection(stranger, false), router, stops).await;
         }
-        None => log::refused(Some(ip), "it is from another machine, and not encrypted"),
+        None => refuse(Refusal::Place, "it is from another machine, and not encrypted"),
     }
 }
 
 /// Answers the requests of a connection until its client is gone or the server stops.
 async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    (stranger, is_encrypted): (Stranger, bool),
+    connection: Connection,
     router: Router,
     mut stops: watch::Receiver<bool>,
 ) {
-    let connection = Arc::new(Connection::new(stranger, is_encrypted));
+    let connection = Arc::new(connection);
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(connection.clone());
         let router = router.clone();
@@ -126,7 +137,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 }
 
 /// Answers a connection that there is no room for, without reading its request.
-async fn refuse(stream: &mut (impl AsyncWrite + Unpin), problem: &Problem) -> io::Result<()> {
+async fn turn_away(stream: &mut (impl AsyncWrite + Unpin), problem: &Problem) -> io::Result<()> {
     let body = problem.to_json().to_string();
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: {PROBLEM}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",

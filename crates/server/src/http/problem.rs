@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::client::Panicked;
+use crate::traffic::Outcome;
 
 /// The media type of problems.
 pub(super) const PROBLEM: &str = "application/problem+json";
@@ -82,6 +83,12 @@ impl Problem {
             self.status = StatusCode::NOT_FOUND;
         }
         self
+    }
+
+    /// That of a statement with this problem.
+    pub(super) fn outcome(&self) -> Outcome {
+        let state = self.more.get("sqlstate").and_then(Value::as_str);
+        state.map_or(Outcome::Failed, Outcome::of_error)
     }
 
     /// As JSON.

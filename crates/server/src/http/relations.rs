@@ -32,7 +32,7 @@ pub(super) async fn relations(
 ) -> Result<Response, Problem> {
     let format = Format::wanted(&headers)?;
     let mut caller = http.caller(&identity, &connection)?;
-    let begun = caller.call(move |session| select(session, RELATIONS, &[], format)).await??;
+    let begun = caller.call(move |session| select(session, RELATIONS, &[], format)).await?;
     Ok(respond(caller, begun))
 }
 
@@ -47,7 +47,7 @@ pub(super) async fn rows(
     let format = Format::wanted(&headers)?;
     let (sql, values) = query(&Path::of(&uri)?.relation.sql, uri.query().unwrap_or_default())?;
     let mut caller = http.caller(&identity, &connection)?;
-    let begun = caller.call(move |session| select(session, &sql, &values, format)).await?;
+    let begun = caller.call(move |session| select(session, &sql, &values, format)).await;
     Ok(respond(caller, begun.map_err(Problem::of_path)?))
 }
 

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::encoder::{Encoder, Format};
 use super::problem::Problem;
+use crate::traffic::Outcome;
 
 /// How many bytes are encoded before they are sent.
 const CHUNK: usize = 128 << 10;
@@ -37,8 +38,8 @@ pub(super) enum End {
     Open,
     /// It is the last.
     Finished,
-    /// It is the last, and the answer is not whole: the connection is to be cut.
-    Broken,
+    /// It is the last, and the answer is not whole: the connection is to be cut unless it says so.
+    Broken { outcome: Outcome, says_so: bool },
 }
 
 /// Why rows have ended before the last.
@@ -74,13 +75,10 @@ impl Results {
     }
 
     fn chunk(&mut self, filled: std::result::Result<End, Stopped>) -> Chunk {
-        let end =
-            filled.unwrap_or_else(|Stopped { problem, is_between_rows }| {
-                match is_between_rows && self.encoder.fail(&problem) {
-                    true => End::Finished,
-                    false => End::Broken,
-                }
-            });
+        let end = filled.unwrap_or_else(|Stopped { problem, is_between_rows }| {
+            let says_so = is_between_rows && self.encoder.fail(&problem);
+            End::Broken { outcome: problem.outcome(), says_so }
+        });
         Chunk { bytes: self.encoder.take(), end }
     }
 

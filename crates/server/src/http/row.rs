@@ -54,7 +54,7 @@ pub(super) async fn put(
         );
         change(session, &sql, &values)
     };
-    let changed = caller.call(put).await?.map_err(Problem::of_path)?;
+    let changed = caller.call(put).await.map_err(Problem::of_path)?;
     Ok(whole(StatusCode::OK, &changed))
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn delete(
         let values: Vec<Value> = key.iter().map(|(_, value)| value.as_str().into()).collect();
         change(session, &sql, &values)
     };
-    let changed = caller.call(delete).await?.map_err(Problem::of_path)?;
+    let changed = caller.call(delete).await.map_err(Problem::of_path)?;
     Ok(whole(StatusCode::OK, &changed))
 }
 

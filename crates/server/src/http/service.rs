@@ -16,6 +16,7 @@ use super::token::Tokens;
 use crate::client::Client;
 use crate::identity::Identity;
 use crate::shared::Shared;
+use crate::traffic::Protocol;
 
 /// What all connections of HTTP share.
 pub(super) struct Http {
@@ -33,17 +34,31 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// A session for a request of somebody.
+    /// A session for a request of somebody that is a statement.
     pub(super) fn caller(
         &self,
         identity: &Identity,
         connection: &Connection,
     ) -> Result<Caller, Problem> {
+        let statement = self.shared.traffic(Protocol::Http).run();
+        Ok(Caller::new(self.client(identity, connection)?, Some(statement)))
+    }
+
+    /// A session for a request of somebody that counts as no statement.
+    pub(super) fn uncounted(
+        &self,
+        identity: &Identity,
+        connection: &Connection,
+    ) -> Result<Caller, Problem> {
+        Ok(Caller::new(self.client(identity, connection)?, None))
+    }
+
+    fn client(&self, identity: &Identity, connection: &Connection) -> Result<Client, Problem> {
         let mut session = self.shared.session(identity).map_err(|error| Problem::of(&error))?;
         let (number, address) = (connection.number(), connection.address);
-        session.set_client(&ClientInfo { number, protocol: "http", address });
+        session.set_client(&ClientInfo { number, protocol: Protocol::Http.name(), address });
         let (pool, cancel) = (self.shared.pool.clone(), connection.cancel.clone());
-        Ok(Caller::new(Client::with_cancel(session, pool, cancel)))
+        Ok(Client::with_cancel(session, pool, cancel))
     }
 
     /// Fails if somebody has none of these rights to a relation that is there.

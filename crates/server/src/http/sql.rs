@@ -32,7 +32,7 @@ pub(super) async fn sql(
     let limit = http.shared.registry.limits().message_bytes;
     let body = Incoming::new(&headers, body, limit)?.collect().await?;
     let mut caller = http.caller(&identity, &connection)?;
-    let begun = caller.call(move |session| run(session, &Request::read(&body)?, format)).await??;
+    let begun = caller.call(move |session| run(session, &Request::read(&body)?, format)).await?;
     Ok(respond(caller, begun))
 }
 

@@ -27,6 +27,7 @@ use crate::client::Client;
 use crate::log;
 use crate::registry::Registered;
 use crate::shared::Shared;
+use crate::traffic::{Outcome, Protocol};
 
 /// A connection whose client has logged in.
 pub(super) struct Connection<S> {
@@ -109,6 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let begun = Instant::now();
             let answered = self.answer(message).await;
             self.client.cancel().end();
+            self.count(begun.elapsed(), &answered);
             self.log(begun, &answered);
             match answered {
                 Ok(()) => (),
@@ -160,6 +162,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.wire.put(failure.answer())?;
             return Ok(None);
         }
+    }
+
+    /// Counts the statements of a message as one, but subscriptions, whose time is the client's own.
+    fn count(&self, time: Duration, answered: &Result<(), Ended>) {
+        let outcome = match answered {
+            _ if self.command == "SUBSCRIBE" => return,
+            Err(Ended::Failed(failure)) => Outcome::of_error(failure.code()),
+            _ if self.command.is_empty() => return,
+            Ok(()) => Outcome::Done,
+            Err(Ended::Broken(_)) => Outcome::Canceled,
+        };
+        self.shared.traffic(Protocol::Postgres).ran(outcome, time);
     }
 
     /// Logs what was slow, and faults of the server. Of a subscription the time is the client's own.

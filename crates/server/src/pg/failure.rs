@@ -74,6 +74,11 @@ impl Failure {
         Self { position, kind, ..Self::new(error.sqlstate().as_str(), error.to_string()) }
     }
 
+    /// Its SQLSTATE.
+    pub(super) fn code(&self) -> &'static str {
+        self.code
+    }
+
     /// Whether it is a fault of the server.
     pub(super) fn is_fault(&self) -> bool {
         self.code == SqlState::INTERNAL.as_str()

@@ -15,6 +15,7 @@ use super::failure::{Ended, Failure};
 use super::results::{Encoder, Formats, description};
 use super::subscription::{ChangeEncoder, look};
 use super::wire::Broken;
+use crate::traffic::Protocol;
 
 /// What has come of a wait for changes.
 enum Waited {
@@ -51,6 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ) -> Result<(), Ended> {
         // It takes as long as the client wishes.
         self.command = "SUBSCRIBE";
+        let _counted = self.shared.traffic(Protocol::Postgres).subscribe();
         let most = fetching.most.min(most);
         let mut encoder = Encoder::new(&fetching.schema, formats)?;
         if is_described {

@@ -18,6 +18,7 @@ use super::wire::{Broken, Wire};
 use crate::log;
 use crate::shared::Shared;
 use crate::tls::Stream;
+use crate::traffic::{Counted, Protocol, Refusal};
 
 /// How long accepting pauses after it has failed, as when the process has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -59,6 +60,7 @@ pub(crate) async fn listen_tcp(
         // Answers are whole when they are sent.
         let _ = stream.set_nodelay(true);
         watch_over(&stream);
+        let stream = Counted::new(stream, shared.traffic(Protocol::Postgres).clone());
         tokio::spawn(serve(stream, Some(address.ip()), shared.clone(), stops.clone()));
     }
 }
@@ -73,9 +75,11 @@ pub(crate) async fn listen_unix(
     let own = own_user();
     while let Some((stream, _)) = next(|| listener.accept(), &mut stops).await {
         let user = stream.peer_cred().ok().map(|peer| peer.uid());
+        let stream = Counted::new(stream, shared.traffic(Protocol::Postgres).clone());
         if user.is_some() && (user == own || user == Some(0)) {
             tokio::spawn(serve(stream, None, shared.clone(), stops.clone()));
         } else {
+            shared.traffic(Protocol::Postgres).refuse(Refusal::Place);
             log::refused(None, "it is from another user of this machine");
         }
     }
@@ -103,11 +107,13 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     shared: Arc<Shared>,
     stops: watch::Receiver<bool>,
 ) {
+    let traffic = shared.traffic(Protocol::Postgres).clone();
     let mut wire = Wire::new(Stream::Clear(stream));
     let login_time = shared.registry.limits().login_time;
     let stranger = match shared.registry.connect(address) {
         Ok(stranger) => stranger,
         Err(full) => {
+            traffic.refuse(Refusal::Limit);
             log::refused(address, &full.to_string());
             let _ = wire.put(Failure::fatal(code::CONNECTIONS, full.to_string()).answer());
             return close(&mut wire).await;
@@ -116,6 +122,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let started = time::timeout(login_time, startup::start(&mut wire, &shared, stranger)).await;
     let failure = match started {
         Ok(Ok(Some(logged_in))) => {
+            traffic.login(true);
             let registered = &logged_in.registered;
             log::connected(address, registered, wire.stream().is_encrypted());
             let (number, identity) = (registered.number, registered.identity.clone());
@@ -123,10 +130,21 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             return log::disconnected(number, &identity, address);
         }
         Ok(Ok(None)) => return,
-        Ok(Err(Ended::Failed(failure))) => failure,
+        Ok(Err(Ended::Failed(failure))) => {
+            match failure.code() {
+                code::CONNECTIONS => traffic.refuse(Refusal::Limit),
+                code::PROTOCOL => traffic.refuse(Refusal::Protocol),
+                _ => traffic.login(false),
+            }
+            failure
+        }
         Ok(Err(Ended::Broken(Broken::Io(error)))) => return log::broken(address, error),
-        Ok(Err(Ended::Broken(Broken::Malformed(malformed)))) => malformed.into(),
+        Ok(Err(Ended::Broken(Broken::Malformed(malformed)))) => {
+            traffic.refuse(Refusal::Protocol);
+            malformed.into()
+        }
         Err(_) => {
+            traffic.refuse(Refusal::Timeout);
             let seconds = login_time.as_secs_f64();
             let message =
                 format!("the login took longer than {seconds} seconds, the limit \"login_time\"");

@@ -24,6 +24,7 @@ use crate::client::Client;
 use crate::registry::{Registered, Registry, Stranger};
 use crate::shared::Shared;
 use crate::tls::{Stream, Tls};
+use crate::traffic::Protocol;
 
 /// The bytes of the secret by which a client cancels its statements, in version 3.2 and later of the protocol, and before.
 const SECRET: usize = 32;
@@ -167,7 +168,7 @@ async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     if let Ok(session) = client.session() {
         session.set_client(&ClientInfo {
             number: Some(registered.number),
-            protocol: "postgres",
+            protocol: Protocol::Postgres.name(),
             address,
         });
     }

@@ -21,6 +21,7 @@ use super::results::{CHUNK, Encoder, Formats, STEP, description};
 use super::types::Format;
 use super::types::copy::{CopyEncoder, CopyOptions};
 use super::wire::Broken;
+use crate::traffic::Protocol;
 
 /// How often changes are asked for progress, which wakes nobody.
 const LOOK: Duration = Duration::from_secs(1);
@@ -110,6 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         mut changes: ChangedRows,
         encoder: &mut ChangeEncoder,
     ) -> Result<u64, Ended> {
+        let _counted = self.shared.traffic(Protocol::Postgres).subscribe();
         // The client learns that it has begun, even if there is no row.
         self.wire.flush().await?;
         let cancel = self.client.cancel().clone();

@@ -13,6 +13,7 @@ use crate::http::authenticate::{is_known, unknown};
 use crate::http::problem::Problem;
 use crate::http::service::Http;
 use crate::identity::Identity;
+use crate::traffic::{Protocol, Subscribed};
 
 /// The changes of a relation, until it is dropped, its client does not keep up or is not known any more, or the server stops.
 pub(super) struct Feed {
@@ -25,6 +26,7 @@ pub(super) struct Feed {
     identity: Identity,
     checks: Interval,
     is_over: bool,
+    _counted: Subscribed,
 }
 
 impl Feed {
@@ -38,7 +40,8 @@ impl Feed {
         let mut checks = interval(HEARTBEAT);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (parts, stops) = (first.map(Parts::new), http.stops.clone());
-        Self { subscription, parts, http, stops, identity, checks, is_over: false }
+        let _counted = http.shared.traffic(Protocol::Http).subscribe();
+        Self { subscription, parts, http, stops, identity, checks, is_over: false, _counted }
     }
 
     /// The next part; waits for it. After an error there is none.

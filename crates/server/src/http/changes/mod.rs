@@ -69,7 +69,7 @@ pub(super) async fn changes(
     let path = Path::of(&uri)?;
     let after = after(&uri, &headers)?;
     let sql = format!("SUBSCRIBE {}", path.relation.sql);
-    let mut caller = http.caller(&identity, &connection)?;
+    let mut caller = http.uncounted(&identity, &connection)?;
     // The first rows may be many: they are read on a thread of the pool.
     let limits = http.shared.registry.limits();
     let options = SubscribeOptions::new()
@@ -77,7 +77,7 @@ pub(super) async fn changes(
         .epochs(limits.subscription_changes)
         .bytes(limits.subscription_bytes);
     let options = after.map_or(options, |epoch| options.after(epoch));
-    let begun = caller.call(move |session| begin(session, &sql, options)).await?;
+    let begun = caller.call(move |session| begin(session, &sql, options)).await;
     let (subscription, first) = begun.map_err(Problem::of_path)?;
     let feed = Feed::new(subscription, first, http.clone(), identity);
     Ok(match (upgrade, form) {

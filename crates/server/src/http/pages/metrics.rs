@@ -1,4 +1,4 @@
-//! `/metrics`: the engine's metrics in the text of OpenMetrics, which Prometheus reads.
+//! `/metrics`: the metrics of the engine and of the server in the text of OpenMetrics, which Prometheus reads.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,29 +22,36 @@ use crate::http::connection::Connection;
 use crate::http::problem::Problem;
 use crate::http::service::Http;
 use crate::identity::Identity;
+use crate::traffic::Families;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The label of metrics of a relation.
 const RELATION: &str = "relation";
 
-/// All metrics; for a role with rights to some relations, those of these relations.
+/// All metrics, those of the server among them; for a role with rights to some relations, those of these relations.
 pub(in crate::http) async fn metrics(
     State(http): State<Arc<Http>>,
     Extension(connection): Extension<Arc<Connection>>,
     Extension(identity): Extension<Identity>,
 ) -> Result<Response, Problem> {
-    let mut caller = http.caller(&identity, &connection)?;
+    let mut caller = http.uncounted(&identity, &connection)?;
     let shared = http.shared.clone();
     let sees_all = identity.is_superuser || identity.role().is_none();
     let families = caller.call(move |session| {
-        let mut families = shared.metrics().map_err(|error| Problem::of(&error))?;
+        let mut families = match shared.metrics() {
+            // The server's own tell that the engine has failed.
+            Err(_) if sees_all && !shared.is_usable() => Vec::new(),
+            families => families.map_err(|error| Problem::of(&error))?,
+        };
         if !sees_all {
             leave_out(&mut families, session);
         }
-        Ok::<_, Problem>(families)
+        Ok(families)
     });
-    let text = written(families.await??).map_err(|_| {
+    let families = families.await?;
+    let server = sees_all.then(|| Families::of(&http.shared));
+    let text = written(families, server).map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written")
     })?;
     Ok(([(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS))], text).into_response())
@@ -65,9 +72,12 @@ fn leave_out(families: &mut Vec<MetricFamily>, session: &mut Session) {
     families.retain(|family| !family.metrics.is_empty());
 }
 
-fn written(families: Vec<MetricFamily>) -> Result<String, fmt::Error> {
+fn written(families: Vec<MetricFamily>, server: Option<Families>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Read(families)));
+    if let Some(server) = server {
+        registry.register_collector(Box::new(server));
+    }
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)

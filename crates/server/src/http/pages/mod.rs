@@ -22,6 +22,7 @@ use super::service::Http;
 use super::token::Kind;
 use crate::identity::Identity;
 use crate::log;
+use crate::traffic::Protocol;
 
 /// How browsers say which page has sent a request: `none` is its user.
 const SENT_FROM: &str = "sec-fetch-site";
@@ -71,6 +72,7 @@ pub(super) async fn login(
         false => http.tokens.find(token.as_bytes(), Kind::Token),
     });
     let Some(holder) = holder else {
+        http.shared.traffic(Protocol::Http).login(false);
         log::refused(connection.address, "a login does not show the token");
         return Err(authenticate::unknown(&http));
     };
