@@ -13,4 +13,5 @@ mod openapi;
 mod relations;
 mod roles;
 mod statements;
+mod watched;
 mod websocket;
