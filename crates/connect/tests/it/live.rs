@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use alluvium::{Engine, SourceState};
+use alluvium::{Engine, Outcome, SourceState};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -187,6 +187,13 @@ fn a_followed_file_goes_on_after_a_restart() {
         drop(engine);
         engine = open();
         assert_eq!(wait(&engine, 10 * round), sum);
+        let lag = "SELECT lag_bytes, lag_rows, lag_ms FROM alluvium.sources";
+        let start = Instant::now();
+        while lines(&engine, lag) != ["0 0 0"] {
+            assert!(start.elapsed() < PATIENCE, "{:?}", lines(&engine, lag));
+        }
+        let lines_read = format!("{}:{}", path.display(), 10 * round + 1);
+        assert_eq!(lines(&engine, "SELECT position FROM alluvium.sources"), [lines_read]);
     }
 }
 
@@ -227,7 +234,10 @@ fn what_cannot_be_followed_is_refused() {
 
 /// The rows of an answer, as lines.
 fn lines(engine: &Engine, sql: &str) -> Vec<String> {
-    let batches = engine.query(sql).unwrap();
+    lines_of(&engine.query(sql).unwrap())
+}
+
+fn lines_of(batches: &[RecordBatch]) -> Vec<String> {
     let line = |batch: &RecordBatch| {
         let columns = batch.columns().iter();
         let options = FormatOptions::default().with_null("NULL");
@@ -245,7 +255,7 @@ fn sources_and_outputs_tell_how_far_they_are() {
     let (input, output) = (folder.path().join("t.csv"), folder.path().join("changes.csv"));
     fs::write(&input, "1,a\n2,b\nx,c\n").unwrap();
     let engine = engine(&input, ", follow = 'true', linger_ms = '10'");
-    let sources = "SELECT relation, number, state, error, rows, bytes, refused, minute_rows, lag_bytes, lag_rows,
+    let sources = "SELECT relation, number, state, error, rows, bytes, refused, minute_rows, lag_bytes, lag_rows, lag_ms,
                    last_rows IS NOT NULL FROM alluvium.sources";
     let view = format!(
         "CREATE MATERIALIZED VIEW v WITH (connector = 'file', path = '{}', mode = 'changes') AS SELECT id * 2 AS id FROM t",
@@ -265,15 +275,50 @@ fn sources_and_outputs_tell_how_far_they_are() {
             thread::sleep(Duration::from_millis(5));
         }
     };
-    until(sources, "t 0 running NULL 2 12 1 2 0 0 true");
+    until(sources, "t 0 running NULL 2 12 1 2 0 0 0 true");
     let outputs = "SELECT relation, mode, state, error, rows, minute_rows, lag_epochs, lag_rows, lag_bytes, lag_ms,
                    epoch > 0, last_rows IS NOT NULL FROM alluvium.outputs";
     until(outputs, "v changes running NULL 2 2 0 0 0 0 true true");
     append(&input, "4,d\n");
     wait(&engine, 3);
-    until(sources, "t 0 running NULL 3 16 1 3 0 0 true");
+    until(sources, "t 0 running NULL 3 16 1 3 0 0 0 true");
     until(outputs, "v changes running NULL 3 3 0 0 0 0 true true");
     let position = lines(&engine, "SELECT position FROM alluvium.sources");
     assert_eq!(position, [format!("{}:4", input.display())]);
     assert_eq!(fs::read_to_string(&output).unwrap().lines().count(), 4);
+}
+
+#[test]
+fn a_role_sees_the_sources_and_outputs_of_what_it_may_select_from() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let engine = alluvium_connect::formats(Engine::builder().workers(1)).open_in_memory().unwrap();
+    for table in ["t", "secret"] {
+        fs::write(path(table), "1\n").unwrap();
+        let (input, output) = (path(table), path(&format!("of_{table}.csv")));
+        engine
+            .execute(&format!(
+                "CREATE TABLE {table} (k BIGINT) WITH (connector = 'file', path = '{input}', format = 'csv');
+                 CREATE VIEW of_{table} WITH (connector = 'file', path = '{output}') AS SELECT k + 1 AS k FROM {table}"
+            ))
+            .unwrap();
+    }
+    engine
+        .execute(
+            "CREATE ROLE root SUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:c2FsdA==$a:b'; CREATE ROLE ada;
+             GRANT SELECT ON t TO ada; GRANT SELECT ON of_t TO ada; START",
+        )
+        .unwrap();
+    engine.wait_for_sources().unwrap();
+    for (sql, all, shown) in [
+        ("SELECT relation FROM alluvium.sources ORDER BY relation", "secret t", "t"),
+        ("SELECT relation FROM alluvium.outputs ORDER BY relation", "of_secret of_t", "of_t"),
+    ] {
+        assert_eq!(lines(&engine, sql).join(" "), all);
+        let mut ada = engine.session();
+        ada.set_role("ada").unwrap();
+        let Some(Outcome::Rows(rows)) = ada.execute(sql).unwrap().pop() else { panic!("rows") };
+        let rows = rows.collect::<Result<Vec<_>, _>>().unwrap();
+        assert_eq!(lines_of(&rows).join(" "), shown);
+    }
 }

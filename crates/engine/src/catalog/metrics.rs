@@ -152,6 +152,7 @@ static SOURCES_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         some_number("lag_bytes"),
         some_number("lag_rows"),
         some_moment("last_rows"),
+        some_number("lag_ms"),
     ]))
 });
 

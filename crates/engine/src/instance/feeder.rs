@@ -86,6 +86,7 @@ impl Instance {
             live,
             start: self.writer.position(&input.id()),
         };
+        input.begin(request.start.as_ref());
         let opened = self.connectors.formats.open(&*input.source, &request);
         opened.map_err(|error| named(input, error))
     }

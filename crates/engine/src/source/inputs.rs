@@ -29,6 +29,8 @@ pub(crate) struct Input {
     pub(crate) liveness: Liveness,
     pace: Pace,
     refused: AtomicU64,
+    /// The bytes of a file that is followed which come before those that were read.
+    begun: AtomicU64,
     /// Where it is, as long as it can be read again from there.
     position: Mutex<Option<SourcePosition>>,
     /// Whether its table is gone; changes while its table's writers wait.
@@ -56,6 +58,7 @@ impl Input {
             liveness,
             pace: Pace::default(),
             refused: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
             position: Mutex::default(),
             stopped: AtomicBool::new(false),
             messages: Mutex::default(),
@@ -69,6 +72,17 @@ impl Input {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Reading begins, or goes on, after this position.
+    pub(crate) fn begin(&self, start: Option<&SourcePosition>) {
+        let Some(start) = start else { return };
+        *self.position.lock() = Some(start.clone());
+        // Such a file is text as it is stored.
+        if self.liveness.follow {
+            let begun = start.offset.saturating_sub(self.pace.all().bytes);
+            self.begun.store(begun, Ordering::Relaxed);
+        }
     }
 
     /// Counts the rows of a transaction, after which reading continues at `position`.
@@ -218,6 +232,7 @@ impl Inputs {
                 rows: all.rows,
                 refused: input.refused.load(Ordering::Relaxed),
                 bytes: all.bytes,
+                begun: input.begun.load(Ordering::Relaxed),
                 minute_rows: minute.rows,
                 minute_bytes: minute.bytes,
                 last_rows: input.pace.last(),

@@ -37,6 +37,8 @@ pub struct SourceProgress {
     pub refused: u64,
     /// How many bytes were read, as they are stored.
     pub bytes: u64,
+    /// How many bytes of a file that is followed were read before the engine was opened.
+    pub(crate) begun: u64,
     /// The rows of the last 60 to 70 seconds.
     pub minute_rows: u64,
     /// The bytes of the last 60 to 70 seconds.

@@ -283,33 +283,38 @@ fn of_operators(shown: &Shown<'_>, relations: &Relations<'_>, all: &mut Families
 
 fn of_connectors(shown: &Shown<'_>, all: &mut Families) {
     let inputs = shown.observed.inputs.progress();
-    let of_inputs = |number: &dyn Fn(&SourceProgress) -> Option<u64>| {
+    let of_inputs = |number: &dyn Fn(&SourceProgress) -> Option<f64>| {
         let labels = |it: &SourceProgress| {
             vec![("relation", it.table.clone()), ("number", it.number.to_string())]
         };
-        let each = inputs.iter().filter_map(|it| Some((labels(it), number(it)? as f64)));
+        let each = inputs.iter().filter_map(|it| Some((labels(it), number(it)?)));
         each.collect::<Vec<_>>()
     };
     all.counter(
         ("alluvium_source_rows", "The rows that an input of a table has brought in."),
-        of_inputs(&|it| Some(it.rows)),
+        of_inputs(&|it| Some(it.rows as f64)),
     );
     all.counter(
         ("alluvium_source_bytes", "The bytes that were read for them, as they are stored."),
-        of_inputs(&|it| Some(it.bytes)),
+        of_inputs(&|it| Some(it.bytes as f64)),
     );
     all.counter(
         ("alluvium_source_refused", "The rows of an input that were refused."),
-        of_inputs(&|it| Some(it.refused)),
+        of_inputs(&|it| Some(it.refused as f64)),
     );
     all.gauge(
         ("alluvium_source_lag_bytes", "The bytes of its file that an input has not read yet."),
-        of_inputs(&|it| Lag::of(it).map(|lag| lag.bytes)),
+        of_inputs(&|it| Some(Lag::of(it)?.bytes as f64)),
+    );
+    let lag_seconds = |it: &SourceProgress| Some(Lag::of(it)?.time.as_secs_f64());
+    all.gauge(
+        ("alluvium_source_lag_seconds", "The time that they have been there."),
+        of_inputs(&lag_seconds),
     );
     let has_failed = |it: &SourceProgress| matches!(it.state, SourceState::Failed { .. });
     all.gauge(
         ("alluvium_source_failed", "Whether an input has failed: 0 or 1."),
-        of_inputs(&|it| Some(has_failed(it).into())),
+        of_inputs(&|it| Some(f64::from(u8::from(has_failed(it))))),
     );
     let outputs = shown.observed.outputs.shown();
     let of_outputs = |number: &dyn Fn(&ShownOutput) -> Option<f64>| {
