@@ -1,7 +1,8 @@
-//! System relations that show what happens at the moment: locks and compactions.
+//! System relations that show what happens at the moment, and metrics; and to whom.
 
 use std::collections::BTreeMap;
 
+use alluvium::unstable::{ClientInfo, SessionParts};
 use alluvium::{Engine, MetricKind, MetricValue, Outcome};
 
 use crate::support;
@@ -164,4 +165,92 @@ fn metrics_are_those_of_what_has_been_done() {
     };
     assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), *count);
     assert!(*count > 0 && *sum > 0.0);
+}
+
+/// What a role sees, as one line.
+fn query_as(engine: &Engine, role: &str, sql: &str) -> String {
+    let mut session = engine.session();
+    session.set_role(role).unwrap();
+    let Some(Outcome::Rows(rows)) = session.execute(sql).unwrap().pop() else { panic!("rows") };
+    support::lines(&rows.collect::<Result<Vec<_>, _>>().unwrap()).join(" ")
+}
+
+#[test]
+fn a_role_sees_the_metrics_of_what_it_may_select_from() {
+    let engine = Engine::builder().workers(2).open_in_memory().unwrap();
+    engine
+        .execute(
+            "CREATE TABLE t (k BIGINT PRIMARY KEY, v TEXT); CREATE TABLE secret (k BIGINT PRIMARY KEY, v TEXT);
+             CREATE INDEX t_v ON t (v); CREATE INDEX secret_v ON secret (v);
+             CREATE MATERIALIZED VIEW counts AS SELECT v, COUNT(*) AS n FROM t GROUP BY v;
+             CREATE MATERIALIZED VIEW secrets AS SELECT v, COUNT(*) AS n FROM secret GROUP BY v;
+             CREATE ROLE root SUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:c2FsdA==$a:b'; CREATE ROLE ada; CREATE ROLE bob;
+             GRANT SELECT ON t TO ada; GRANT SELECT ON counts TO ada",
+        )
+        .unwrap();
+    for (table, part) in
+        ["t", "secret"].iter().flat_map(|table| (0..6).map(move |part| (table, part)))
+    {
+        let insert = format!(
+            "INSERT INTO {table} SELECT s.v * 6 + {part}, 'value ' || s.v FROM generate_series(0, 3999) AS s(v)"
+        );
+        engine.execute(&insert).unwrap();
+    }
+    engine.wait(engine.progress().committed).unwrap();
+    let merged =
+        "SELECT COUNT(DISTINCT view) FROM alluvium.compactions WHERE view IN ('t', 'secret')";
+    while query(&engine, merged) != "2" {
+        std::thread::yield_now();
+    }
+    // The column with the relation, and whether rows that are of none are among them.
+    for (relation, column, has_others) in [
+        ("operators", "view", true),
+        ("arrangements", "view", false),
+        ("memory", "view", true),
+        ("epochs", "relation", true),
+        ("compactions", "view", false),
+    ] {
+        let names = format!("SELECT DISTINCT {column} AS name FROM alluvium.{relation}");
+        let all = query(
+            &engine,
+            &format!("SELECT name FROM ({names}) AS a WHERE name IS NOT NULL ORDER BY name"),
+        );
+        assert!(all.contains("secret") && all.lines().any(|name| name == "t"), "{relation}: {all}");
+        let others = format!("SELECT COUNT(*) > 0 FROM alluvium.{relation} WHERE {column} IS NULL");
+        assert_eq!(query(&engine, &others), has_others.to_string(), "{relation}");
+        let hers = all.lines().filter(|name| !name.contains("secret"));
+        let hers = hers.collect::<Vec<_>>().join(" ");
+        let sql = format!("SELECT name FROM ({names}) AS a WHERE name IS NOT NULL ORDER BY name");
+        assert_eq!(query_as(&engine, "ada", &sql), hers, "{relation}");
+        assert_eq!(query_as(&engine, "bob", &sql), "", "{relation}");
+        // How far the engine is, everybody who reads may know.
+        let shows_others = (relation == "epochs").to_string();
+        assert_eq!(query_as(&engine, "bob", &others), shows_others, "{relation}");
+    }
+}
+
+#[test]
+fn a_role_sees_its_own_sessions() {
+    let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+    engine
+        .execute(
+            "CREATE ROLE root SUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:c2FsdA==$a:b'; CREATE ROLE ada; CREATE ROLE bob",
+        )
+        .unwrap();
+    let client = |role: &str, number| {
+        let mut session = engine.session();
+        session.set_role(role).unwrap();
+        session.set_client(&ClientInfo {
+            number: Some(number),
+            protocol: "postgres",
+            address: None,
+        });
+        session
+    };
+    let _clients = [client("ada", 1), client("ada", 2), client("bob", 3), client("root", 4)];
+    let sql = "SELECT role || ' ' || client FROM alluvium.sessions ORDER BY client";
+    assert_eq!(query(&engine, sql), "ada 1\nada 2\nbob 3\nroot 4");
+    assert_eq!(query_as(&engine, "root", sql), "ada 1 ada 2 bob 3 root 4");
+    assert_eq!(query_as(&engine, "ada", sql), "ada 1 ada 2");
+    assert_eq!(query_as(&engine, "bob", sql), "bob 3");
 }
