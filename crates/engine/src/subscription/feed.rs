@@ -103,6 +103,8 @@ pub(crate) struct Waiting {
     pub(crate) bytes: u64,
     /// How long the first of them have waited.
     pub(crate) time: Duration,
+    /// Whether commits wait until fewer do.
+    pub(crate) holds_commits: bool,
 }
 
 /// A request for the place between the deliveries up to an epoch and later ones.
@@ -217,11 +219,15 @@ impl Feed {
     /// The changes that wait for a subscriber; `None` if they are not kept for it.
     pub(crate) fn waiting(&self, id: SubscriberId) -> Option<Waiting> {
         let state = self.state.lock();
-        let At::Place(place) = state.subscribers.get(&id)?.at else { return None };
+        let Subscriber { at: At::Place(place), is_congested: holds_commits, .. } =
+            *state.subscribers.get(&id)?
+        else {
+            return None;
+        };
         let Lag { epochs, bytes } = state.queue.lag(place);
         let (rows, since) = state.queue.rows_from(place);
         let time = since.map_or(Duration::ZERO, |since| since.elapsed());
-        Some(Waiting { epochs, rows, bytes, time })
+        Some(Waiting { epochs, rows, bytes, time, holds_commits })
     }
 
     /// The epoch after which deliveries begin, now or later, for a new subscriber.

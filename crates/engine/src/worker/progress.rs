@@ -657,6 +657,11 @@ impl Progress {
         ids.iter().map(|id| state.reached(*id, Durable::Yes)).collect()
     }
 
+    /// Whether a subscription holds up commits.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.state.lock().congested > 0
+    }
+
     /// A subscription has become congested.
     pub(crate) fn congest(&self) {
         self.state.lock().congested += 1;

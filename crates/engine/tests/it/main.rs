@@ -64,6 +64,7 @@ mod settings;
 mod sharing;
 mod shown;
 mod siblings;
+mod slow_programs;
 mod spills;
 mod sql_functions;
 mod state;

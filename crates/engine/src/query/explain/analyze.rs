@@ -11,6 +11,7 @@ use alluvium_trace::metrics::Work;
 use super::explanation::{
     Explanation, Figures, Kind, LEAST, Measured, Node, Skew, Totals, percent, rows,
 };
+use super::outputs;
 use super::state::{self, Held};
 use crate::catalog::{Entries, Entry, View};
 use crate::error::Result;
@@ -84,11 +85,13 @@ impl Operator<'_> {
 }
 
 impl Reader {
-    /// The operators of a materialized view, and what they have done so far, or do in this time.
+    /// The operators of a materialized view, and what they have done so far, or do in this time. Says nothing of other relations
+    /// that may not be shown.
     pub(crate) fn explain_analyze(
         &self,
         entry: &Entry,
         entries: &Entries,
+        shows: &dyn Fn(&str) -> bool,
         time: Option<Duration>,
     ) -> Result<Explanation> {
         let view = entry.as_view()?;
@@ -127,7 +130,10 @@ impl Reader {
         }
         let held = state::held(self);
         let own = |operator: &Operator<'_>| own_state(operator, entry, view, &held);
-        Ok(explained(&entry.name, &operators, &own, time))
+        let (mut explanation, of_nodes) = explained(&entry.name, &operators, &own, time);
+        outputs::add(self, &entry.name, shows, &mut explanation);
+        advise(&mut explanation, &of_nodes, &own);
+        Ok(explanation)
     }
 
     /// The work of the operators of these relations, on each worker.
@@ -180,30 +186,42 @@ fn own_state(
         .fold((0, 0), |(rows, bytes), held| (rows + held.rows, bytes + held.memory + held.disk))
 }
 
-fn explained(
+/// The operators with their figures, and the one of each node.
+fn explained<'a>(
     name: &str,
-    operators: &[Operator<'_>],
+    operators: &'a [Operator<'a>],
     own: &dyn Fn(&Operator<'_>) -> (u64, u64),
     time: Option<Duration>,
-) -> Explanation {
+) -> (Explanation, Vec<&'a Operator<'a>>) {
     let all: Duration = operators.iter().map(Operator::busy).sum();
     let workers = operators.iter().map(|operator| operator.works.len()).max().unwrap_or(1);
     let mut explanation = Explanation::new(Kind::View, Some(name));
     let of = Measured::View { workers, watched: time };
     explanation.totals = Some(Totals { busy: all, of });
     let mut tree = explanation.tree();
+    let mut of_nodes = Vec::with_capacity(operators.len());
     for operator in operators {
         let node = Node::new(operator.name.clone(), operator.details.clone());
         let figures = Some(operator.figures(all, own(operator)));
-        tree.add(operator.depth, operator.key.clone(), Node { figures, ..node });
+        let id = tree.add(operator.depth, operator.key.clone(), Node { figures, ..node });
+        if id == of_nodes.len() {
+            of_nodes.push(operator);
+        }
     }
     tree.read_by_first();
+    (explanation, of_nodes)
+}
+
+/// Marks the operators that take the most time, and says what would help.
+fn advise(
+    explanation: &mut Explanation,
+    of_nodes: &[&Operator<'_>],
+    own: &dyn Fn(&Operator<'_>) -> (u64, u64),
+) {
     for id in explanation.rank() {
-        let line = explanation.lines.iter().position(|line| line.node == id);
-        let operator = &operators[line.expect("each operator has a line")];
+        let operator = of_nodes[id];
         explanation.nodes[id].sentences = advice(operator, own(operator));
     }
-    explanation
 }
 
 /// What dominates the time of an operator, and what would help.
@@ -273,7 +291,9 @@ mod tests {
             operator("scan t (v)", 1, [0, 0, 0]),
             operator("scan t (v)", 1, [0, 0, 0]),
         ];
-        let explanation = explained("v", &operators, &|_| (0, 0), None);
+        let own = |_: &Operator<'_>| (0, 0);
+        let (mut explanation, of_nodes) = explained("v", &operators, &own, None);
+        advise(&mut explanation, &of_nodes, &own);
         assert_eq!(
             explanation.written(ExplainFormat::Text),
             "\"v\" took 0.100 s since it was made on 3 workers

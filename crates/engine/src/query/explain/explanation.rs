@@ -105,10 +105,13 @@ pub(super) struct Node {
     pub(super) states: Vec<State>,
     #[serde(flatten)]
     pub(super) figures: Option<Figures>,
-    /// Its place among the operators that take the most time, from 1.
+    /// Of an output: the changes that it has not written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) waiting: Option<Backlog>,
+    /// Its place among the outputs that are late and the operators that take the most time, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rank: Option<usize>,
-    /// What dominates its time, and what would help.
+    /// What dominates its time or makes it late, and what would help.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sentences: Vec<String>,
 }
@@ -149,6 +152,19 @@ pub(super) struct Figures {
     pub(super) skew: Option<Skew>,
 }
 
+/// The changes that wait for an output.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Backlog {
+    pub(super) epochs: u64,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+    /// How long the first of them have waited.
+    #[serde(rename = "first_ns", serialize_with = "nanoseconds")]
+    pub(super) first: Duration,
+    /// Whether commits wait for it.
+    pub(super) holds_commits: bool,
+}
+
 /// A worker that does much more of an operator's work than the others.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Skew {
@@ -167,6 +183,7 @@ impl Node {
             inputs: Vec::new(),
             states: Vec::new(),
             figures: None,
+            waiting: None,
             rank: None,
             sentences: Vec::new(),
         }
@@ -197,18 +214,20 @@ impl Explanation {
         }
     }
 
-    /// Numbers the operators that take the most time. Returns those of which it is said what would help.
+    /// Numbers the nodes of which something is said already, and after them the operators that take the most time. Returns the
+    /// operators of which it is yet to be said what would help.
     pub(super) fn rank(&mut self) -> Vec<usize> {
         let busy = |node: &Node| node.figures.as_ref().map_or(Duration::ZERO, |it| it.busy);
+        let is_said = |node: &Node| !node.sentences.is_empty();
         let mut worst: Vec<usize> = (0..self.nodes.len()).collect();
-        worst.sort_by_key(|id| Reverse(busy(&self.nodes[*id])));
-        worst.retain(|id| busy(&self.nodes[*id]) >= LEAST);
+        worst.sort_by_key(|id| Reverse((is_said(&self.nodes[*id]), busy(&self.nodes[*id]))));
+        worst.retain(|id| is_said(&self.nodes[*id]) || busy(&self.nodes[*id]) >= LEAST);
         worst.truncate(WORST);
         for (place, id) in worst.iter().enumerate() {
             self.nodes[*id].rank = Some(place + 1);
         }
         let percent = |node: &Node| node.figures.as_ref().map_or(0, |it| it.busy_percent);
-        worst.retain(|id| percent(&self.nodes[*id]) >= NOTABLE);
+        worst.retain(|id| percent(&self.nodes[*id]) >= NOTABLE && !is_said(&self.nodes[*id]));
         worst
     }
 
@@ -218,6 +237,13 @@ impl Explanation {
         let mut worst: Vec<_> = ranked.collect();
         worst.sort_by_key(|(rank, _)| *rank);
         worst
+    }
+
+    /// Adds a reader of the first operator.
+    pub(super) fn add_reader(&mut self, node: Node) {
+        let id = self.nodes.len();
+        self.nodes.push(Node { id, inputs: vec![0], ..node });
+        self.lines.insert(0, Line { depth: 0, node: id, is_first: true });
     }
 
     /// Adds operators from the lines of a tree, each line before those below it.
@@ -236,8 +262,8 @@ pub(super) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Adds a line. Lines with equal keys are of one operator, that of the first.
-    pub(super) fn add(&mut self, depth: usize, key: Option<String>, node: Node) {
+    /// Adds a line, and returns the node that it is of. Lines with equal keys are of one operator, that of the first.
+    pub(super) fn add(&mut self, depth: usize, key: Option<String>, node: Node) -> usize {
         while self.path.last().is_some_and(|line| line.depth >= depth) {
             self.path.pop();
         }
@@ -257,6 +283,7 @@ impl Tree<'_> {
         let line = Line { depth, node: id, is_first: known.is_none() };
         lines.push(line);
         self.path.push(line);
+        id
     }
 
     /// Makes the operators that nothing reads inputs of the first one.

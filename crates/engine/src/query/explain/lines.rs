@@ -1,7 +1,7 @@
 //! The lines of an operator's box in a picture.
 
 use super::explanation::{Explanation, Node};
-use super::text::{figures_of, state_of, summary};
+use super::text::{figures_of, state_of, summary, waiting_of};
 
 /// The most letters of a line.
 const LETTERS: usize = 48;
@@ -20,6 +20,7 @@ impl Lines {
         if let Some(figures) = &node.figures {
             known.push(figures_of(figures));
         }
+        known.extend(node.waiting.as_ref().map(waiting_of));
         for state in &node.states {
             known.push(state_of(state));
             known.extend(state.sentences.iter().cloned());

@@ -4,7 +4,7 @@
 //!   the [`lines`] of boxes, which [`layout`] places.
 //! - [`view`]: EXPLAIN VIEW.
 //! - [`state`]: EXPLAIN STATE, and the reasons for state in `alluvium.arrangements`.
-//! - [`analyze`]: EXPLAIN ANALYZE of a view.
+//! - [`analyze`]: EXPLAIN ANALYZE of a view, and [`outputs`] those that hold it up.
 //! - [`query`]: EXPLAIN of a query, and [`measured`] the work of its operators.
 
 mod analyze;
@@ -14,6 +14,7 @@ mod json;
 mod layout;
 mod lines;
 pub(super) mod measured;
+mod outputs;
 pub(super) mod query;
 pub(super) mod state;
 mod svg;

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::explanation::{Explanation, Figures, Measured, Node, State, Totals, rows, seconds};
+use super::explanation::{
+    Backlog, Explanation, Figures, Measured, Node, State, Totals, rows, seconds,
+};
 
 pub(super) fn written(explanation: &Explanation) -> String {
     let mut text = String::new();
@@ -32,6 +34,9 @@ fn write(explanation: &Explanation, text: &mut String) -> fmt::Result {
             (Some(figures), true) => write!(text, " ({})", figures_of(figures))?,
             (Some(figures), false) => write!(text, " ({})", figures_of(&figures.again()))?,
         }
+        if let Some(waiting) = &node.waiting {
+            write!(text, " ({})", waiting_of(waiting))?;
+        }
         match node.rank.filter(|_| line.is_first) {
             Some(rank) => writeln!(text, " <- {rank}")?,
             None => writeln!(text)?,
@@ -44,9 +49,13 @@ fn write(explanation: &Explanation, text: &mut String) -> fmt::Result {
         }
     }
     for (rank, Node { operation, sentences, figures, .. }) in explanation.worst() {
-        if !sentences.is_empty() {
-            let percent = figures.as_ref().map_or(0, |figures| figures.busy_percent);
-            writeln!(text, "{rank}. {operation}: {percent} % of the time")?;
+        match figures {
+            _ if sentences.is_empty() => {}
+            Some(figures) => {
+                let percent = figures.busy_percent;
+                writeln!(text, "{rank}. {operation}: {percent} % of the time")?;
+            }
+            None => writeln!(text, "{rank}. {operation}")?,
         }
         for sentence in sentences {
             writeln!(text, "   {sentence}")?;
@@ -97,6 +106,19 @@ pub(super) fn figures_of(figures: &Figures) -> String {
         add(format!("; worker {} does {} % of it", skew.worker, skew.percent));
     }
     text
+}
+
+/// How far an output is behind.
+pub(super) fn waiting_of(waiting: &Backlog) -> String {
+    match *waiting {
+        Backlog { epochs: 0, .. } => "nothing waits".to_owned(),
+        Backlog { epochs, rows: count, bytes, first, .. } => {
+            let epochs =
+                if epochs == 1 { "1 epoch".to_owned() } else { format!("{epochs} epochs") };
+            let (rows, first) = (rows(count), seconds(first));
+            format!("{epochs} with {rows}, {bytes} bytes, wait, the first for {first}")
+        }
+    }
 }
 
 /// How much a state has, and where.

@@ -1,6 +1,8 @@
 //! `alluvium.outputs`: how far the outputs of relations are.
 
-use arrow::array::ArrayRef;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
 
 use super::{Relations, milliseconds, numbers, some_numbers, some_times};
 use crate::query::objects::{some_texts, texts};
@@ -32,5 +34,8 @@ pub(super) fn columns(outputs: Vec<ShownOutput>, relations: &Relations<'_>) -> V
         waiting(|it| it.bytes),
         waiting(|it| milliseconds(it.time)),
         some_times(rows.iter().map(|it| it.last_rows)),
+        Arc::new(BooleanArray::from_iter(
+            rows.iter().map(|it| it.waiting.map(|waiting| waiting.holds_commits)),
+        )),
     ]
 }

@@ -90,7 +90,9 @@ impl Session {
         let entry = self.relation(name).map_err(|error| error.at(position))?;
         entry.check_materialized().map_err(|error| error.at(position))?;
         let entries = self.catalog_entries();
-        let explained = self.instance().reader.explain_analyze(&entry, &entries, time)?;
+        let shows = |name: &str| self.rights.as_ref().is_none_or(|rights| rights.shows(name));
+        let reader = &self.instance().reader;
+        let explained = reader.explain_analyze(&entry, &entries, &shows, time)?;
         Ok(Outcome::Text(explained.written(format)))
     }
 
