@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use alluvium_sql::planner::CLOCK;
 use datafusion::datasource::{MemTable, TableProvider};
@@ -85,6 +86,7 @@ impl Reader {
         let is_of_files = kept.is_empty()
             && others.is_empty()
             && !names.iter().any(|name| is_system(name) || name == CLOCK);
+        let begun = reading.waited.map(|_| Instant::now());
         let pinned = match reading.transaction {
             Some(_) if is_of_files => Some((0, Vec::new())),
             Some(open) => open.pin(self, (&kept, &others), reading.durable)?,
@@ -97,6 +99,9 @@ impl Reader {
                 })
             }
         };
+        if let (Some(begun), Some(waited)) = (begun, reading.waited) {
+            waited.set(begun.elapsed());
+        }
         let Some((epoch, mut parts)) = pinned else {
             let is_gone = |entry: &&&Entry| {
                 let there = self.catalog.get(&entry.name);
@@ -130,21 +135,15 @@ impl Reader {
                 }
                 _ => None,
             };
-            let table =
-                table::RelationTable::new(entry.schema.clone(), epoch, paths, overlay).noted(noted);
+            let table = table::RelationTable::new(entry, epoch, paths, overlay).noted(noted);
             providers.insert(entry.name.clone(), Arc::new(table));
         }
         // Relations that the transaction has created have the rows that it has written.
         for entry in created {
             let overlay = reading.transaction.map(|transaction| transaction.overlay(entry));
             let path = AccessPath { index: None, snapshots: Arc::default() };
-            let schema = entry.schema.clone();
-            let table = table::RelationTable::new(
-                schema,
-                epoch,
-                vec![path],
-                overlay.transpose()?.flatten(),
-            );
+            let overlay = overlay.transpose()?.flatten();
+            let table = table::RelationTable::new(entry, epoch, vec![path], overlay);
             providers.insert(entry.name.clone(), Arc::new(table));
         }
         if names.iter().any(|name| name == ERRORS) {
@@ -234,8 +233,7 @@ impl Reader {
                 }
                 (None, Some(entry)) => {
                     let path = AccessPath { index: None, snapshots: Arc::default() };
-                    let schema = entry.schema.clone();
-                    Arc::new(table::RelationTable::new(schema, 0, vec![path], None))
+                    Arc::new(table::RelationTable::new(entry, 0, vec![path], None))
                 }
                 (None, None) => match system(name) {
                     Some(schema) => Arc::new(MemTable::try_new(schema.clone(), vec![Vec::new()])?),

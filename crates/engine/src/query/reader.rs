@@ -1,7 +1,8 @@
 //! The reader: ad-hoc queries over the relations of an engine.
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use alluvium_sql::functions::sequence::Sequences;
 use alluvium_sql::name;
@@ -56,6 +57,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) rights: Option<&'a Rights>,
     /// Who takes values of sequences; `None` if it is no session.
     pub(crate) taker: Option<Taker<'a>>,
+    /// Where to note how long the relations were waited for, if that is asked for.
+    pub(crate) waited: Option<&'a Cell<Duration>>,
 }
 
 /// The part of an engine that queries read through.
@@ -132,9 +135,8 @@ impl Reader {
 
     /// Runs a planned query, and tells what its operators have done.
     pub(crate) fn explain_run(&self, plan: Plan, reading: Reading<'_>) -> Result<Explanation> {
-        let begun = Instant::now();
-        let plan = self.pinned(plan, reading)?;
-        let waited = begun.elapsed();
+        let waited = Cell::default();
+        let plan = self.pinned(plan, Reading { waited: Some(&waited), ..reading })?;
         let measures = Measures::default();
         // As for a query that is not measured.
         let takes_turns = reading.files.is_empty();
@@ -143,7 +145,7 @@ impl Reader {
         while let Some(batch) = running.pull()? {
             rows += batch.num_rows() as u64;
         }
-        Ok(explain::query::explain_run(&measures.get(), waited, rows))
+        Ok(explain::query::explain_run(&measures.get(), waited.get(), rows))
     }
 
     /// All rows of a table or a materialized view, read as they are pulled.
@@ -167,9 +169,18 @@ impl Reader {
         let at_least = self.last();
         let (entries, files) = (&entries, &files);
         let (durable, counts) = (Durable::Yes, true);
-        let (transaction, rights, taker) = (None, None, None);
-        let reading =
-            Reading { entries, files, at_least, transaction, durable, counts, rights, taker };
+        let (transaction, rights, taker, waited) = (None, None, None, None);
+        let reading = Reading {
+            entries,
+            files,
+            at_least,
+            transaction,
+            durable,
+            counts,
+            rights,
+            taker,
+            waited,
+        };
         Ok(self.attach(plan, reading)?.into())
     }
 

@@ -28,6 +28,7 @@ use crate::transaction::Overlay;
 /// Some columns of a relation, decoded as they are read.
 #[derive(Clone)]
 pub(super) struct Scan {
+    pub(super) relation: Arc<str>,
     /// Of these columns.
     pub(super) schema: SchemaRef,
     pub(super) columns: Arc<[usize]>,
@@ -218,7 +219,7 @@ impl DataSource for Scan {
     fn fmt_as(&self, _: DisplayFormatType, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> =
             self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        write!(formatter, "columns=[{}]", names.join(", "))?;
+        write!(formatter, "relation={}, columns=[{}]", self.relation, names.join(", "))?;
         if let Some(AccessPath { index: Some(index), .. }) = self.paths.get(self.path) {
             write!(formatter, ", index={index}")?;
         }

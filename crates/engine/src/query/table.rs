@@ -18,10 +18,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::access_path::{AccessPath, choose};
 use super::scan::{Order, Scan};
 use super::seek::is_on_key;
+use crate::catalog::Entry;
 use crate::transaction::{Noted, Overlay};
 
 /// A relation, pinned. Only the columns that a scan asks for are decoded, and only the keys that its filters leave are read.
 pub(super) struct RelationTable {
+    name: Arc<str>,
     schema: SchemaRef,
     epoch: Epoch,
     /// Its rows as the relation itself keeps them, and then as each of its indexes does.
@@ -35,12 +37,13 @@ pub(super) struct RelationTable {
 impl RelationTable {
     /// `paths` are the rows as the relation itself keeps them, and as its indexes do.
     pub(super) fn new(
-        schema: SchemaRef,
+        entry: &Entry,
         epoch: Epoch,
         paths: Vec<AccessPath>,
         overlay: Option<Arc<Overlay>>,
     ) -> Self {
-        Self { schema, epoch, paths: paths.into(), overlay, noted: None }
+        let (name, schema) = (entry.name.as_str().into(), entry.schema.clone());
+        Self { name, schema, epoch, paths: paths.into(), overlay, noted: None }
     }
 
     /// The same, for a transaction that notes what it reads.
@@ -72,6 +75,7 @@ impl RelationTable {
             noted.add(own.map(|seek| &seek.ranges));
         }
         Ok(Scan {
+            relation: self.name.clone(),
             schema: Arc::new(self.schema.project(&columns)?),
             columns: columns.into(),
             epoch: self.epoch,

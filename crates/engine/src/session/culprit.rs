@@ -40,8 +40,9 @@ pub(super) fn located(
     let Ok(files) = files else { return error };
     // Which rows there are does not matter.
     let (entries, files, durable, counts) = (&entries, &files, Durable::No, false);
-    let (at_least, taker) = (0, None);
-    let reading = Reading { entries, files, at_least, transaction, durable, counts, rights, taker };
+    let (at_least, taker, waited) = (0, None, None);
+    let reading =
+        Reading { entries, files, at_least, transaction, durable, counts, rights, taker, waited };
     let check = |plan| instance.reader.failure(plan, parameters, reading);
     located_by(instance, error, statement, FileScope { entries, files }, &check)
 }

@@ -535,7 +535,8 @@ impl Session {
             settings: &self.settings,
             system: self.instance().definitions.planner.system(),
         });
-        Reading { entries, files, at_least, transaction, durable, counts, rights, taker }
+        let waited = None;
+        Reading { entries, files, at_least, transaction, durable, counts, rights, taker, waited }
     }
 
     /// The relations that the next statement sees.

@@ -197,14 +197,41 @@ fn what_would_help_a_query_is_said() {
     engine.execute(rows).expect("it is right");
     let sought = "SELECT COUNT(*) AS n FROM big WHERE v = 7";
     let (sentences, text) = said(&engine, sought);
-    let advice = "it reads 100000 rows, of which the condition leaves 100: CREATE INDEX on (v) makes it a seek";
+    let advice = "it reads 100000 rows, of which the condition leaves 100: CREATE INDEX big_by_v ON big (v) makes it a seek";
     assert!(sentences.iter().any(|sentence| sentence == advice), "{text}");
-    engine.execute("CREATE INDEX by_v ON big (v)").expect("it is right");
+    engine.execute("CREATE INDEX big_by_v ON big (v)").expect("it is right");
     let (sentences, text) = said(&engine, sought);
     assert!(!sentences.iter().any(|sentence| sentence.contains("CREATE INDEX")), "{text}");
     let crossed = "SELECT COUNT(*) AS n FROM big a, big b WHERE a.k < 2000 AND b.k < 1000 AND (a.w + b.w) % 7 = 1";
     let (sentences, text) = said(&engine, crossed);
     assert!(sentences.iter().any(|it| it.starts_with("it has no equality")), "{text}");
+}
+
+#[test]
+fn an_index_is_not_proposed_where_there_can_be_none() {
+    let engine = Engine::builder().workers(1).open_in_memory().expect("an engine starts");
+    let mut session = engine.session();
+    let rows = "CREATE TEMPORARY TABLE own AS SELECT k, k % 1000 AS v FROM generate_series(0, 99999) AS s(k)";
+    session.execute(rows).expect("it is right");
+    let answer = session.execute("EXPLAIN ANALYZE SELECT COUNT(*) AS n FROM own WHERE v = 7");
+    let Outcome::Text(text) = answer.expect("it is right").remove(0) else { panic!("no text") };
+    assert!(text.contains("relation=pg_temp.own, columns=[v]"), "{text}");
+    assert!(!text.contains("CREATE INDEX"), "{text}");
+}
+
+#[test]
+fn building_a_relation_of_the_system_is_no_waiting() {
+    let engine = engine();
+    // The reasons for the state of each view take longer than the query.
+    let view = |number| {
+        format!(
+            "CREATE MATERIALIZED VIEW v{number} AS SELECT v, MAX(k + {number}) AS k FROM t GROUP BY v;"
+        )
+    };
+    engine.execute(&(0..100).map(view).collect::<String>()).expect("they are right");
+    let sql = "EXPLAIN ANALYZE SELECT COUNT(*) AS n FROM alluvium.arrangements";
+    let answer = text(&engine, sql);
+    assert!(!answer.contains("it waited"), "{answer}");
 }
 
 #[test]

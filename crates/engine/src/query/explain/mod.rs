@@ -6,8 +6,10 @@
 //! - [`state`]: EXPLAIN STATE, and the reasons for state in `alluvium.arrangements`.
 //! - [`analyze`]: EXPLAIN ANALYZE of a view, and [`outputs`] those that hold it up.
 //! - [`query`]: EXPLAIN of a query, and [`measured`] the work of its operators.
+//! - [`create_index`]: the statement to create an index that would help.
 
 mod analyze;
+mod create_index;
 mod dot;
 mod explanation;
 mod json;

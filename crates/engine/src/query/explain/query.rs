@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium_sql::name;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Literal};
@@ -14,6 +15,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
 
+use super::create_index::create_index;
 use super::explanation::{
     Explanation, Figures, Kind, LEAST, Measured as MeasuredRun, Node, Totals, percent, rows,
     seconds,
@@ -119,9 +121,10 @@ fn index_for(place: usize, operators: &[Measured]) -> Option<String> {
         is_this.then(|| (filter, &operators[input]))
     })?;
     let source = scan.operator.downcast_ref::<DataSourceExec>()?.data_source();
-    let is_whole = source.downcast_ref::<Scan>()?.seek.is_none();
+    let Scan { relation, seek, .. } = source.downcast_ref::<Scan>()?;
     let (read, left) = (scan.rows(), filter.rows());
-    if !is_whole || read < SELECTIVE * left.max(1) {
+    let may_have_index = seek.is_none() && !name::is_temporary(relation);
+    if !may_have_index || read < SELECTIVE * left.max(1) {
         return None;
     }
     let predicate = filter.operator.downcast_ref::<FilterExec>()?.predicate();
@@ -129,10 +132,9 @@ fn index_for(place: usize, operators: &[Measured]) -> Option<String> {
         split_conjunction(predicate).into_iter().filter_map(compared).collect();
     let columns: Vec<&str> = compared.into_iter().collect();
     (!columns.is_empty()).then(|| {
-        let columns = columns.join(", ");
+        let (read, create_index) = (rows(read), create_index(relation, &columns));
         format!(
-            "it reads {}, of which the condition leaves {left}: CREATE INDEX on ({columns}) makes it a seek",
-            rows(read)
+            "it reads {read}, of which the condition leaves {left}: {create_index} makes it a seek"
         )
     })
 }
