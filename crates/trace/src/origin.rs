@@ -63,6 +63,13 @@ impl Origin {
         result
     }
 
+    /// Says the numbers of the operators of the dataflow that the operator reads, which are all that it reads.
+    pub fn read(&self, inputs: Vec<usize>) {
+        if let Some(operator) = &self.operator {
+            operator.read(inputs);
+        }
+    }
+
     /// Counts updates that the operator produces, of so many bytes.
     #[inline]
     pub fn produce(&self, rows: usize, bytes: impl FnOnce() -> usize) {

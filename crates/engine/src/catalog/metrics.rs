@@ -91,6 +91,8 @@ static OPERATORS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         number("minute_runs"),
         number("minute_rows_out"),
         number("minute_bytes_out"),
+        some_number("rows_in"),
+        some_number("bytes_in"),
     ]))
 });
 

@@ -47,6 +47,20 @@ named join on v = v 200 {workers}
 named map k, name 200 {workers}"
         );
         assert_eq!(rows, expected, "{workers} workers");
+        // The scan reads the table, and the join an index of it.
+        let taken = query(
+            &engine,
+            "SELECT view, name, SUM(rows_in), COUNT(bytes_in) FROM alluvium.operators WHERE view IN ('few', 'named') GROUP BY view, name ORDER BY view, name",
+        );
+        let expected = format!(
+            "few keep rows 300 {workers}
+few map k where v < 3 1000 {workers}
+few scan t (k, v) NULL 0
+named join on v = v NULL 0
+named keep rows 200 {workers}
+named map k, name 200 {workers}"
+        );
+        assert_eq!(taken, expected, "{workers} workers");
     }
 }
 

@@ -10,8 +10,9 @@
 //! it, so the sum over all operators is the time in which any ran.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -79,6 +80,8 @@ pub struct OperatorMetrics {
     pub all: Work,
     /// Its work of the last minute, more or less.
     pub minute: Work,
+    /// All that the operators have done that it reads; `None` if it reads something else, or that is not known.
+    pub inputs: Option<Work>,
 }
 
 /// The counters of an operator. One thread counts, any may read.
@@ -90,6 +93,8 @@ pub struct Activity {
     rows: AtomicU64,
     bytes: AtomicU64,
     past: Mutex<Recent<Work>>,
+    /// The numbers of the operators of its dataflow that it reads, if these are all that it reads.
+    inputs: OnceLock<Vec<usize>>,
 }
 
 impl Activity {
@@ -114,6 +119,12 @@ impl Activity {
         if weight > 0 {
             add(&self.bytes, weight * bytes() as u64);
         }
+    }
+
+    /// Says the numbers of the operators of its dataflow that it reads, which are all that it reads.
+    pub(crate) fn read(&self, inputs: Vec<usize>) {
+        // An operator is built once.
+        let _ = self.inputs.set(inputs);
     }
 
     /// Adds time that was measured without a run, which counts for so many.
@@ -208,13 +219,20 @@ impl Activities {
     /// The work of all operators that are there, in the order in which they were made.
     pub(crate) fn list(&self, now: Instant) -> Vec<OperatorMetrics> {
         let all = self.all.lock();
-        let present = all.iter().filter(|activity| Arc::strong_count(activity) > 1);
+        let present = || all.iter().filter(|activity| Arc::strong_count(activity) > 1);
+        let place = |activity: &Activity| (activity.label.dataflow, activity.label.number);
+        let works: HashMap<_, _> =
+            present().map(|activity| (place(activity), activity.work())).collect();
         let metrics = |activity: &Arc<Activity>| {
             let all = activity.work();
             let minute = all.since(activity.past.lock().before(now));
-            OperatorMetrics { label: activity.label.clone(), all, minute }
+            let work = |number: &usize| works.get(&(activity.label.dataflow, *number)).copied();
+            let inputs = activity.inputs.get().and_then(|inputs| {
+                inputs.iter().try_fold(Work::default(), |sum, input| Some(sum.and(work(input)?)))
+            });
+            OperatorMetrics { label: activity.label.clone(), all, minute, inputs }
         };
-        present.map(metrics).collect()
+        present().map(metrics).collect()
     }
 }
 
@@ -271,5 +289,26 @@ mod tests {
         assert!(later.minute.rows < 10, "{}", later.minute.rows);
         drop(activity);
         assert!(activities.list(after(100)).is_empty());
+    }
+
+    #[test]
+    fn operators_know_what_those_that_they_read_have_done() {
+        let activities = Activities::default();
+        let open = |dataflow, number| {
+            activities.open(OperatorLabel {
+                dataflow: Some(dataflow),
+                number,
+                ..Default::default()
+            })
+        };
+        let (first, second, other) = (open(1, 0), open(1, 1), open(2, 0));
+        first.produce(3, || 8);
+        other.produce(5, || 8);
+        second.read(vec![0, 0]);
+        other.read(vec![7]);
+        let rows = |it: &OperatorMetrics| it.inputs.map(|inputs| inputs.rows);
+        let inputs: Vec<_> = activities.list(Instant::now()).iter().map(rows).collect();
+        assert_eq!(inputs, [None, Some(6), None]);
+        drop((first, second, other));
     }
 }

@@ -1,5 +1,6 @@
 //! The dataflow of a physical plan, on one worker.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -106,6 +107,8 @@ pub(crate) struct Rendering<'scope, 'a> {
     scans: HashMap<String, Kept<'scope>>,
     /// The rows of the operators built so far.
     rows: Vec<DeltaStream<'scope, Epoch>>,
+    /// The operators whose rows the present one reads, if it reads nothing else.
+    read: RefCell<Option<Vec<usize>>>,
     streams: Vec<StreamInput>,
     errors: Vec<DeltaStream<'scope, Epoch>>,
     /// How many changes of the relation came too late.
@@ -138,6 +141,7 @@ impl PhysicalPlan {
                 imports: Imports::default(),
                 scans: HashMap::new(),
                 rows: Vec::with_capacity(self.steps.len()),
+                read: RefCell::default(),
                 streams: Vec::new(),
                 errors: Vec::new(),
                 late: None,
@@ -160,8 +164,9 @@ impl<'scope> Rendering<'scope, '_> {
             };
             let NodeLabel { name, fingerprint } = &*step.node;
             let operator = self.operator(number, name, fingerprint);
-            let rows = operator.build(|| step.operator.render(self));
+            let rows = operator.clone().build(|| step.operator.render(self));
             self.rows.push(rows);
+            self.read.take().into_iter().for_each(|read| operator.read(read));
         }
     }
 
@@ -170,6 +175,7 @@ impl<'scope> Rendering<'scope, '_> {
         let (relation, name) = (self.name.to_owned(), name.to_owned());
         let fingerprint = fingerprint.to_owned();
         let label = OperatorLabel { relation, number, name, fingerprint, ..Default::default() };
+        self.read.replace(Some(Vec::new()));
         Origin::here().operator(label, self.contexts.0.metrics())
     }
 
@@ -179,6 +185,7 @@ impl<'scope> Rendering<'scope, '_> {
         let is_index = plan.kept.as_ref().is_some_and(|kept| kept.key.is_some());
         let root = is_index.then(|| &*plan.steps[plan.root.0].node.fingerprint);
         let operator = self.operator(plan.steps.len(), name, root.unwrap_or_default());
+        operator.read(vec![plan.root.0]);
         operator.build(|| self.finish_in(plan, sink))
     }
 
@@ -250,6 +257,7 @@ impl<'scope> Rendering<'scope, '_> {
 
     /// The rows of an operator that has been built.
     pub(crate) fn rows(&self, operator: OperatorId) -> DeltaStream<'scope, Epoch> {
+        self.read.borrow_mut().iter_mut().for_each(|read| read.push(operator.0));
         self.rows[operator.0].clone()
     }
 
@@ -267,6 +275,7 @@ impl<'scope> Rendering<'scope, '_> {
 
     /// The contents of a table or materialized view.
     fn contents(&self, relation: &str) -> Contents {
+        self.read.replace(None);
         let contents = self.relations.contents(relation);
         contents.expect("a relation cannot be dropped while a view of it is built")
     }
@@ -274,6 +283,7 @@ impl<'scope> Rendering<'scope, '_> {
     /// The rows of a table or materialized view, sorted by its key.
     pub(crate) fn sorted_scan(&mut self, relation: &str) -> Kept<'scope> {
         if let Some(scan) = self.scans.get(relation) {
+            self.read.replace(None);
             return scan.clone();
         }
         let contents = self.contents(relation);
@@ -284,6 +294,7 @@ impl<'scope> Rendering<'scope, '_> {
 
     /// The rows of an index.
     pub(crate) fn index(&mut self, fingerprint: Fingerprint) -> Kept<'scope> {
+        self.read.replace(None);
         let contents = self
             .relations
             .index(fingerprint)
@@ -297,6 +308,7 @@ impl<'scope> Rendering<'scope, '_> {
         relation: &str,
         columns: &[usize],
     ) -> DeltaStream<'scope, Epoch> {
+        self.read.replace(None);
         let (mut input, rows) = input(self.scope, relation, &self.contexts.0);
         input.advance_to(self.as_of + 1);
         let (relation, columns) = (relation.to_owned(), columns.to_vec());

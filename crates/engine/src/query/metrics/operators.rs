@@ -28,6 +28,8 @@ pub(super) fn columns(metrics: &[Arc<Metrics>], relations: &Relations<'_>) -> Ve
         numbers(operators.iter().map(|(_, it)| it.minute.runs)),
         numbers(operators.iter().map(|(_, it)| it.minute.rows)),
         numbers(operators.iter().map(|(_, it)| it.minute.bytes)),
+        some_numbers(operators.iter().map(|(_, it)| it.inputs.map(|inputs| inputs.rows))),
+        some_numbers(operators.iter().map(|(_, it)| it.inputs.map(|inputs| inputs.bytes))),
     ]
 }
 
