@@ -27,6 +27,8 @@ pub struct ExplainedNode {
     pub rows: Fingerprint,
     /// Why a change costs it more than a change needs to, and what would help.
     pub burden: Option<&'static str>,
+    /// The index that keeps its rows.
+    pub index: Option<Fingerprint>,
 }
 
 impl fmt::Display for ExplainedNode {
@@ -59,7 +61,7 @@ pub fn explained_nodes(
     let Compiled { plan: physical, indexes, shared } = compile(plan, Output::Changes, there)?;
     let indexes = indexes.into_iter().map(|index| (index.fingerprint, index.plan)).collect();
     let mut nodes = Vec::new();
-    add_nodes(&shared, &physical, &indexes, 0, &mut nodes);
+    add_nodes(&shared, &physical, &indexes, (0, None), &mut nodes);
     Ok(nodes)
 }
 
@@ -67,15 +69,16 @@ fn add_nodes(
     plan: &IncrementalPlan,
     physical: &PhysicalPlan,
     indexes: &HashMap<Fingerprint, Arc<PhysicalPlan>>,
-    depth: usize,
+    (depth, index): (usize, Option<Fingerprint>),
     nodes: &mut Vec<ExplainedNode>,
 ) {
     let node = plan.node.as_node();
     // The line of the node that reads an index says so. Here follows the plan of the index.
-    if let Some(IndexScan { index, .. }) = node.index()
-        && let Some(physical) = indexes.get(&index.fingerprint())
-    {
-        return add_nodes(&index.rows, physical, indexes, depth, nodes);
+    if let Some(IndexScan { index, .. }) = node.index() {
+        let fingerprint = index.fingerprint();
+        if let Some(physical) = indexes.get(&fingerprint) {
+            return add_nodes(&index.rows, physical, indexes, (depth, Some(fingerprint)), nodes);
+        }
     }
     let mut operator = String::new();
     node.explain(&plan.schema, &mut operator).expect("a string takes any text");
@@ -92,8 +95,8 @@ fn add_nodes(
         .chain(state.map(|state| format!("keeps: {state}")))
         .collect();
     let (rows, burden) = (plan.fingerprint(), node.burden());
-    nodes.push(ExplainedNode { depth, operator, known, rows, burden });
+    nodes.push(ExplainedNode { depth, operator, known, rows, burden, index });
     for input in plan.inputs() {
-        add_nodes(input, physical, indexes, depth + 1, nodes);
+        add_nodes(input, physical, indexes, (depth + 1, None), nodes);
     }
 }

@@ -11,7 +11,7 @@ use super::bounds::{LowerBound, Reason, Retention};
 use super::constructs::{Constructs, ViewText};
 use super::names::Names;
 use super::node::IndexScan;
-use super::{Fingerprint, IncrementalPlan, Node};
+use super::{Fingerprint, IncrementalPlan, Index, Node};
 use crate::physical::{Compiled, Output, PhysicalPlan, Place, State, compile};
 
 /// An operator that keeps or reads state.
@@ -38,6 +38,8 @@ pub struct KeptState {
     pub place: Place,
     /// The index that the operator belongs to, if it is not the view's own.
     pub index: Option<Fingerprint>,
+    /// Of an index: the one of all columns of a relation that the operator would read instead, had it been there.
+    pub wider: Option<Arc<Index>>,
     /// The rows that are kept.
     pub keeping: Keeping,
 }
@@ -123,6 +125,7 @@ fn contents(state: &State) -> KeptBy {
         what: "contents",
         place: Place::Own(state.clone()),
         index: None,
+        wider: None,
         keeping: Keeping::All { reason, at: None },
     };
     KeptBy { operator: "the view".to_owned(), depth: 0, at: None, states: vec![state], rows: None }
@@ -178,7 +181,6 @@ impl Walk<'_> {
         let is_stateful = !node.retained().is_empty();
         let inside = Inside { depth: inside.depth + usize::from(is_stateful), ..inside };
         for (number, input) in node.inputs().into_iter().enumerate() {
-            // The sides of a join come first among its places.
             let is_said = is_stateful && matches!(places.get(number), Some(Place::Table(_)));
             self.plan(input, physical, inside, !is_said);
         }
@@ -192,8 +194,10 @@ impl Walk<'_> {
         places: &[Place],
         inside: Inside,
     ) -> Vec<KeptState> {
-        let retained = plan.node.as_node().retained();
-        let states = retained.into_iter().zip(places).map(|((what, schema, retention), place)| {
+        let node = plan.node.as_node();
+        let inputs = node.inputs();
+        let retained = node.retained().into_iter().zip(places).enumerate();
+        let states = retained.map(|(number, ((what, schema, retention), place))| {
             let keeping = match (place, retention) {
                 (Place::Table(table), _) => {
                     return KeptState { what, ..stored(table.clone(), false, inside) };
@@ -213,7 +217,10 @@ impl Walk<'_> {
                     Keeping::All { reason: Reason::shared(), at: None }
                 }
             };
-            KeptState { what, place: place.clone(), index: inside.index, keeping }
+            // The sides of a join come first among its places.
+            let read = inputs.get(number).and_then(|input| input.node.as_node().index());
+            let wider = read.and_then(|scan| scan.wider.clone());
+            KeptState { what, place: place.clone(), index: inside.index, wider, keeping }
         });
         states.collect()
     }
@@ -253,6 +260,7 @@ fn stored(relation: String, is_view: bool, inside: Inside) -> KeptState {
         what: "contents",
         place: Place::Table(relation),
         index: inside.index,
+        wider: None,
         keeping: Keeping::All { reason, at: None },
     }
 }

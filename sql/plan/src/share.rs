@@ -51,6 +51,21 @@ impl Index {
         Some((Self { rows, keys }, columns.to_vec()))
     }
 
+    /// As [`Index::of_all_columns`], of `rows` that are scanned and have no NULL in `keys`, which the index has.
+    fn with_nulls(rows: &IncrementalPlan, keys: &[usize]) -> Option<(Self, Vec<usize>)> {
+        let (scan, columns) = rows.with_nulls(keys)?;
+        let keys: Vec<usize> = keys.iter().map(|&key| columns[key]).collect();
+        let (index, stored) = Self::of_all_columns(scan, &keys)?;
+        Some((index, columns.into_iter().map(|column| stored[column]).collect()))
+    }
+
+    /// The relation whose columns it has, and those that it is sorted by, if it is one of all columns of a relation.
+    pub fn relation(&self) -> Option<(&str, Vec<&str>)> {
+        let Node::Scan(scan) = &self.rows.node else { return None };
+        let name = |&key: &usize| self.rows.schema.field(key).name().as_str();
+        Some((&scan.relation, self.keys.iter().map(name).collect()))
+    }
+
     /// Identifies the index: equal rows under equal keys.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint_of(self.rows.fingerprint())
@@ -128,7 +143,8 @@ impl Sharing<'_> {
         for input in plan.inputs_mut() {
             self.share(input, in_view);
         }
-        let mut has_nulls = false;
+        // Whether a side reads an index with nulls, and would read one if it was there.
+        let (mut has_nulls, mut would_have_nulls) = (false, false);
         for Indexed { input, keys, may_be_wider, may_have_nulls } in
             plan.node.as_node_mut().indexed()
         {
@@ -137,41 +153,36 @@ impl Sharing<'_> {
             let is_of_one_dataflow = input.has_own_waterlines() || input.recurs();
             if !is_index && !input.is_stored_by(&keys) && !is_of_one_dataflow {
                 let rows = input.fingerprint();
-                let wider = may_be_wider.then(|| self.wider(input, &keys)).flatten();
-                let wider = wider.or_else(|| {
+                let wider = may_be_wider.then(|| Index::of_all_columns(input, &keys)).flatten();
+                let with_nulls = || {
                     // The nulls of both sides would meet.
-                    let with_nulls = (may_be_wider && may_have_nulls && !has_nulls)
-                        .then(|| self.wider_with_nulls(input, &keys))
-                        .flatten();
-                    has_nulls |= with_nulls.is_some();
-                    with_nulls
-                });
-                let (index, columns) = wider.unwrap_or_else(|| {
+                    let may_have_nulls = may_be_wider && may_have_nulls && !has_nulls;
+                    may_have_nulls.then(|| Index::with_nulls(input, &keys)).flatten()
+                };
+                let (wider, is_with_nulls) = match wider {
+                    Some(wider) => (Some(wider), false),
+                    None => (with_nulls(), true),
+                };
+                let (there, wider) = self.told_apart(wider);
+                let wider = wider.filter(|_| !is_with_nulls || !would_have_nulls);
+                has_nulls |= is_with_nulls && there.is_some();
+                would_have_nulls |= is_with_nulls && wider.is_some();
+                let (index, columns) = there.unwrap_or_else(|| {
                     (Index { rows: input.clone(), keys }, (0..input.width()).collect())
                 });
                 let index = self.find(index, !in_view);
-                input.node = Node::IndexScan(IndexScan { index, columns, rows });
+                let wider = wider.map(|(index, _)| Arc::new(index));
+                input.node = Node::IndexScan(IndexScan { index, columns, rows, wider });
             }
         }
     }
 
-    /// The index that is there of all columns of the relation that `rows` scans, by its columns `keys`, and where the columns of
-    /// `rows` are among them.
-    fn wider(&self, rows: &IncrementalPlan, keys: &[usize]) -> Option<(Index, Vec<usize>)> {
-        let wider = Index::of_all_columns(rows, keys);
-        wider.filter(|(index, _)| (self.there)(index.fingerprint()))
-    }
-
-    /// As [`Sharing::wider`], of `rows` that are scanned and have no NULL in `keys`, which the index has.
-    fn wider_with_nulls(
-        &self,
-        rows: &IncrementalPlan,
-        keys: &[usize],
-    ) -> Option<(Index, Vec<usize>)> {
-        let (scan, columns) = rows.with_nulls(keys)?;
-        let keys: Vec<usize> = keys.iter().map(|&key| columns[key]).collect();
-        let (index, stored) = self.wider(scan, &keys)?;
-        Some((index, columns.into_iter().map(|column| stored[column]).collect()))
+    /// An index, as the first of both if it is there.
+    fn told_apart<T>(&self, index: Option<(Index, T)>) -> (Option<(Index, T)>, Option<(Index, T)>) {
+        match index {
+            Some((index, more)) if (self.there)(index.fingerprint()) => (Some((index, more)), None),
+            index => (None, index),
+        }
     }
 
     /// The index equal to this one, which is added if there is none.

@@ -134,7 +134,13 @@ fn figures_are_numbers_with_units() {
         node["operation"].as_str().is_some_and(|operation| operation.starts_with("scan t"))
     });
     // Each side of the join is an index, which reads the table.
-    assert_eq!(scan.expect("it scans")["rows_out"], 200, "{view:#}");
+    let scan = scan.expect("it scans");
+    assert_eq!(scan["rows_out"], 200, "{view:#}");
+    let reader = nodes(&view)
+        .iter()
+        .find(|node| node["inputs"].as_array().is_some_and(|inputs| inputs.contains(&scan["id"])));
+    assert_eq!(reader.expect("it is read")["rows_in"], 200, "{view:#}");
+    assert!(scan.get("rows_in").is_none(), "{view:#}");
     let watched = "EXPLAIN (ANALYZE, FORMAT json) pairs FOR INTERVAL '20' MILLISECOND";
     assert_eq!(json(&engine, watched)["watched_ns"], 20_000_000);
     let state = json(&engine, "EXPLAIN (FORMAT json) STATE pairs");
@@ -147,6 +153,8 @@ fn figures_are_numbers_with_units() {
     assert!(query["waited_ns"].is_u64());
     let rows: Vec<&Value> = nodes(&query).iter().map(|node| &node["rows_out"]).collect();
     assert_eq!(rows, [50, 100], "{query:#}");
+    let taken: Vec<Option<&Value>> = nodes(&query).iter().map(|node| node.get("rows_in")).collect();
+    assert_eq!(taken, [Some(&100.into()), None], "{query:#}");
 }
 
 #[test]

@@ -101,6 +101,67 @@ fn state_that_is_never_pruned_is_named() {
     );
 }
 
+/// Two views that join the same rows of `t` by the same column, and need others of them.
+#[test]
+fn an_index_that_views_would_share_is_named_and_is_shared() {
+    let engine = Engine::builder().workers(1).open_in_memory().unwrap();
+    let view = |name: &str, column: &str| {
+        format!(
+            "CREATE OR REPLACE MATERIALIZED VIEW {name} AS SELECT s.w, t.{column} FROM t JOIN s ON t.v = s.v;"
+        )
+    };
+    let views = view("slow", "a") + &view("other", "b");
+    let sql = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, a BIGINT, b BIGINT);
+               CREATE TABLE s (v BIGINT PRIMARY KEY, w BIGINT); INSERT INTO s VALUES (1, 1);
+               INSERT INTO t SELECT k, k % 1000, k, k FROM generate_series(1, 20000) AS i(k);";
+    engine.execute(&(sql.to_owned() + &views)).unwrap();
+    engine.wait(engine.progress().committed).unwrap();
+    let create_index = "CREATE INDEX t_by_v ON t (v)";
+    let said = said_of(&engine, "scan t (v, a)");
+    let expected = format!(
+        "\"slow\" and \"other\" keep the rows of t by (v), with different columns: {create_index}, and the views created again, \
+         as by CREATE OR REPLACE, have them kept once"
+    );
+    assert_eq!(said, expected);
+    engine.execute(create_index).unwrap();
+    let said = said_of(&engine, "scan t (v, a)");
+    let later =
+        "it keeps the rows of t by (v) itself, as the index \"t_by_v\" was created after it";
+    assert!(said.starts_with(later), "{said}");
+    engine.execute(&views).unwrap();
+    let kept = "SELECT view FROM alluvium.arrangements WHERE operator = 'Index'";
+    // Workers let go of what is dropped when they next run.
+    while query(&engine, kept) != ["t_by_v"] {
+        thread::yield_now();
+    }
+    let text = analyzed(&engine, "EXPLAIN ANALYZE slow");
+    assert!(text.contains("scan t") && !text.contains("keep the rows of t"), "{text}");
+}
+
+#[test]
+fn state_that_another_view_keeps_as_well_is_named() {
+    let largest = "SELECT v, MAX(k) AS k FROM t GROUP BY v";
+    let engine = engine(1, largest, 20_000, |k| k % 1000);
+    let said = said_of(&engine, "aggregate max(k) by v");
+    assert!(!said.contains("keeps the same"), "{said}");
+    let other =
+        format!("CREATE MATERIALIZED VIEW other AS SELECT v + k AS s FROM ({largest}) AS m");
+    engine.execute(&other).unwrap();
+    let said = said_of(&engine, "aggregate max(k) by v");
+    let same = "\"other\" keeps the same: CREATE MATERIALIZED VIEW of this part, which all of them read, has it kept once";
+    assert!(said.lines().any(|line| line == same), "{said}");
+    let aggregates =
+        "SELECT view FROM alluvium.arrangements WHERE id LIKE 'aggregate%' ORDER BY view";
+    assert_eq!(query(&engine, aggregates), ["other", "slow"]);
+    let shared = "DROP VIEW slow; DROP VIEW other; CREATE MATERIALIZED VIEW largest AS SELECT v, MAX(k) AS k FROM t GROUP BY v;
+                  CREATE MATERIALIZED VIEW slow AS SELECT v, k FROM largest; CREATE MATERIALIZED VIEW other AS SELECT v + k AS s FROM largest";
+    engine.execute(shared).unwrap();
+    // Workers let go of what is dropped when they next run.
+    while query(&engine, aggregates) != ["largest"] {
+        thread::yield_now();
+    }
+}
+
 /// A sink whose writers wait while the gate is locked.
 struct Gated(Arc<RwLock<()>>);
 

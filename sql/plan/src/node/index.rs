@@ -25,6 +25,8 @@ pub struct IndexScan {
     pub columns: Vec<usize>,
     /// The fingerprint of the rows that are read so, which is that of the plan in whose place it is.
     pub rows: Fingerprint,
+    /// An index of all columns of a relation that would be read instead, had it been there.
+    pub wider: Option<Arc<Index>>,
 }
 
 impl IndexScan {

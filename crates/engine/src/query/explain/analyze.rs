@@ -5,13 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium_sql::physical::Place;
-use alluvium_sql::plan::{ExplainedNode, Keeping, KeptBy, KeptState, explained_nodes};
+use alluvium_sql::plan::{ExplainedNode, Fingerprint, Keeping, KeptBy, KeptState, explained_nodes};
 use alluvium_trace::metrics::Work;
 
 use super::explanation::{
     Explanation, Figures, Kind, LEAST, Measured, Node, Skew, Totals, percent, rows,
 };
 use super::outputs;
+use super::sharing::Sharing;
 use super::state::{self, Held};
 use crate::catalog::{Entries, Entry, View};
 use crate::error::Result;
@@ -42,7 +43,11 @@ struct Operator<'a> {
     key: Option<String>,
     /// Why a change costs it more than the change itself.
     burden: Option<&'static str>,
+    /// The index that keeps its rows.
+    index: Option<Fingerprint>,
     works: Works,
+    /// Whether it was measured; else its readers do what it stands for.
+    is_measured: bool,
     /// Its state.
     kept: Option<&'a KeptBy>,
 }
@@ -116,23 +121,37 @@ impl Reader {
             depth: 0,
             key: None,
             burden: None,
+            index: None,
             works: keeps,
+            is_measured: true,
             kept: contents,
         });
         for node in nodes {
             // Equal nodes are one operator: the first has its work.
             let key = node.rows.to_string();
-            let works = works.remove(&key).unwrap_or_default();
+            let works = works.remove(&key);
+            let (is_measured, works) = (works.is_some(), works.unwrap_or_default());
             let kept = kept.iter().find(|by| by.rows == Some(node.rows));
-            let ExplainedNode { operator: name, known: details, depth, burden, .. } = node;
+            let ExplainedNode { operator: name, known: details, depth, burden, index, .. } = node;
             let key = Some(key);
-            operators.push(Operator { name, details, depth, key, burden, works, kept });
+            operators.push(Operator {
+                name,
+                details,
+                depth,
+                key,
+                burden,
+                index,
+                works,
+                is_measured,
+                kept,
+            });
         }
         let held = state::held(self);
         let own = |operator: &Operator<'_>| own_state(operator, entry, view, &held);
         let (mut explanation, of_nodes) = explained(&entry.name, &operators, &own, time);
         outputs::add(self, &entry.name, shows, &mut explanation);
-        advise(&mut explanation, &of_nodes, &own);
+        let sharing = Sharing { reader: self, view: &entry.name, kept, entries, shows };
+        advise(&mut explanation, &of_nodes, &own, &|operator| shared(operator, &sharing))?;
         Ok(explanation)
     }
 
@@ -209,6 +228,7 @@ fn explained<'a>(
         }
     }
     tree.read_by_first();
+    explanation.add_inputs(|id| of_nodes[id].is_measured);
     (explanation, of_nodes)
 }
 
@@ -217,15 +237,37 @@ fn advise(
     explanation: &mut Explanation,
     of_nodes: &[&Operator<'_>],
     own: &dyn Fn(&Operator<'_>) -> (u64, u64),
-) {
+    shared: &dyn Fn(&Operator<'_>) -> Result<Vec<String>>,
+) -> Result<()> {
     for id in explanation.rank() {
         let operator = of_nodes[id];
-        explanation.nodes[id].sentences = advice(operator, own(operator));
+        let got = explanation.nodes[id].figures.as_ref().and_then(|figures| figures.rows_in);
+        let sentences = advice(operator, own(operator), shared(operator)?, got);
+        explanation.nodes[id].sentences = sentences;
     }
+    Ok(())
+}
+
+/// What other views keep as well of the state of an operator, and of the index that keeps its rows.
+fn shared(operator: &Operator<'_>, sharing: &Sharing<'_>) -> Result<Vec<String>> {
+    let of_index = operator.index.map(|index| sharing.of_index(index)).transpose()?.flatten();
+    // The rows of a view are no part of another one.
+    let states =
+        operator.own_states().filter(|state| operator.key.is_some() && state.index.is_none());
+    let own = states.filter_map(|state| match &state.place {
+        Place::Own(own) => sharing.of_state(own),
+        Place::Index(_) | Place::Table(_) => None,
+    });
+    Ok(own.chain(of_index).collect::<BTreeSet<String>>().into_iter().collect())
 }
 
 /// What dominates the time of an operator, and what would help.
-fn advice(operator: &Operator<'_>, (count, bytes): (u64, u64)) -> Vec<String> {
+fn advice(
+    operator: &Operator<'_>,
+    (count, bytes): (u64, u64),
+    shared: Vec<String>,
+    got: Option<u64>,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(Skew { worker, percent }) = operator.skew() {
         sentences.push(format!(
@@ -235,6 +277,7 @@ fn advice(operator: &Operator<'_>, (count, bytes): (u64, u64)) -> Vec<String> {
     if let Some(burden) = operator.burden {
         sentences.push(burden.to_owned());
     }
+    sentences.extend(shared);
     let reasons: BTreeSet<String> = operator
         .own_states()
         .filter_map(|state| match &state.keeping {
@@ -248,11 +291,12 @@ fn advice(operator: &Operator<'_>, (count, bytes): (u64, u64)) -> Vec<String> {
         }
     }
     if sentences.is_empty() {
-        let produced: u64 = operator.works.iter().map(|work| work.rows).sum();
-        let each = operator.busy().as_nanos().checked_div(u128::from(produced));
-        sentences.push(match each {
-            Some(each) => format!("it took {each} ns for each row that it gave: fewer rows, by a condition before it, take less"),
-            None => "it took rows in: fewer of them, by a condition before it, take less".to_owned(),
+        let given: u64 = operator.works.iter().map(|work| work.rows).sum();
+        let each = |rows: u64| operator.busy().as_nanos().checked_div(u128::from(rows));
+        sentences.push(match (each(given), got.and_then(each)) {
+            (Some(each), _) => format!("it took {each} ns for each row that it gave: fewer rows, by a condition before it, take less"),
+            (None, Some(each)) => format!("it took {each} ns for each row that it got: fewer of them, by a condition before it, take less"),
+            (None, None) => "it took rows in: fewer of them, by a condition before it, take less".to_owned(),
         });
     }
     sentences
@@ -278,7 +322,9 @@ mod tests {
             depth,
             key: Some(name.to_owned()),
             burden: None,
+            index: None,
             works: milliseconds.map(work).to_vec(),
+            is_measured: true,
             kept: None,
         }
     }
@@ -293,7 +339,7 @@ mod tests {
         ];
         let own = |_: &Operator<'_>| (0, 0);
         let (mut explanation, of_nodes) = explained("v", &operators, &own, None);
-        advise(&mut explanation, &of_nodes, &own);
+        advise(&mut explanation, &of_nodes, &own, &|_| Ok(Vec::new())).expect("it is right");
         assert_eq!(
             explanation.written(ExplainFormat::Text),
             "\"v\" took 0.100 s since it was made on 3 workers
@@ -310,5 +356,8 @@ join on v = v [append-only] (0.070 s, 70 %; 140 rows out; worker 1 does 85 % of 
         // The scan is one operator that the join reads twice.
         let inputs: Vec<&[usize]> = explanation.nodes.iter().map(|it| &it.inputs[..]).collect();
         assert_eq!(inputs, [&[1][..], &[2, 2], &[]]);
+        let got: Vec<Option<u64>> =
+            explanation.nodes.iter().map(|it| it.figures.as_ref()?.rows_in).collect();
+        assert_eq!(got, [Some(140), Some(0), None]);
     }
 }

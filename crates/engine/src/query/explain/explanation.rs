@@ -138,6 +138,11 @@ pub(super) struct Figures {
     pub(super) busy_percent: u64,
     pub(super) rows_out: u64,
     pub(super) bytes_out: u64,
+    /// The rows that its inputs gave, and their bytes, if it has inputs and all were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rows_in: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes_in: Option<u64>,
     /// The rows and bytes of the state that it keeps itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kept_rows: Option<u64>,
@@ -237,6 +242,19 @@ impl Explanation {
         let mut worst: Vec<_> = ranked.collect();
         worst.sort_by_key(|(rank, _)| *rank);
         worst
+    }
+
+    /// Adds up what the inputs of each operator gave, of those whose inputs were all measured.
+    pub(super) fn add_inputs(&mut self, is_measured: impl Fn(usize) -> bool) {
+        let given = |node: &Node| node.figures.as_ref().map(|it| (it.rows_out, it.bytes_out));
+        let given: Vec<_> = self.nodes.iter().map(given).collect();
+        for Node { inputs, figures, .. } in &mut self.nodes {
+            let mut given = inputs.iter().map(|id| given[*id].filter(|_| is_measured(*id)));
+            let sum = given.try_fold((0, 0), |sum, it| it.map(|it| (sum.0 + it.0, sum.1 + it.1)));
+            if let Some(figures) = figures.as_mut().filter(|_| !inputs.is_empty()) {
+                (figures.rows_in, figures.bytes_in) = sum.unzip();
+            }
+        }
     }
 
     /// Adds a reader of the first operator.

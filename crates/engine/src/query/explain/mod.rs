@@ -4,7 +4,7 @@
 //!   the [`lines`] of boxes, which [`layout`] places.
 //! - [`view`]: EXPLAIN VIEW.
 //! - [`state`]: EXPLAIN STATE, and the reasons for state in `alluvium.arrangements`.
-//! - [`analyze`]: EXPLAIN ANALYZE of a view, and [`outputs`] those that hold it up.
+//! - [`analyze`]: EXPLAIN ANALYZE of a view, [`outputs`] those that hold it up, and [`sharing`] what other views keep as well.
 //! - [`query`]: EXPLAIN of a query, and [`measured`] the work of its operators.
 //! - [`create_index`]: the statement to create an index that would help.
 
@@ -18,6 +18,7 @@ mod lines;
 pub(super) mod measured;
 mod outputs;
 pub(super) mod query;
+mod sharing;
 pub(super) mod state;
 mod svg;
 mod text;

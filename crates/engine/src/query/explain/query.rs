@@ -80,6 +80,7 @@ pub(in crate::query) fn explain_run(
         places.push(place);
         left.extend(operator.inputs.iter().rev().map(|input| (depth + 1, *input)));
     }
+    explanation.add_inputs(|_| true);
     for id in explanation.rank() {
         explanation.nodes[id].sentences =
             advice(places[id], operators, own(&operators[places[id]]));
