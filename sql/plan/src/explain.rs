@@ -1,10 +1,7 @@
-//! Plans as text.
-//!
-//! A node a line, its inputs indented below it; in brackets the properties of its rows and the state it keeps, with the
-//! id of the state and the start of its fingerprint.
+//! The nodes of plans for people: what each does, the properties of its rows and the state that it keeps, with the id of the state and
+//! the start of its fingerprint.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use alluvium_sql_syntax::error::Result;
@@ -31,26 +28,7 @@ pub struct ExplainedNode {
     pub index: Option<Fingerprint>,
 }
 
-impl fmt::Display for ExplainedNode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:indent$}{}", "", self.operator, indent = 2 * self.depth)?;
-        match self.known.is_empty() {
-            true => Ok(()),
-            false => write!(formatter, " [{}]", self.known.join("; ")),
-        }
-    }
-}
-
-/// The plan, a node a line, over the indexes of whole relations that are `there`.
-///
-/// # Errors
-/// If the plan cannot be compiled.
-pub fn explain(plan: &IncrementalPlan, there: &dyn Fn(Fingerprint) -> bool) -> Result<String> {
-    let nodes = explained_nodes(plan, there)?;
-    Ok(nodes.iter().map(|node| format!("{node}\n")).collect())
-}
-
-/// The nodes of [`explain`], each before its inputs.
+/// The nodes of a plan, each before its inputs, over the indexes of whole relations that are `there`.
 ///
 /// # Errors
 /// If the plan cannot be compiled.

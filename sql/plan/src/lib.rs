@@ -42,7 +42,7 @@ mod view;
 
 pub use self::bounds::{LowerBound, LowerBounds, Reason, Retention, Source};
 pub use self::constructs::ViewText;
-pub use self::explain::{ExplainedNode, explain, explained_nodes};
+pub use self::explain::{ExplainedNode, explained_nodes};
 pub use self::explain_state::{Keeping, KeptBy, KeptState, LastRows, explain_state};
 pub(crate) use self::fingerprint::Canonical;
 pub use self::fingerprint::{Fingerprint, Renamed};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alluvium_sql::catalog::{Catalog, Relation};
 use alluvium_sql::error::Error;
 use alluvium_sql::plan::node::ViewRows;
-use alluvium_sql::plan::{PlannedView, explain};
+use alluvium_sql::plan::{ExplainedNode, IncrementalPlan, PlannedView, explained_nodes};
 use alluvium_sql::planner::Planner;
 use alluvium_sql::planner::defaults;
 use alluvium_sql::stack::with_room;
@@ -115,10 +115,23 @@ impl Definitions {
     /// The plan of a query in a view, as EXPLAIN VIEW prints it.
     pub fn explain(&self, query: &str) -> String {
         match self.view(query) {
-            Ok(planned) => explain(&planned.plan, &|_| false).unwrap(),
+            Ok(planned) => explained(&planned.plan),
             Err(error) => panic!("{query}: {error}"),
         }
     }
+}
+
+/// A plan, a node a line: its inputs are indented below it, and what is known of its rows and state stands in brackets.
+pub fn explained(plan: &IncrementalPlan) -> String {
+    let nodes = explained_nodes(plan, &|_| false).unwrap();
+    let line = |node: &ExplainedNode| {
+        let (indent, operator) = (2 * node.depth, &node.operator);
+        match node.known.is_empty() {
+            true => format!("{:indent$}{operator}\n", ""),
+            false => format!("{:indent$}{operator} [{}]\n", "", node.known.join("; ")),
+        }
+    };
+    nodes.iter().map(line).collect()
 }
 
 /// The only statement of a text.

@@ -1,14 +1,14 @@
 //! Queries that views do not support, and the error messages; the query starts on the second line.
 
-use alluvium_sql::plan::{PlannedView, explain};
+use alluvium_sql::plan::PlannedView;
 use alluvium_sql::statement::StatementKind;
 
-use crate::fixture::{Definitions, shown, statement, view};
+use crate::fixture::{Definitions, explained, shown, statement, view};
 
 fn refusal(definitions: &Definitions, query: &str) -> String {
     match definitions.view(query) {
         Ok(planned) => {
-            panic!("{query} is planned:\n{}", explain(&planned.plan, &|_| false).unwrap())
+            panic!("{query} is planned:\n{}", explained(&planned.plan))
         }
         Err(error) => shown(&error),
     }
