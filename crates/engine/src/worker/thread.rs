@@ -163,11 +163,10 @@ impl Worker {
     fn run(&mut self) {
         while !self.poison.is_spread() {
             let turn = self.sampling.begin_turn();
-            let mut has_worked = false;
+            let before = self.active;
             // A command that comes after this unparks the thread, so that the step below does not sleep.
             while let Ok(command) = self.commands.try_recv() {
                 self.active = Instant::now();
-                has_worked = true;
                 match command {
                     Command::Install { id, as_of, dataflow, resumed } => {
                         self.sampling.measure_all();
@@ -201,7 +200,15 @@ impl Worker {
             }
             self.publish();
             self.context.set_busy(!self.pending.is_empty());
-            let turn = turn.filter(|_| self.is_active());
+            let has_worked = self.active > before;
+            let turn = match self.is_active() {
+                true => turn,
+                // The step may sleep.
+                false => {
+                    self.sampling.end_turn(turn, has_worked);
+                    None
+                }
+            };
             self.step();
             self.sampling.end_turn(turn, has_worked);
         }
