@@ -1,10 +1,13 @@
 //! Rows as bytes of the format that a client wants.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use alluvium::Error;
 use alluvium::unstable::type_name;
 use alluvium_connect::CsvText;
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
 use arrow::json::writer::{JsonArray, LineDelimited};
@@ -54,7 +57,14 @@ impl Format {
 }
 
 /// Encodes rows into a buffer, from which it is taken as it is sent.
-pub(super) enum Encoder {
+pub(super) struct Encoder {
+    text: Text,
+    /// The columns, if they have other names in this format.
+    renamed: Option<SchemaRef>,
+}
+
+/// The text of rows in a format.
+enum Text {
     Json(Writer<Vec<u8>, JsonArray>),
     Lines(Writer<Vec<u8>, LineDelimited>),
     Csv(CsvText, Vec<u8>),
@@ -64,47 +74,64 @@ pub(super) enum Encoder {
 impl Encoder {
     /// An encoder of rows with these columns; the buffer has what stands before them.
     pub(super) fn new(format: Format, schema: &SchemaRef) -> Result<Self, Problem> {
-        Ok(match format {
+        let renamed = match format {
+            Format::Json | Format::Lines => told_apart(schema),
+            Format::Csv | Format::Arrow => None,
+        };
+        let schema = renamed.as_ref().unwrap_or(schema);
+        let text = match format {
             Format::Json => {
                 let mut out = Vec::new();
                 out.extend_from_slice(b"{\"columns\":");
                 out.extend_from_slice(columns(schema).to_string().as_bytes());
                 out.extend_from_slice(b",\"rows\":");
-                Self::Json(WriterBuilder::new().with_explicit_nulls(true).build(out))
+                Text::Json(WriterBuilder::new().with_explicit_nulls(true).build(out))
             }
             Format::Lines => {
-                Self::Lines(WriterBuilder::new().with_explicit_nulls(true).build(Vec::new()))
+                Text::Lines(WriterBuilder::new().with_explicit_nulls(true).build(Vec::new()))
             }
             Format::Csv => {
                 let (csv, mut out) = (CsvText::with_null(""), Vec::new());
                 csv.write_header(schema, &mut out).map_err(|error| unwritten(error.into()))?;
-                Self::Csv(csv, out)
+                Text::Csv(csv, out)
             }
             Format::Arrow => {
                 let writer = StreamWriter::try_new(Vec::new(), schema).map_err(unwritten)?;
-                Self::Arrow(Box::new(writer))
+                Text::Arrow(Box::new(writer))
             }
-        })
+        };
+        Ok(Self { text, renamed })
     }
 
     /// Adds rows.
     pub(super) fn write(&mut self, rows: &RecordBatch) -> Result<(), Problem> {
-        let written = match self {
-            Self::Json(writer) => writer.write(rows),
-            Self::Lines(writer) => writer.write(rows),
-            Self::Csv(csv, out) => csv.write_rows(rows, out).map_err(ArrowError::from),
-            Self::Arrow(writer) => writer.write(rows),
+        let renamed;
+        let rows = match &self.renamed {
+            Some(schema) => {
+                let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+                let columns = rows.columns().to_vec();
+                renamed = RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+                    .map_err(unwritten)?;
+                &renamed
+            }
+            None => rows,
+        };
+        let written = match &mut self.text {
+            Text::Json(writer) => writer.write(rows),
+            Text::Lines(writer) => writer.write(rows),
+            Text::Csv(csv, out) => csv.write_rows(rows, out).map_err(ArrowError::from),
+            Text::Arrow(writer) => writer.write(rows),
         };
         written.map_err(unwritten)
     }
 
     /// Adds what stands after the rows.
     pub(super) fn finish(&mut self) -> Result<(), Problem> {
-        let finished = match self {
-            Self::Json(writer) => writer.finish().map(|()| writer.get_mut().push(b'}')),
-            Self::Lines(writer) => writer.finish(),
-            Self::Csv(..) => Ok(()),
-            Self::Arrow(writer) => writer.finish(),
+        let finished = match &mut self.text {
+            Text::Json(writer) => writer.finish().map(|()| writer.get_mut().push(b'}')),
+            Text::Lines(writer) => writer.finish(),
+            Text::Csv(..) => Ok(()),
+            Text::Arrow(writer) => writer.finish(),
         };
         finished.map_err(unwritten)
     }
@@ -112,8 +139,8 @@ impl Encoder {
     /// Says after some rows that there was an error. Returns whether the format can say it; otherwise the answer has to be cut off.
     pub(super) fn fail(&mut self, problem: &Problem) -> bool {
         let problem = json!({ "error": problem.to_json() }).to_string();
-        match self {
-            Self::Json(writer) => {
+        match &mut self.text {
+            Text::Json(writer) => {
                 let is_closed = writer.finish().is_ok();
                 let out = writer.get_mut();
                 out.push(b',');
@@ -121,36 +148,55 @@ impl Encoder {
                 out.extend_from_slice(&problem.as_bytes()[1..]);
                 is_closed
             }
-            Self::Lines(writer) => {
+            Text::Lines(writer) => {
                 let out = writer.get_mut();
                 out.extend_from_slice(problem.as_bytes());
                 out.push(b'\n');
                 false
             }
-            Self::Csv(..) | Self::Arrow(_) => false,
+            Text::Csv(..) | Text::Arrow(_) => false,
         }
     }
 
     /// The bytes that are in the buffer.
     pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Json(writer) => writer.get_ref().len(),
-            Self::Lines(writer) => writer.get_ref().len(),
-            Self::Csv(_, out) => out.len(),
-            Self::Arrow(writer) => writer.get_ref().len(),
+        match &self.text {
+            Text::Json(writer) => writer.get_ref().len(),
+            Text::Lines(writer) => writer.get_ref().len(),
+            Text::Csv(_, out) => out.len(),
+            Text::Arrow(writer) => writer.get_ref().len(),
         }
     }
 
     /// Takes the bytes out of the buffer.
     pub(super) fn take(&mut self) -> Bytes {
-        std::mem::take(match self {
-            Self::Json(writer) => writer.get_mut(),
-            Self::Lines(writer) => writer.get_mut(),
-            Self::Csv(_, out) => out,
-            Self::Arrow(writer) => writer.get_mut(),
+        std::mem::take(match &mut self.text {
+            Text::Json(writer) => writer.get_mut(),
+            Text::Lines(writer) => writer.get_mut(),
+            Text::Csv(_, out) => out,
+            Text::Arrow(writer) => writer.get_mut(),
         })
         .into()
     }
+}
+
+/// Columns of other names where a column before has the same one, since members of an object have names of their own; `None` if no two
+/// names are the same. Of several columns `n` the second is `n_2`, or has the next number that is free.
+fn told_apart(schema: &SchemaRef) -> Option<SchemaRef> {
+    let mut names: HashSet<String> = schema.fields().iter().map(|it| it.name().clone()).collect();
+    if names.len() == schema.fields().len() {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let fields = schema.fields().iter().map(|field| {
+        if seen.insert(field.name()) {
+            return field.clone();
+        }
+        let mut others = (2_u64..).map(|number| format!("{}_{number}", field.name()));
+        let name = others.find(|name| names.insert(name.clone()));
+        Arc::new(field.as_ref().clone().with_name(name.expect("some number is free")))
+    });
+    Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }
 
 /// Names and types of columns.

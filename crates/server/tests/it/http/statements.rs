@@ -37,6 +37,22 @@ fn rows_come_in_the_format_that_is_accepted() {
 }
 
 #[test]
+fn columns_of_one_name_are_told_apart_in_json() {
+    let door = Door::open();
+    let sql = "SELECT 1 AS n, 2 AS n, 3 AS n_2, 4 AS n, 5 AS m";
+    let answer = door.sql(sql).json();
+    let names = answer["columns"].as_array().expect("a list").iter().map(|it| &it["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["n", "n_3", "n_2", "n_4", "m"]);
+    assert_eq!(answer["rows"], json!([{ "n": 1, "n_3": 2, "n_2": 3, "n_4": 4, "m": 5 }]));
+    let ask = |accept: &str| {
+        let headers = [("Content-Type", "application/json"), ("Accept", accept)];
+        door.ask("POST", "/v1/sql", &headers, json!({ "sql": sql }).to_string().as_bytes()).text()
+    };
+    assert_eq!(ask("application/x-ndjson"), "{\"n\":1,\"n_3\":2,\"n_2\":3,\"n_4\":4,\"m\":5}\n");
+    assert_eq!(ask("text/csv"), "n,n,n_2,n,m\r\n1,2,3,4,5\r\n");
+}
+
+#[test]
 fn statements_have_parameters_and_settings() {
     let door = Door::open();
     door.run("CREATE TABLE t (k BIGINT PRIMARY KEY, name VARCHAR, at DATE, price DECIMAL(10, 2))");
