@@ -66,6 +66,14 @@ fn all_explanations_have_all_formats() {
             assert_eq!(node.get("busy_ns").is_some(), !analyze.is_empty(), "{node}");
         }
         let edges: usize = nodes.iter().map(|it| it["inputs"].as_array().map_or(0, Vec::len)).sum();
+        let places = explained["places"].as_array().expect("they are a list");
+        assert_eq!(places.len(), nodes.len());
+        for (place, node) in places.iter().zip(nodes) {
+            for input in node["inputs"].as_array().expect("they are a list") {
+                let below = &places[input.as_u64().expect("a number") as usize];
+                assert!(below[1].as_f64() > place[1].as_f64(), "{places:?}");
+            }
+        }
         let dot = of("dot");
         assert!(dot.starts_with("digraph plan {\n") && dot.ends_with("}\n"), "{dot}");
         assert_eq!(dot.matches(" -> ").count(), edges, "{dot}");

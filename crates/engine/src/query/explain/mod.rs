@@ -1,7 +1,7 @@
 //! What views and queries do and keep, for people and programs.
 //!
 //! - [`explanation`]: a plan with what is known of it, from which all formats are written: [`text`], [`json`], [`dot`] and [`svg`]. The last two show
-//!   the [`lines`] of boxes, which [`layout`] places.
+//!   the [`lines`] of boxes. [`layout`] places the boxes of JSON and SVG.
 //! - [`view`]: EXPLAIN VIEW.
 //! - [`state`]: EXPLAIN STATE, and the reasons for state in `alluvium.arrangements`.
 //! - [`analyze`]: EXPLAIN ANALYZE of a view, [`outputs`] those that hold it up, and [`sharing`] what other views keep as well.

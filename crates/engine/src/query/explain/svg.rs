@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 
 use super::explanation::{Explanation, Node};
-use super::layout::{Placed, place};
+use super::layout::{GAPS, Placed, place};
 use super::lines::{Lines, heading, width};
 
 // In pixels.
@@ -31,7 +31,7 @@ fn write(explanation: &Explanation, text: &mut String) -> fmt::Result {
     let inputs: Vec<&[usize]> = nodes.iter().map(|node| node.inputs.as_slice()).collect();
     let top =
         PADDING + heading.len() as f64 * LINE + if heading.is_empty() { 0.0 } else { PADDING };
-    let placed = place(&sizes, &inputs, (PADDING, top));
+    let placed = place(&sizes, GAPS, &inputs, (PADDING, top));
     let most = |of: fn(&Placed) -> f64| placed.iter().map(of).fold(PADDING, f64::max);
     let heading_width = heading.iter().map(|line| width(line)).max().unwrap_or(0) as f64 * LETTER;
     let wide = f64::max(most(|it| it.left + it.width), heading_width + PADDING) + PADDING;
