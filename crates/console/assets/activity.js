@@ -1,4 +1,4 @@
-// Relations of the system as tables: sources and outputs, sessions, locks.
+// Relations of the system as tables: sources and outputs, memory and merges, sessions, locks.
 
 import { poll, result } from "./api.js";
 import { isNumeric } from "./chart.js";
@@ -9,32 +9,39 @@ import { ago, byName, count, isNothing, NOTHING, plain } from "./text.js";
 /** The rows by which the widths of columns are chosen, and the most letters of a column. */
 const [SAMPLE, LONGEST] = [100, 36];
 
+/** What the unit at the end of a column's name says of the column, where its name without that is another one's as well. */
+const SUBJECTS = { _bytes: " bytes", _ns: " time", _us: " time", _ms: " time" };
+
 /** The columns of a relation of the system, with units by their names. */
-function columnsFor({ columns, rows }) {
-  return columns.map(({ name, type }) => {
+function columnsFor({ columns, rows }, shares) {
+  const labels = columns.map(({ name }) => name.replace(/_(bytes|ns|us|ms)$/, ""));
+  const isOne = (label) => labels.filter((other) => other === label).length === 1;
+  return columns.map(({ name, type }, at) => {
     const isNumber = isNumeric({ type });
     const isTime = type.startsWith("TIMESTAMP");
     const unit = isTime ? ago : (byName(name) ?? (isNumber ? count : null));
     const text = (row) => (isNothing(row[name]) ? NOTHING : unit ? unit(row[name]) : plain(row[name]));
-    const label = name.replace(/_(bytes|ns|us|ms)$/, "").replaceAll("_", " ");
+    const label = (isOne(labels[at]) ? labels[at] : labels[at] + (SUBJECTS[name.slice(labels[at].length)] ?? "")).replaceAll("_", " ");
     const letters = Math.max(label.length, isTime ? 9 : 4, ...rows.slice(0, SAMPLE).map((row) => text(row).length));
+    const of = shares?.[name];
     return {
       id: name, isNumber, label, text,
       width: Math.min(letters, LONGEST) + 4,
       value: (row) => (isNumber && !isNothing(row[name]) ? Number(row[name]) : row[name]),
       title: isTime ? (row) => plain(row[name]) : undefined,
       tone: (row) => (/error/.test(name) && row[name] ? "bad" : ""),
+      share: of && ((row) => row[name] / of(row)),
     };
   });
 }
 
 /** A section for a relation of the system, read again each second. */
-function section(main, relation, title, { parameters, keep, kept, empty }) {
+function section(main, relation, title, { parameters, keep, kept, empty, first, shares }) {
   const [many, place] = [el("span", { class: "many" }), el("div")];
   main.append(el("section", null, el("div", { class: "bar-of-table" }, el("h2", null, title), many), place));
   let [table, names] = [null, ""];
   const sort = `${relation}-sort`;
-  kept[sort] = parameters.get(sort);
+  kept[sort] = parameters.get(sort) ?? first;
   return poll(
     1_000,
     async () => {
@@ -43,7 +50,7 @@ function section(main, relation, title, { parameters, keep, kept, empty }) {
       if (shape !== names) {
         names = shape;
         table = new Table({
-          columns: columnsFor(found), label: title, empty, sort: kept[sort],
+          columns: columnsFor(found, shares), label: title, empty, sort: kept[sort],
           sorted: (by) => keep(Object.assign(kept, { [sort]: by })),
         });
         place.replaceChildren(table.element);
@@ -71,6 +78,14 @@ export function connectors(main, address) {
   return page(main, "Sources and outputs", [
     ["sources", "Sources", { empty: "No table reads from a source." }],
     ["outputs", "Outputs", { empty: "No view is written to an output." }],
+  ], address);
+}
+
+/** What memory and files are used for, and what is merged. */
+export function state(main, address) {
+  return page(main, "State", [
+    ["memory", "Memory and files", { first: "-bytes", shares: { bytes: (row) => row.budget || NaN } }],
+    ["compactions", "Merges and moves to files", { empty: "Nothing of 64 KiB or more was merged.", first: "age_ms", shares: { done_bytes: (row) => row.bytes } }],
   ], address);
 }
 

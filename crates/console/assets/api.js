@@ -120,7 +120,7 @@ async function firstRows(reader) {
 
 /**
  * Calls `read` again and again, each `milliseconds` while the page is seen, and `failed` with its problems; returns what ends that. While
- * the server does not answer, it is asked once a second.
+ * the server does not answer, it is asked once a second. What takes long is read less often.
  */
 export function poll(milliseconds, read, failed) {
   let [timer, isOver] = [null, false];
@@ -128,8 +128,10 @@ export function poll(milliseconds, read, failed) {
     timer = null;
     let wait = milliseconds;
     if (!document.hidden) {
+      const began = performance.now();
       try {
         await read();
+        wait = Math.max(wait, 4 * (performance.now() - began));
       } catch (error) {
         if (error instanceof Lost) wait = 1_000;
         else if (!isOver) failed(error);

@@ -9,6 +9,7 @@ const PAGES = {
   "": async () => overview,
   view: async () => (await import("./view.js")).view,
   connectors: async () => (await import("./activity.js")).connectors,
+  state: async () => (await import("./activity.js")).state,
   sessions: async () => (await import("./activity.js")).sessions,
   locks: async () => (await import("./activity.js")).locks,
   sql: async () => (await import("./sql.js")).sql,

@@ -8,10 +8,10 @@ async function explained(what, name) {
   return JSON.parse(await plan(`EXPLAIN (${what} ${name}`));
 }
 
-/** The operators of a materialized view with what they have done, and a sentence about all of them. */
+/** The operators of a materialized view with what they have done, where they stand in a picture, and a sentence about all of them. */
 export async function analyzed(name) {
-  const { nodes, busy_ns, workers } = await explained("ANALYZE, FORMAT json)", name);
-  return { nodes, title: `${nanoseconds(busy_ns)} since it was made, on ${workers === 1 ? "1 worker" : `${workers} workers`}` };
+  const { nodes, places, busy_ns, workers } = await explained("ANALYZE, FORMAT json)", name);
+  return { nodes, places, title: `${nanoseconds(busy_ns)} since it was made, on ${workers === 1 ? "1 worker" : `${workers} workers`}` };
 }
 
 /** What a view keeps and why, as lines with a `depth`, a `kind` and a `text`. */

@@ -1,44 +1,11 @@
-// A plan as a picture: each operator is a box, below the one that reads its rows.
+// A plan as a picture: each operator is a box, below the one that reads its rows. Boxes have elements while they are seen.
 
 import { el, svg } from "./dom.js";
-import { bytes, count, nanoseconds, percent } from "./text.js";
+import { bytes, count, isNothing, nanoseconds, percent } from "./text.js";
 
 const [WIDTH, HEIGHT, BESIDE, BELOW, EDGE] = [232, 62, 20, 34, 12];
-
-/** The boxes' left and top edges: a layer for each distance from the topmost one, inputs beside each other below their reader. */
-export function place(nodes) {
-  const layers = nodes.map(() => 0);
-  const readers = nodes.map(() => null);
-  const read = new Set(nodes.flatMap((node) => node.inputs));
-  const roots = nodes.filter((node) => !read.has(node.id)).map((node) => node.id);
-  const order = [];
-  const waiting = nodes.map(() => 0);
-  nodes.forEach((node) => node.inputs.forEach((input) => waiting[input]++));
-  const next = [...roots];
-  while (next.length > 0) {
-    const id = next.shift();
-    order.push(id);
-    for (const input of nodes[id].inputs) {
-      if (layers[input] <= layers[id]) [layers[input], readers[input]] = [layers[id] + 1, id];
-      if (--waiting[input] === 0) next.push(input);
-    }
-  }
-  const below = nodes.map(() => []);
-  order.forEach((id) => readers[id] !== null && below[readers[id]].push(id));
-  const widths = nodes.map(() => WIDTH);
-  for (const id of [...order].reverse()) {
-    const inner = below[id].reduce((sum, input) => sum + widths[input] + BESIDE, -BESIDE);
-    widths[id] = Math.max(WIDTH, inner);
-  }
-  const lefts = nodes.map(() => EDGE);
-  const set = (ids, left) => ids.reduce((at, id) => ((lefts[id] = at), at + widths[id] + BESIDE), left);
-  set(roots, EDGE);
-  for (const id of order) {
-    const inner = below[id].reduce((sum, input) => sum + widths[input] + BESIDE, -BESIDE);
-    set(below[id], lefts[id] + (widths[id] - inner) / 2);
-  }
-  return nodes.map((_, id) => ({ left: lefts[id] + (widths[id] - WIDTH) / 2, top: EDGE + layers[id] * (HEIGHT + BELOW) }));
-}
+/** The least and the largest scale, that of a button's step, the least one that a plan is shown in at first, and that below which letters are not read. */
+const [SMALLEST, LARGEST, STEP, FIRST, FAR] = [0.04, 2, 1.25, 0.7, 0.4];
 
 /** What the heat of an operator is of. */
 const HEATS = {
@@ -50,97 +17,202 @@ function cut(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** A picture of a plan, whose figures change. `choose` is called with the number of a box that is clicked, or null. */
+/** A picture of a plan, whose figures change. `choose` is called with the number of a box that is pressed, or null. */
 export class Graph {
   constructor(choose) {
-    this.choose = choose;
-    this.chosen = null;
-    this.heat = "time";
-    this.shape = "";
-    this.picture = svg("svg", { class: "plan", role: "group", "aria-label": "Operators" });
+    Object.assign(this, { choose, chosen: null, focused: 0, heat: "time", shape: "", scale: 1, boxes: new Map() });
+    this.ways = svg("path", { class: "way" });
+    this.drawn = svg("g");
+    this.picture = svg("svg", { class: "plan", role: "group", "aria-label": "Operators" }, this.ways, this.drawn);
     this.element = el("div", { class: "graph", tabindex: "0", role: "region", "aria-label": "Plan" }, this.picture);
+    const step = (label, text, to) => el("button", { type: "button", "aria-label": label, title: label, onclick: () => this.zoom(to()) }, text);
+    this.zooms = el(
+      "div",
+      { class: "choice", role: "group", "aria-label": "Size" },
+      step("Smaller", "−", () => this.scale / STEP), step("All of it", "Fit", () => this.fitting()), step("Larger", "+", () => this.scale * STEP),
+    );
+    this.picture.addEventListener("click", (event) => this.press(event.target));
+    this.element.addEventListener("keydown", (event) => this.key(event) && event.preventDefault());
+    this.element.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** Shows these nodes: draws them anew if they are others, and their figures otherwise. */
-  show(nodes) {
-    const shape = JSON.stringify(nodes.map((node) => [node.operation, node.inputs]));
+  /** Shows these nodes: lays them out anew if they are others. */
+  show({ nodes, places }) {
     this.nodes = nodes;
+    const shape = JSON.stringify(nodes.map((node) => [node.operation, node.inputs]));
     if (shape !== this.shape) {
       this.shape = shape;
-      this.draw();
+      this.lay(places);
     }
     this.warm();
   }
 
-  draw() {
-    const places = place(this.nodes);
-    const width = Math.max(...places.map(({ left }) => left + WIDTH), 0) + EDGE;
-    const height = Math.max(...places.map(({ top }) => top + HEIGHT), 0) + EDGE;
-    const ways = this.nodes.flatMap((node) =>
-      node.inputs.map((input) => {
-        const [x, y] = [places[node.id].left + WIDTH / 2, places[node.id].top + HEIGHT];
-        const [from, top] = [places[input].left + WIDTH / 2, places[input].top];
-        const middle = (y + top) / 2;
-        return svg("path", { class: "way", d: `M${from} ${top}C${from} ${middle} ${x} ${middle} ${x} ${y + 2}` });
-      }),
-    );
-    this.boxes = this.nodes.map((node) => this.box(node, places[node.id]));
-    this.picture.replaceChildren(...ways, ...this.boxes.map((box) => box.element));
-    this.picture.setAttribute("width", width);
-    this.picture.setAttribute("height", height);
-    this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  lay(places) {
+    this.places = places.map(([column, row]) => ({ left: EDGE + column * (WIDTH + BESIDE), top: EDGE + row * (HEIGHT + BELOW) }));
+    this.width = this.places.reduce((most, { left }) => Math.max(most, left + WIDTH), 0) + EDGE;
+    this.height = this.places.reduce((most, { top }) => Math.max(most, top + HEIGHT), 0) + EDGE;
+    const way = (reader, input) => {
+      const [x, y] = [this.places[reader].left + WIDTH / 2, this.places[reader].top + HEIGHT];
+      const [from, top] = [this.places[input].left + WIDTH / 2, this.places[input].top];
+      const middle = (y + top) / 2;
+      return `M${from} ${top}C${from} ${middle} ${x} ${middle} ${x} ${y + 2}`;
+    };
+    this.ways.setAttribute("d", this.nodes.map((node) => node.inputs.map((input) => way(node.id, input)).join("")).join(""));
+    this.picture.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    this.focused = 0;
+    this.clear();
+    const seen = this.element.clientWidth;
+    this.zoom(Math.min(1, Math.max(FIRST, seen / this.width)));
+    this.element.scrollTo((this.places[0].left + WIDTH / 2) * this.scale - seen / 2, 0);
   }
 
-  box(node, { left, top }) {
-    const [tint, edge, figure, share] = [
-      svg("rect", { class: "tint", width: WIDTH, height: HEIGHT, rx: 5 }),
-      svg("rect", { class: "edge", width: 4, height: HEIGHT, rx: 2 }),
-      svg("text", { x: 14, y: 51, class: "figure" }),
-      svg("text", { x: WIDTH - 10, y: 51, class: "figure", "text-anchor": "end" }),
-    ];
-    const press = () => this.choose(this.chosen === node.id ? null : node.id);
-    const [first, second] = split(node.operation);
+  /** The scale in which all of the plan is seen. */
+  fitting() {
+    return Math.min(1, this.element.clientWidth / this.width, this.element.clientHeight / this.height);
+  }
+
+  /** Changes the scale, but not the place of what is at this point of the element. */
+  zoom(scale, x = this.element.clientWidth / 2, y = this.element.clientHeight / 2) {
+    const { element, picture } = this;
+    const isFar = this.scale < FAR;
+    const beside = Math.max(0, (element.clientWidth - this.width * this.scale) / 2);
+    const [left, top] = [(element.scrollLeft + x - beside) / this.scale, (element.scrollTop + y) / this.scale];
+    this.scale = Math.min(LARGEST, Math.max(SMALLEST, scale));
+    if (isFar !== this.scale < FAR) this.clear();
+    picture.setAttribute("width", this.width * this.scale);
+    picture.setAttribute("height", this.height * this.scale);
+    element.scrollTo(left * this.scale - x, top * this.scale - y);
+    this.draw();
+  }
+
+  wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const edge = this.element.getBoundingClientRect();
+    this.zoom(this.scale * Math.exp(-event.deltaY / 300), event.clientX - edge.left, event.clientY - edge.top);
+  }
+
+  clear() {
+    this.boxes.clear();
+    this.drawn.replaceChildren();
+  }
+
+  /** Gives elements to the boxes that are seen, or nearly. */
+  draw() {
+    const { scrollLeft, scrollTop, clientWidth, clientHeight } = this.element;
+    const [left, top] = [scrollLeft / this.scale - WIDTH, scrollTop / this.scale - HEIGHT];
+    const [right, bottom] = [left + clientWidth / this.scale + 2 * WIDTH, top + clientHeight / this.scale + 2 * HEIGHT];
+    (this.places ?? []).forEach((place, id) => {
+      const isSeen = place.left + WIDTH > left && place.left < right && place.top + HEIGHT > top && place.top < bottom;
+      const box = this.boxes.get(id);
+      if (isSeen && !box) this.add(id);
+      else if (!isSeen && box && box.element !== document.activeElement) {
+        box.element.remove();
+        this.boxes.delete(id);
+      }
+    });
+  }
+
+  add(id) {
+    const [node, { left, top }] = [this.nodes[id], this.places[id]];
+    const [tint, edge] = [svg("rect", { class: "tint", width: WIDTH, height: HEIGHT, rx: 5 }), svg("rect", { class: "edge", width: 4, height: HEIGHT, rx: 2 })];
     const element = svg(
       "g",
-      {
-        class: "box", transform: `translate(${left} ${top})`, tabindex: "0", role: "button", "aria-pressed": "false", onclick: press,
-        onkeydown: (event) => {
-          if (event.key !== "Enter" && event.key !== " ") return;
-          event.preventDefault();
-          press();
-        },
-      },
+      { class: "box", transform: `translate(${left} ${top})`, role: "button", "data-id": id },
       svg("title", null, node.operation),
       svg("rect", { class: "ground", width: WIDTH, height: HEIGHT, rx: 5 }),
       tint,
       edge,
-      svg(
-        "svg",
-        { x: 14, y: 0, width: WIDTH - 22, height: HEIGHT },
-        svg("text", { y: 19, class: "operation" }, cut(first, 32)),
-        svg("text", { y: 35, class: "of" }, cut(second, 38)),
-      ),
-      figure,
-      share,
     );
-    return { element, tint, edge, figure, share };
+    const box = { element, tint, edge };
+    if (this.scale >= FAR) {
+      const [first, second] = split(node.operation);
+      box.figure = svg("text", { x: 14, y: 51, class: "figure" });
+      box.share = svg("text", { x: WIDTH - 10, y: 51, class: "figure", "text-anchor": "end" });
+      box.rank = svg("text", { x: 0, y: 4, "text-anchor": "middle" });
+      box.mark = svg("g", { class: "rank", transform: `translate(${WIDTH - 17} 17)` }, svg("circle", { r: 9 }), box.rank);
+      element.append(
+        svg("svg", { x: 14, y: 0, width: WIDTH - 22, height: HEIGHT }, svg("text", { y: 19, class: "operation" }, cut(first, 28)), svg("text", { y: 35, class: "of" }, cut(second, 38))),
+        box.figure, box.share, box.mark,
+      );
+    }
+    this.boxes.set(id, box);
+    this.drawn.append(element);
+    this.fill(id, box);
   }
 
   /** Colours the boxes by time or by bytes. */
   warm() {
-    const heat = HEATS[this.heat];
-    const all = this.nodes.reduce((sum, node) => sum + heat.of(node), 0) || 1;
-    this.nodes.forEach((node, at) => {
-      const { element, tint, edge, figure, share } = this.boxes[at];
-      const part = heat.of(node) / all;
-      tint.style.opacity = Math.min(1, part * 1.6).toFixed(3);
-      edge.style.opacity = part > 0 ? (0.25 + 0.75 * Math.min(1, part * 2)).toFixed(3) : "0";
-      const more = node.rows_out === null || node.rows_out === undefined ? "" : ` · ${count(node.rows_out)} rows`;
-      figure.textContent = `${heat.text(node)}${more}`;
-      share.textContent = percent(part);
-      element.classList.toggle("chosen", this.chosen === node.id);
-      element.setAttribute("aria-pressed", String(this.chosen === node.id));
-    });
+    this.all = this.nodes.reduce((sum, node) => sum + HEATS[this.heat].of(node), 0) || 1;
+    this.boxes.forEach((box, id) => this.fill(id, box));
+  }
+
+  fill(id, { element, tint, edge, figure, share, rank, mark }) {
+    const [node, heat] = [this.nodes[id], HEATS[this.heat]];
+    const part = heat.of(node) / this.all;
+    tint.style.opacity = Math.min(1, part * 1.6).toFixed(3);
+    edge.style.opacity = part > 0 ? (0.25 + 0.75 * Math.min(1, part * 2)).toFixed(3) : "0";
+    element.classList.toggle("chosen", this.chosen === id);
+    element.classList.toggle("worst", !isNothing(node.rank));
+    element.setAttribute("aria-pressed", String(this.chosen === id));
+    element.setAttribute("tabindex", this.focused === id ? "0" : "-1");
+    if (!figure) return;
+    figure.textContent = `${heat.text(node)}${isNothing(node.rows_out) ? "" : ` · ${count(node.rows_out)} rows`}`;
+    share.textContent = percent(part);
+    rank.textContent = node.rank ?? "";
+    mark.style.display = isNothing(node.rank) ? "none" : "";
+  }
+
+  /** Presses the box that has this element. */
+  press(target) {
+    const box = target.closest(".box");
+    if (!box) return;
+    const id = Number(box.dataset.id);
+    this.focused = id;
+    this.choose(this.chosen === id ? null : id);
+  }
+
+  /** Scrolls to a box, and gives it the focus. */
+  reveal(id) {
+    const { element, scale } = this;
+    const [left, top] = [this.places[id].left * scale, this.places[id].top * scale];
+    const isSeen = (from, size, at, seen) => from >= at && from + size <= at + seen;
+    if (!isSeen(left, WIDTH * scale, element.scrollLeft, element.clientWidth) || !isSeen(top, HEIGHT * scale, element.scrollTop, element.clientHeight)) {
+      element.scrollTo(left + (WIDTH * scale - element.clientWidth) / 2, top + (HEIGHT * scale - element.clientHeight) / 2);
+    }
+    this.focused = id;
+    this.draw();
+    this.warm();
+    this.boxes.get(id).element.focus({ preventScroll: true });
+  }
+
+  /** Answers a key, and returns whether it does something. */
+  key({ key, target, ctrlKey, metaKey, altKey }) {
+    if (ctrlKey || metaKey || altKey || !this.places) return false;
+    const scale = { "+": this.scale * STEP, "-": this.scale / STEP, 0: this.fitting() }[key];
+    if (scale) this.zoom(scale);
+    else if (target === this.element) return false;
+    else if (key === "Enter" || key === " ") this.press(target);
+    else {
+      const next = this.beside(Number(target.closest(".box").dataset.id), key);
+      if (isNothing(next)) return key.startsWith("Arrow");
+      this.reveal(next);
+    }
+    return true;
+  }
+
+  /** The box to which an arrow leads: up to its reader, down to its first input, and to those beside it. */
+  beside(id, key) {
+    if (key === "ArrowUp") return this.nodes.find((node) => node.inputs.includes(id))?.id;
+    if (key === "ArrowDown") return this.nodes[id].inputs[0];
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (!way) return null;
+    const { left, top } = this.places[id];
+    const far = (other) => (this.places[other].left - left) * way;
+    const row = this.nodes.map((node) => node.id).filter((other) => this.places[other].top === top && far(other) > 0);
+    return row.reduce((nearest, other) => (nearest === null || far(other) < far(nearest) ? other : nearest), null);
   }
 }
 

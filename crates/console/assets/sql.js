@@ -138,9 +138,7 @@ export function sql(main, { parameters, keep }) {
       const time = nanoseconds((performance.now() - began) * 1e6);
       if (answer.columns) {
         show(answer);
-        const twice = new Set(answer.columns.map((column) => column.name)).size < answer.columns.length;
         const parts = [answer.isCut ? `the first ${count(answer.rows.length)} rows` : `${count(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}`, time];
-        if (twice) parts.push("columns of the same name show the last of them");
         setText(note, parts.join(" · "));
       } else {
         shown = null;

@@ -63,8 +63,14 @@ export function view(main, { of, parameters, keep }) {
 function operators(place, name, kept, keep) {
   place.hidden = false;
   let [nodes, chosen, title, states] = [[], null, "", []];
-  const beside = el("div", { class: "sentences", "aria-live": "polite" });
-  const tell = () => beside.replaceChildren(...(chosen === null ? whole(title, nodes, states) : one(nodes[chosen])));
+  const beside = el("div", { class: "sentences", tabindex: "0", role: "region", "aria-label": "Sentences" });
+  let told = "";
+  const tell = () => {
+    const next = JSON.stringify(chosen === null ? [title, worst(nodes), states] : nodes[chosen]);
+    if (next === told) return;
+    told = next;
+    beside.replaceChildren(...(chosen === null ? whole(title, nodes, states, (id) => graph.reveal(id)) : one(nodes[chosen])));
+  };
   const graph = new Graph((id) => {
     graph.chosen = chosen = id;
     graph.warm();
@@ -78,7 +84,7 @@ function operators(place, name, kept, keep) {
   });
   const problem = el("div");
   place.append(
-    el("div", { class: "bar-of-table" }, el("h2", null, "Operators"), el("span", { class: "many" }, "heat by"), heats),
+    el("div", { class: "bar-of-table" }, el("h2", null, "Operators"), el("span", { class: "many" }, "heat by"), heats, graph.zooms),
     problem,
     el("div", { class: "beside" }, graph.element, beside),
   );
@@ -91,20 +97,29 @@ function operators(place, name, kept, keep) {
       if (turn++ % 5 === 0) states = await keptStates(name);
       ({ nodes, title } = found);
       if (chosen !== null && !nodes[chosen]) chosen = graph.chosen = null;
-      graph.show(nodes);
+      graph.show(found);
       problem.replaceChildren();
-      if (!beside.contains(document.getSelection()?.anchorNode ?? null) || beside.childElementCount === 0) tell();
+      // What somebody has selected, or goes through by keys, stays.
+      if (![document.getSelection()?.anchorNode, document.activeElement].some((one) => one && beside.contains(one)) || told === "") tell();
     },
     failed,
   );
 }
 
-/** Sentences about the plan. */
-function whole(title, nodes, states) {
-  const worst = nodes.filter((node) => node.sentences?.length > 0).sort((a, b) => a.rank - b.rank);
+/** The operators of which there are sentences, the worst first. */
+function worst(nodes) {
+  return nodes.filter((node) => node.sentences?.length > 0).sort((a, b) => a.rank - b.rank);
+}
+
+/** Sentences about the plan. `reveal` shows an operator. */
+function whole(title, nodes, states, reveal) {
+  const about = (node) => [
+    el("h3", null, el("button", { type: "button", class: "to", onclick: () => reveal(node.id) }, el("span", { class: "rank" }, String(node.rank)), node.operation)),
+    ...node.sentences.map((sentence) => el("p", null, sentence)),
+  ];
   return [
     el("p", { class: "lead" }, title),
-    ...worst.flatMap((node) => [el("h3", null, node.operation), ...node.sentences.map((sentence) => el("p", null, sentence))]),
+    ...worst(nodes).flatMap(about),
     el("h3", null, "What it keeps, and why"),
     ...states.map(({ depth, kind, text }) => el("p", { class: `deep-${Math.min(depth, 6)} ${kind}` }, text)),
   ];

@@ -1,4 +1,4 @@
-// A server of the flights tutorial and of a Nexmark query, behind a connection that a test can cut.
+// A server behind a connection that a test can cut.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,18 +8,29 @@ import { join } from "node:path";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 const BINARY = process.env.ALLUVIUM ?? "alluvium";
-const EVENTS = 2_000;
+/** So many bids, and a tenth of auctions, are inserted at a time, with a pause after it. */
+const [EVENTS, PAUSE] = [500, 300];
 
-/** The tables and views of the tutorial, and query 4 of Nexmark. */
-function program() {
-  const flights = readFileSync(join(ROOT, "docs/tutorial/flights.sql"), "utf8").split("-- 3. Reading the views")[0];
-  const tables = readFileSync(join(ROOT, "nexmark/queries/tables.sql"), "utf8");
-  const query = readFileSync(join(ROOT, "nexmark/queries/q4.sql"), "utf8").replace("CREATE VIEW q4", "CREATE MATERIALIZED VIEW q4");
-  return `${flights}\n${tables}\n${query}`;
+/** Queries of Nexmark: joins, aggregates, windows, the last of each. */
+const QUERIES = ["q4", "q5", "q9", "q16", "q18"];
+
+/** The tables and views of the flights tutorial, and of Nexmark. */
+export function programs() {
+  const read = (file) => readFileSync(join(ROOT, file), "utf8");
+  const flights = read("docs/tutorial/flights.sql").split("-- 3. Reading the views")[0];
+  const queries = QUERIES.map((query) => read(`nexmark/queries/${query}.sql`).replace(`CREATE VIEW ${query}`, `CREATE MATERIALIZED VIEW ${query}`));
+  return [flights, read("nexmark/queries/tables.sql"), ...queries].join("\n");
+}
+
+/** So many views, and a view of two operators for each of so many branches. */
+export function large(views, branches) {
+  const many = Array.from({ length: views }, (_, n) => `CREATE MATERIALIZED VIEW many_${n} AS SELECT v, COUNT(*) AS n FROM t WHERE k > ${n} GROUP BY v;`);
+  const all = Array.from({ length: branches }, (_, n) => `SELECT DISTINCT v + ${n} AS v FROM t WHERE v % ${branches} = ${n}`);
+  return `CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);\n${many.join("\n")}\nCREATE MATERIALIZED VIEW large AS ${all.join(" UNION ALL ")};\nINSERT INTO t SELECT k, k FROM generate_series(1, 2000) AS s(k);`;
 }
 
 /** Statements that insert the next auctions and bids of Nexmark. */
-export function events(from) {
+function events(from) {
   const time = (n) => `TIMESTAMP '2026-01-01 00:00:00' + ${n} * INTERVAL '1 second'`;
   return [
     `INSERT INTO auction SELECT n, 'item', 'text', 1, 10, ${time("n")}, ${time("(n + 600)")}, n % 100, n % 10, '' FROM generate_series(${from}, ${from + EVENTS / 10 - 1}) AS s(n)`,
@@ -27,13 +38,14 @@ export function events(from) {
   ];
 }
 
-/** Starts a server; `stop` ends it. */
-export async function serve() {
+/** Starts a server of a program; `stop` ends it. */
+export async function serve(program = programs(), workers = 1) {
   const folder = mkdtempSync(join(tmpdir(), "alluvium-console-"));
   const file = join(folder, "program.sql");
-  writeFileSync(file, program());
+  writeFileSync(file, program);
   const data = `DATA=${join(ROOT, "docs/tutorial/data")}`;
-  const child = spawn(BINARY, ["serve", file, "--set", data, "--http", "127.0.0.1:0", "--socket", folder], { stdio: ["ignore", "inherit", "pipe"] });
+  const options = ["--set", data, "--http", "127.0.0.1:0", "--socket", folder, "--workers", String(workers)];
+  const child = spawn(BINARY, ["serve", file, ...options], { stdio: ["ignore", "inherit", "pipe"] });
   const port = await new Promise((found, failed) => {
     let text = "";
     child.stderr.on("data", (bytes) => {
@@ -54,10 +66,26 @@ export async function serve() {
     if (!answer.ok) throw new Error(`${text}: ${body.detail}`);
     return body;
   };
+  let next = 0;
+  const insert = async () => {
+    for (const statement of events(next)) await sql(statement);
+    next += EVENTS / 10;
+  };
   return {
-    token, sql, line, url: `http://127.0.0.1:${line.port}`,
-    insert: async (from) => {
-      for (const statement of events(from)) await sql(statement);
+    token, sql, line, url: `http://127.0.0.1:${line.port}`, folder,
+    /** Inserts events until what it returns is called. */
+    load: () => {
+      let isOver = false;
+      const all = (async () => {
+        while (!isOver) {
+          await insert();
+          await new Promise((passed) => setTimeout(passed, PAUSE));
+        }
+      })();
+      return async () => {
+        isOver = true;
+        await all;
+      };
     },
     stop: async () => {
       line.close();
