@@ -48,8 +48,10 @@ async function show() {
   end = () => {};
   for (const other of document.querySelectorAll("#pages a")) {
     const isHere = other.getAttribute("href").replace(/^#\/?/, "") === page;
-    if (isHere) other.setAttribute("aria-current", "page");
-    else other.removeAttribute("aria-current");
+    if (isHere) {
+      other.setAttribute("aria-current", "page");
+      other.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else other.removeAttribute("aria-current");
   }
   main.replaceChildren();
   try {
@@ -60,7 +62,7 @@ async function show() {
   } catch (error) {
     main.append(problemBox(error));
   }
-  if (shown !== null && shown !== place) main.focus({ preventScroll: true });
+  if (shown !== null && shown !== place && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   shown = place;
 }
 

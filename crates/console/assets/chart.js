@@ -156,7 +156,8 @@ export function barChart({ columns, rows }, width) {
   const values = some.map((row) => Number(row[drawn.name] ?? 0));
   const [least, most] = [Math.min(0, ...values), Math.max(0, ...values) || 1];
   const high = 24;
-  const [left, right] = [200, 90];
+  const [left, right] = [Math.min(200, width * 0.36), Math.min(90, width * 0.2)];
+  const letters = Math.floor((left - 10) / 7);
   const x = (value) => left + ((width - left - right) * (value - least)) / (most - least);
   const bars = some.map((row, at) => {
     const [name, from, to] = [plain(row[named.name]), Math.min(x(0), x(values[at])), Math.max(x(0), x(values[at]))];
@@ -165,7 +166,7 @@ export function barChart({ columns, rows }, width) {
       "g",
       { class: "bar" },
       svg("title", null, `${name}: ${plain(row[drawn.name])}`),
-      svg("text", { x: left - 10, y: middle, "text-anchor": "end" }, name.length > 26 ? `${name.slice(0, 25)}…` : name),
+      svg("text", { x: left - 10, y: middle, "text-anchor": "end" }, name.length > letters ? `${name.slice(0, letters - 1)}…` : name),
       svg("rect", { x: from, y: at * high + 3, width: Math.max(1, to - from), height: high - 6, rx: 2 }),
       svg("text", { x: to + 8, y: middle, class: "value" }, short(values[at])),
     );

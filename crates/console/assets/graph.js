@@ -1,7 +1,7 @@
 // A plan as a picture: each operator is a box, below the one that reads its rows. Boxes have elements while they are seen.
 
 import { el, svg } from "./dom.js";
-import { bytes, count, isNothing, nanoseconds, percent } from "./text.js";
+import { bytes, isNothing, nanoseconds, percent, things } from "./text.js";
 
 const [WIDTH, HEIGHT, BESIDE, BELOW, EDGE] = [232, 62, 20, 34, 12];
 /** The least and the largest scale, that of a button's step, the least one that a plan is shown in at first, and that below which letters are not read. */
@@ -159,8 +159,8 @@ export class Graph {
     element.setAttribute("aria-pressed", String(this.chosen === id));
     element.setAttribute("tabindex", this.focused === id ? "0" : "-1");
     if (!figure) return;
-    figure.textContent = `${heat.text(node)}${isNothing(node.rows_out) ? "" : ` · ${count(node.rows_out)} rows`}`;
-    share.textContent = percent(part);
+    figure.textContent = node.waiting ? `${things(node.waiting.epochs, "epoch")} to write` : `${heat.text(node)} · ${things(node.rows_out, "row")}`;
+    share.textContent = node.waiting ? "" : percent(part);
     rank.textContent = node.rank ?? "";
     mark.style.display = isNothing(node.rank) ? "none" : "";
   }

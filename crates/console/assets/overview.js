@@ -4,7 +4,7 @@ import { poll, rows } from "./api.js";
 import { TimeChart } from "./chart.js";
 import { el, problemBox, setText } from "./dom.js";
 import { Table } from "./table.js";
-import { bytes, count, isNothing, microseconds, nanoseconds, NOTHING, percent, rate } from "./text.js";
+import { bytes, count, isNothing, microseconds, nanoseconds, NOTHING, percent, rate, things } from "./text.js";
 
 const RELATIONS = "SELECT name, kind, state, reason, rows, filled FROM alluvium.relations WHERE kind <> 'index'";
 const EPOCHS = "SELECT relation, committed, durable, complete, durable_delays, complete_delays FROM alluvium.epochs";
@@ -44,11 +44,11 @@ function columns(most) {
     { id: "state", label: "State", width: 11, text: stateOf, tone: (row) => `state ${TONES[row.state] ?? ""}`, title: (row) => row.reason ?? "" },
     number("rows", "Rows", count),
     number("rate", "Changes", rate, 10),
-    { ...number("behind", "Behind", (value) => (value === 0 ? "0" : isNothing(value) ? NOTHING : `${count(value)} epochs`), 10), tone: (row) => (row.behind > 100 ? "warn" : "") },
+    { ...number("behind", "Behind", (value) => (value === 0 ? "0" : isNothing(value) ? NOTHING : things(value, "epoch")), 10), tone: (row) => (row.behind > 100 ? "warn" : "") },
     { ...number("busy", "Busy a minute", nanoseconds, 14), share: (row) => row.busy / most.busy },
     { ...number("memory", "Memory", bytes), share: (row) => row.memory / most.memory },
     number("disk", "Files", bytes, 9),
-    number("debt", "Merge debt", bytes, 11),
+    number("debt", "Merge debt", bytes, 13),
     { ...number("errors", "Errors", (value) => (value ? count(value) : "0"), 8), tone: (row) => (row.errors ? "bad" : "") },
   ];
 }
@@ -145,7 +145,7 @@ export function overview(main, { parameters, keep }) {
         figures.epoch.set(count(next.committed), rate(many));
         const behind = next.committed - next.complete;
         const of = [0.5, 0.99].map((share) => delay([], next.complete_delays, share));
-        figures.delay.set(microseconds(of[1]), `p99 since the start · ${behind === 0 ? "nothing waits" : behind === 1 ? "1 epoch waits" : `${count(behind)} epochs wait`}`);
+        figures.delay.set(microseconds(of[1]), `p99 since the start · ${behind === 0 ? "nothing waits" : `${things(behind, "epoch")} ${behind === 1 ? "waits" : "wait"}`}`);
       }
       [engine, earlier] = [next, now];
       problems.replaceChildren();
@@ -194,12 +194,12 @@ function summarize(figures, { relations, memory, state, errors, connectors }) {
   const failed = relations.filter((row) => row.state === "failed").length;
   const filling = relations.filter((row) => row.state === "filling").length;
   const [sources, outputs] = connectors.map((found) => found[0]?.many ?? null);
-  const parts = [`${count(ofKind("table"))} tables`];
-  if (sources) parts.push(`${count(sources)} sources`);
-  if (outputs) parts.push(`${count(outputs)} outputs`);
+  const parts = [things(ofKind("table"), "table")];
+  if (sources) parts.push(things(sources, "source"));
+  if (outputs) parts.push(things(outputs, "output"));
   if (filling) parts.push(`${count(filling)} filling`);
   if (failed) parts.push(`${count(failed)} failed`);
-  figures.running.set(`${count(ofKind("view"))} views`, parts.join(" · "), null, failed ? "bad" : "");
+  figures.running.set(things(ofKind("view"), "view"), parts.join(" · "), null, failed ? "bad" : "");
   const kinds = new Map(memory.map((row) => [row.kind, row]));
   const counted = kinds.get("counted");
   const budget = counted?.budget ?? null;
@@ -209,5 +209,5 @@ function summarize(figures, { relations, memory, state, errors, connectors }) {
   figures.debt.set(bytes(sum("debt")), sum("debt") === 0 ? "nothing to merge" : "left to merge");
   const wrong = errors.reduce((sum, row) => sum + row.errors, 0);
   const places = errors.filter((row) => row.errors > 0).length;
-  figures.errors.set(count(wrong), wrong === 0 ? "no row has failed" : `in ${count(places)} ${places === 1 ? "view" : "views"}`, null, wrong ? "bad" : "");
+  figures.errors.set(count(wrong), wrong === 0 ? "no row has failed" : `in ${things(places, "view")}`, null, wrong ? "bad" : "");
 }

@@ -7,7 +7,7 @@ import { choice, el, problemBox, setText } from "./dom.js";
 import { follow, MOST_FOLLOWED } from "./live.js";
 import { columnsOf } from "./results.js";
 import { Table } from "./table.js";
-import { count, nanoseconds } from "./text.js";
+import { count, nanoseconds, things } from "./text.js";
 
 const CHARTS = { number: numberChart, line: lineChart, bar: barChart };
 const NAME = String.raw`(?:"(?:[^"]|"")+"|[\w$]+)`;
@@ -127,7 +127,7 @@ export function sql(main, { parameters, keep }) {
         end = follow(
           relation.name,
           (all, epoch) => {
-            setText(note, `live: a subscription to ${relation.name}, ${count(all.length)} rows as of epoch ${count(epoch)}`);
+            setText(note, `live: a subscription to ${relation.name}, ${things(all.length, "row")} as of epoch ${count(epoch)}`);
             show({ columns: relation.columns, rows: all });
           },
           fail,
@@ -138,12 +138,12 @@ export function sql(main, { parameters, keep }) {
       const time = nanoseconds((performance.now() - began) * 1e6);
       if (answer.columns) {
         show(answer);
-        const parts = [answer.isCut ? `the first ${count(answer.rows.length)} rows` : `${count(answer.rows.length)} ${answer.rows.length === 1 ? "row" : "rows"}`, time];
+        const parts = [`${answer.isCut ? "the first " : ""}${things(answer.rows.length, "row")}`, time];
         setText(note, parts.join(" · "));
       } else {
         shown = null;
         out.replaceChildren();
-        setText(note, [answer.command, typeof answer.rows === "number" ? `${count(answer.rows)} rows` : null, time].filter(Boolean).join(" · "));
+        setText(note, [answer.command, typeof answer.rows === "number" ? things(answer.rows, "row") : null, time].filter(Boolean).join(" · "));
         refresh();
       }
     } catch (error) {

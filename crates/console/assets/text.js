@@ -20,6 +20,11 @@ export function count(value) {
   return isNothing(value) ? NOTHING : whole.format(Number(value));
 }
 
+/** A number of things of a name. */
+export function things(number, name) {
+  return `${count(number)} ${name}${Number(number) === 1 ? "" : "s"}`;
+}
+
 /** A number of bytes. */
 export function bytes(value) {
   if (isNothing(value)) return NOTHING;
@@ -76,7 +81,7 @@ export function ago(value) {
 
 /** How to show the values of a column of the system, by the unit at the end of its name. */
 export function byName(name) {
-  if (/_bytes$|^bytes$/.test(name)) return bytes;
+  if (/_bytes$|^(bytes|budget)$/.test(name)) return bytes;
   if (/_ns$/.test(name)) return nanoseconds;
   if (/_us$/.test(name)) return microseconds;
   if (/_ms$/.test(name)) return (value) => (isNothing(value) ? NOTHING : nanoseconds(value * 1e6));

@@ -6,7 +6,7 @@ import { analyzed, kept as keptStates } from "./explain.js";
 import { Graph } from "./graph.js";
 import { follow, MOST_FOLLOWED } from "./live.js";
 import { Table } from "./table.js";
-import { bytes, count, isNothing, nanoseconds, percent, plain, quoted } from "./text.js";
+import { bytes, count, isNothing, nanoseconds, percent, plain, quoted, things } from "./text.js";
 import { columnsOf } from "./results.js";
 
 const ABOUT = "SELECT name, kind, state, reason, rows, filled, comment, schema, relation, definition FROM alluvium.relations WHERE name = $1";
@@ -42,7 +42,7 @@ export function view(main, { of, parameters, keep }) {
         setText(kind, about.kind);
         setText(state, about.state === "filling" && !isNothing(about.filled) ? `filling, ${percent(about.filled)}` : about.state);
         state.className = `state ${{ running: "good", failed: "bad" }[about.state] ?? "busy"}`;
-        setText(figures, isNothing(about.rows) ? "" : `${count(about.rows)} rows`);
+        setText(figures, isNothing(about.rows) ? "" : things(about.rows, "row"));
         setText(definition, about.definition ?? "");
         problems.replaceChildren(...(about.reason ? [problemBox(new Error(about.reason))] : []));
         if (!isBegun && about.state !== "declared") {
@@ -62,14 +62,14 @@ export function view(main, { of, parameters, keep }) {
 /** The operators as a picture, and sentences beside it. */
 function operators(place, name, kept, keep) {
   place.hidden = false;
-  let [nodes, chosen, title, states] = [[], null, "", []];
+  let [found, chosen, states] = [null, null, []];
   const beside = el("div", { class: "sentences", tabindex: "0", role: "region", "aria-label": "Sentences" });
   let told = "";
   const tell = () => {
-    const next = JSON.stringify(chosen === null ? [title, worst(nodes), states] : nodes[chosen]);
+    const next = JSON.stringify(chosen === null ? [found.title, found.sentences, worst(found), states] : found.nodes[chosen]);
     if (next === told) return;
     told = next;
-    beside.replaceChildren(...(chosen === null ? whole(title, nodes, states, (id) => graph.reveal(id)) : one(nodes[chosen])));
+    beside.replaceChildren(...(chosen === null ? whole(found, states, (id) => graph.reveal(id)) : one(found.nodes[chosen])));
   };
   const graph = new Graph((id) => {
     graph.chosen = chosen = id;
@@ -93,10 +93,9 @@ function operators(place, name, kept, keep) {
   return poll(
     2_000,
     async () => {
-      const found = await analyzed(name);
+      found = await analyzed(name);
       if (turn++ % 5 === 0) states = await keptStates(name);
-      ({ nodes, title } = found);
-      if (chosen !== null && !nodes[chosen]) chosen = graph.chosen = null;
+      if (chosen !== null && !found.nodes[chosen]) chosen = graph.chosen = null;
       graph.show(found);
       problem.replaceChildren();
       // What somebody has selected, or goes through by keys, stays.
@@ -107,19 +106,20 @@ function operators(place, name, kept, keep) {
 }
 
 /** The operators of which there are sentences, the worst first. */
-function worst(nodes) {
+function worst({ nodes }) {
   return nodes.filter((node) => node.sentences?.length > 0).sort((a, b) => a.rank - b.rank);
 }
 
 /** Sentences about the plan. `reveal` shows an operator. */
-function whole(title, nodes, states, reveal) {
+function whole(found, states, reveal) {
   const about = (node) => [
     el("h3", null, el("button", { type: "button", class: "to", onclick: () => reveal(node.id) }, el("span", { class: "rank" }, String(node.rank)), node.operation)),
     ...node.sentences.map((sentence) => el("p", null, sentence)),
   ];
   return [
-    el("p", { class: "lead" }, title),
-    ...worst(nodes).flatMap(about),
+    el("p", { class: "lead" }, found.title),
+    ...found.sentences.map((sentence) => el("p", { class: "what-helps" }, sentence)),
+    ...worst(found).flatMap(about),
     el("h3", null, "What it keeps, and why"),
     ...states.map(({ depth, kind, text }) => el("p", { class: `deep-${Math.min(depth, 6)} ${kind}` }, text)),
   ];
@@ -127,9 +127,13 @@ function whole(title, nodes, states, reveal) {
 
 /** Sentences about an operator. */
 function one(node) {
-  const figures = [
+  const { waiting } = node;
+  const figures = waiting ? [
+    ["epochs that wait", count(waiting.epochs)], ["rows of them", count(waiting.rows)], ["bytes of them", bytes(waiting.bytes)],
+    ["the first waits for", nanoseconds(waiting.first_ns)],
+  ] : [
     ["time", nanoseconds(node.busy_ns)], ["rows out", count(node.rows_out)], ["bytes out", bytes(node.bytes_out)],
-    ["keeps", isNothing(node.kept_rows) ? "nothing of its own" : `${count(node.kept_rows)} rows, ${bytes(node.kept_bytes)}`],
+    ["keeps", isNothing(node.kept_rows) ? "nothing of its own" : `${things(node.kept_rows, "row")}, ${bytes(node.kept_bytes)}`],
   ];
   return [
     el("h3", null, node.operation),

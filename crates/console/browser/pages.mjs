@@ -26,12 +26,12 @@ export function serves({ program, workers, begun = async () => {} } = {}) {
   });
   beforeEach(async () => {
     context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-    page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(15_000);
     errors = [];
-    page.on("pageerror", (error) => errors.push(error.stack));
-    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-    page.on("request", (request) => request.url().startsWith(server.url) || errors.push(`asks ${request.url()}`));
+    context.on("weberror", (error) => errors.push(error.error().stack));
+    context.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    context.on("request", (request) => request.url().startsWith(server.url) || errors.push(`asks ${request.url()}`));
+    page = await context.newPage();
     await page.goto(`${server.url}/login?token=${server.token}`);
     await page.waitForURL("**/console/");
   });

@@ -14,12 +14,15 @@ const [EVENTS, PAUSE] = [500, 300];
 /** Queries of Nexmark: joins, aggregates, windows, the last of each. */
 const QUERIES = ["q4", "q5", "q9", "q16", "q18"];
 
+/** Bids are written to a file as they come. */
+const OUTPUT = "CREATE VIEW bids WITH (connector = 'file', path = '${FOLDER}/bids.csv') AS SELECT auction, price FROM bid WHERE price > 900;";
+
 /** The tables and views of the flights tutorial, and of Nexmark. */
 export function programs() {
   const read = (file) => readFileSync(join(ROOT, file), "utf8");
   const flights = read("docs/tutorial/flights.sql").split("-- 3. Reading the views")[0];
   const queries = QUERIES.map((query) => read(`nexmark/queries/${query}.sql`).replace(`CREATE VIEW ${query}`, `CREATE MATERIALIZED VIEW ${query}`));
-  return [flights, read("nexmark/queries/tables.sql"), ...queries].join("\n");
+  return [flights, read("nexmark/queries/tables.sql"), ...queries, OUTPUT].join("\n");
 }
 
 /** So many views, and a view of two operators for each of so many branches. */
@@ -44,7 +47,7 @@ export async function serve(program = programs(), workers = 1) {
   const file = join(folder, "program.sql");
   writeFileSync(file, program);
   const data = `DATA=${join(ROOT, "docs/tutorial/data")}`;
-  const options = ["--set", data, "--http", "127.0.0.1:0", "--socket", folder, "--workers", String(workers)];
+  const options = ["--set", data, "--set", `FOLDER=${folder}`, "--http", "127.0.0.1:0", "--socket", folder, "--workers", String(workers)];
   const child = spawn(BINARY, ["serve", file, ...options], { stdio: ["ignore", "inherit", "pipe"] });
   const port = await new Promise((found, failed) => {
     let text = "";
@@ -85,6 +88,18 @@ export async function serve(program = programs(), workers = 1) {
       return async () => {
         isOver = true;
         await all;
+      };
+    },
+    /** Begins a transaction with a statement; `end` rolls it back. */
+    transaction: (statement) => {
+      const shell = spawn(BINARY, ["shell", "--connect", folder], { stdio: ["pipe", "ignore", "inherit"] });
+      shell.stdin.write(`BEGIN;\n${statement};\n`);
+      const gone = new Promise((gone) => shell.on("exit", gone));
+      return {
+        end: () => {
+          shell.stdin.end("ROLLBACK;\n");
+          return gone;
+        },
       };
     },
     stop: async () => {

@@ -22,14 +22,14 @@ const names = () => page.locator("tbody tr:not(.gap) td:first-child").allTextCon
 
 test("the overview lists what runs, sorts, filters, and keeps that in the address", async () => {
   await row("delays_by_carrier_and_hour").waitFor();
-  assert.match(await page.locator(".figures").innerText(), /21 views/);
+  assert.match(await page.locator(".figures").innerText(), /22 views/);
   assert.match(await page.locator("#link").innerText(), /epoch \d+/);
   await page.getByRole("button", { name: "Rows" }).click();
   assert.equal(await page.locator("th[aria-sort=descending]").innerText(), "Rows");
   assert.equal((await names())[0], "flights");
   await page.getByLabel("Filter by name").fill("fleet");
   assert.deepEqual((await names()).sort(), ["fleet", "fleet_age", "fleet_size"]);
-  assert.match(page.url(), /#\/\?sort=-rows&filter=fleet$/);
+  await page.waitForURL(/#\/\?sort=-rows&filter=fleet$/);
   await page.reload();
   await row("fleet_size").waitFor();
   assert.deepEqual((await names())[0], "fleet");
@@ -50,7 +50,7 @@ test("a view shows its operators, heat, sentences and rows as they change", asyn
   const time = await page.locator(".plan .figure").allTextContents();
   await page.getByRole("button", { name: "Bytes" }).click();
   assert.notDeepEqual(await page.locator(".plan .figure").allTextContents(), time);
-  assert.match(page.url(), /heat=bytes/);
+  await page.waitForURL(/heat=bytes/);
   const aggregate = boxes.filter({ hasText: "aggregate" }).first();
   await aggregate.focus();
   await page.keyboard.press("Enter");
@@ -66,17 +66,50 @@ test("rows of a view change by themselves", async () => {
   await page.waitForFunction((before) => document.querySelector("tbody tr:not(.gap)").innerText !== before, before);
 });
 
-test("sources, outputs, state, sessions and locks are listed", async () => {
+/** A table by its name. */
+const table = (name) => page.getByRole("region", { name });
+
+/** Sorts a table by a column, and returns the texts of its first column. */
+async function sorted(name, column) {
+  await table(name).getByRole("button", { name: column, exact: true }).click();
+  return table(name).locator("tbody tr:not(.gap) td:first-child").allTextContents();
+}
+
+test("sources and outputs are listed and sorted", async () => {
   await open("#/connectors");
-  await row("flights").first().waitFor();
+  await row("weather").first().waitFor();
+  assert.equal((await sorted("Sources", "rows"))[0], "flights");
+  assert.deepEqual(await sorted("Sources", "relation"), ["airlines", "flights", "planes", "weather"]);
+  const heads = await table("Outputs").locator("th").allTextContents();
+  assert.equal(new Set(heads).size, heads.length, heads.join());
+  assert.ok(heads.includes("lag bytes") && heads.includes("lag time"), heads.join());
+  await page.waitForURL(/#\/connectors\?sources-sort=relation$/);
+  await page.reload();
+  await row("weather").first().waitFor();
+  await table("Outputs").getByRole("link", { name: "bids" }).click();
+  await page.getByRole("heading", { name: "bids" }).waitFor();
+});
+
+test("memory and merges are listed and sorted", async () => {
   await open("#/state");
   await row("counted").waitFor();
-  await page.getByRole("heading", { name: "Merges and moves to files" }).waitFor();
+  assert.deepEqual((await sorted("Memory and files", "kind")).slice(0, 2), ["counted", "files"]);
+  await table("Merges and moves to files").getByText("done").first().waitFor();
+  await page.waitForURL(/memory-sort=kind/);
+});
+
+test("sessions and locks are listed while a transaction holds a row", async () => {
+  const update = "UPDATE airlines SET name = name WHERE carrier = 'AA'";
+  const [one, other] = [server.transaction(update), server.transaction(update)];
   await open("#/sessions");
-  await row("").first().waitFor();
+  await row("idle in transaction").waitFor();
+  await sorted("Sessions", "statements");
   await open("#/locks");
-  await page.getByRole("heading", { name: "Locks" }).first().waitFor();
+  await row("(carrier) = (AA)").and(row("false")).waitFor();
+  const first = await sorted("Locks", "granted");
+  await Promise.all([one.end(), other.end()]);
   await page.getByText("No lock is held.").waitFor();
+  assert.equal(first.length, 4);
 });
 
 test("a statement is completed, run by the keyboard, and kept in the address", async () => {
@@ -149,16 +182,73 @@ test("a connection that is lost comes back by itself", async () => {
   expects(/ERR_|Failed to load/);
 });
 
+test("every page comes back after its connection was lost", async () => {
+  const places = ["#/", "#/connectors", "#/state", "#/sessions", "#/locks", "#/sql?q=SELECT+*+FROM+days", "#/view/q4"];
+  const pages = await Promise.all(places.map(async (place) => {
+    const one = await context.newPage();
+    await one.goto(`${server.url}/console/${place}`);
+    await one.locator("#link[data-state=there]").waitFor();
+    return one;
+  }));
+  server.line.cut();
+  await Promise.all(pages.map((one) => one.locator("#link[data-state=lost]").waitFor()));
+  server.line.mend();
+  await Promise.all(pages.map(async (one) => {
+    await one.locator("#link[data-state=there]").waitFor({ timeout: 30_000 });
+    const epoch = await one.locator("#link").innerText();
+    await one.waitForFunction((epoch) => document.getElementById("link").innerText !== epoch, epoch);
+    assert.equal(await one.getByRole("alert").count(), 0);
+  }));
+  expects(/ERR_|Failed to load/);
+});
+
+/** Presses the key Tab until something of this name has the focus. */
+async function tab(name) {
+  const seen = [];
+  for (let turn = 0; turn < 60; turn++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.trim());
+    if (focused === name) return;
+    seen.push(focused);
+  }
+  assert.fail(`${name} is not reached: ${seen}`);
+}
+
 test("all is reached by the keyboard", async () => {
   await row("airlines").waitFor();
-  const seen = [];
-  for (let turn = 0; turn < 12; turn++) {
-    await page.keyboard.press("Tab");
-    seen.push(await page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.getAttribute("aria-label")));
-  }
-  for (const name of ["Skip to the page", "Overview", "Sessions", "SQL", "Filter by name"]) assert.ok(seen.includes(name), `${name}: ${seen}`);
-  await page.getByRole("link", { name: "SQL" }).press("Enter");
+  await tab("Skip to the page");
+  await page.keyboard.press("Enter");
+  await tab("Filter by name");
+  await page.keyboard.type("delays_by_carrier");
+  await tab("Rows");
+  await page.keyboard.press("Space");
+  await tab("delays_by_carrier_and_hour");
+  await page.keyboard.press("Enter");
+  await page.locator(".plan .box").first().waitFor();
+  await tab("Bytes");
+  await page.keyboard.press("Space");
+  await page.waitForURL(/view\/delays_by_carrier_and_hour\?heat=bytes/);
+  await tab("All of it");
+  await page.keyboard.press("Enter");
+  await tab("Plan");
+  await page.keyboard.press("+");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator(".box.chosen").getAttribute("data-id"), "1");
+  await page.locator(".sentences dt").first().waitFor();
+  await tab("Definition");
+  await page.keyboard.press("Enter");
+  await page.locator(".definition pre").waitFor({ state: "visible" });
+  await tab("SQL");
+  await page.keyboard.press("Enter");
   await page.getByLabel("Statement").waitFor();
+  await page.keyboard.type("SELECT 1 + 1 AS two");
+  await page.keyboard.press("Control+Enter");
+  await row("2").waitFor();
+  await tab("Number");
+  await page.keyboard.press("Space");
+  await page.locator("figure.large b").waitFor();
 });
 
 test("a login that has ended leads to the page that says how to log in", async () => {
