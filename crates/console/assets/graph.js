@@ -1,4 +1,5 @@
-// A plan as a picture: each operator is a box, below the one that reads its rows. Boxes have elements while they are seen.
+// A plan as a picture: each operator is a box, below the one that reads its rows. Boxes have elements while they are seen. From afar all of
+// them are a few shapes without letters.
 
 import { el, svg } from "./dom.js";
 import { bytes, isNothing, nanoseconds, percent, things } from "./text.js";
@@ -6,6 +7,9 @@ import { bytes, isNothing, nanoseconds, percent, things } from "./text.js";
 const [WIDTH, HEIGHT, BESIDE, BELOW, EDGE] = [232, 62, 20, 34, 12];
 /** The least and the largest scale, that of a button's step, the least one that a plan is shown in at first, and that below which letters are not read. */
 const [SMALLEST, LARGEST, STEP, FIRST, FAR] = [0.04, 2, 1.25, 0.7, 0.4];
+
+/** How many tints boxes have from afar. */
+const TINTS = 8;
 
 /** What the heat of an operator is of. */
 const HEATS = {
@@ -23,7 +27,9 @@ export class Graph {
     Object.assign(this, { choose, chosen: null, focused: 0, heat: "time", shape: "", scale: 1, boxes: new Map() });
     this.ways = svg("path", { class: "way" });
     this.drawn = svg("g");
-    this.picture = svg("svg", { class: "plan", role: "group", "aria-label": "Operators" }, this.ways, this.drawn);
+    this.shapes = Array.from({ length: TINTS + 1 }, (_, tint) => svg("path", { class: tint === 0 ? "ground" : "tint" }));
+    this.shapes.forEach((shape, tint) => tint > 0 && (shape.style.opacity = tint / TINTS));
+    this.picture = svg("svg", { class: "plan", role: "group", "aria-label": "Operators" }, this.ways, svg("g", { class: "far" }, ...this.shapes), this.drawn);
     this.element = el("div", { class: "graph", tabindex: "0", role: "region", "aria-label": "Plan" }, this.picture);
     const step = (label, text, to) => el("button", { type: "button", "aria-label": label, title: label, onclick: () => this.zoom(to()) }, text);
     this.zooms = el(
@@ -31,7 +37,7 @@ export class Graph {
       { class: "choice", role: "group", "aria-label": "Size" },
       step("Smaller", "−", () => this.scale / STEP), step("All of it", "Fit", () => this.fitting()), step("Larger", "+", () => this.scale * STEP),
     );
-    this.picture.addEventListener("click", (event) => this.press(event.target));
+    this.picture.addEventListener("click", (event) => this.press(this.at(event)));
     this.element.addEventListener("keydown", (event) => this.key(event) && event.preventDefault());
     this.element.addEventListener("scroll", () => this.draw(), { passive: true });
     this.element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
@@ -53,19 +59,25 @@ export class Graph {
     this.places = places.map(([column, row]) => ({ left: EDGE + column * (WIDTH + BESIDE), top: EDGE + row * (HEIGHT + BELOW) }));
     this.width = this.places.reduce((most, { left }) => Math.max(most, left + WIDTH), 0) + EDGE;
     this.height = this.places.reduce((most, { top }) => Math.max(most, top + HEIGHT), 0) + EDGE;
-    const way = (reader, input) => {
-      const [x, y] = [this.places[reader].left + WIDTH / 2, this.places[reader].top + HEIGHT];
-      const [from, top] = [this.places[input].left + WIDTH / 2, this.places[input].top];
-      const middle = (y + top) / 2;
-      return `M${from} ${top}C${from} ${middle} ${x} ${middle} ${x} ${y + 2}`;
-    };
-    this.ways.setAttribute("d", this.nodes.map((node) => node.inputs.map((input) => way(node.id, input)).join("")).join(""));
     this.picture.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.focused = 0;
     this.clear();
     const seen = this.element.clientWidth;
     this.zoom(Math.min(1, Math.max(FIRST, seen / this.width)));
     this.element.scrollTo((this.places[0].left + WIDTH / 2) * this.scale - seen / 2, 0);
+  }
+
+  /** Draws the ways of rows, from operators to those that read them: all of them, straight, from afar, and else those of which an end is seen. */
+  way() {
+    const [seen, isFar] = [this.boxes, this.isFar];
+    const ends = ({ id }, input) => [this.places[id].left + WIDTH / 2, this.places[id].top + HEIGHT, this.places[input].left + WIDTH / 2, this.places[input].top];
+    const way = ([x, y, from, top]) => (isFar ? `M${from} ${top}L${x} ${y}` : `M${from} ${top}C${from} ${(y + top) / 2} ${x} ${(y + top) / 2} ${x} ${y + 2}`);
+    const of = (node) => node.inputs.filter((input) => isFar || seen.has(node.id) || seen.has(input)).map((input) => way(ends(node, input)));
+    this.ways.setAttribute("d", this.nodes.flatMap(of).join(""));
+  }
+
+  get isFar() {
+    return this.scale < FAR;
   }
 
   /** The scale in which all of the plan is seen. */
@@ -76,11 +88,14 @@ export class Graph {
   /** Changes the scale, but not the place of what is at this point of the element. */
   zoom(scale, x = this.element.clientWidth / 2, y = this.element.clientHeight / 2) {
     const { element, picture } = this;
-    const isFar = this.scale < FAR;
+    const { isFar } = this;
     const beside = Math.max(0, (element.clientWidth - this.width * this.scale) / 2);
     const [left, top] = [(element.scrollLeft + x - beside) / this.scale, (element.scrollTop + y) / this.scale];
     this.scale = Math.min(LARGEST, Math.max(SMALLEST, scale));
-    if (isFar !== this.scale < FAR) this.clear();
+    if (isFar !== this.isFar) {
+      this.clear();
+      this.warm();
+    }
     picture.setAttribute("width", this.width * this.scale);
     picture.setAttribute("height", this.height * this.scale);
     element.scrollTo(left * this.scale - x, top * this.scale - y);
@@ -96,23 +111,29 @@ export class Graph {
 
   clear() {
     this.boxes.clear();
+    this.drawnWays = null;
     this.drawn.replaceChildren();
   }
 
-  /** Gives elements to the boxes that are seen, or nearly. */
+  /** Gives elements to the boxes that are seen, or nearly; from afar to the one that has the focus. */
   draw() {
     const { scrollLeft, scrollTop, clientWidth, clientHeight } = this.element;
     const [left, top] = [scrollLeft / this.scale - WIDTH, scrollTop / this.scale - HEIGHT];
     const [right, bottom] = [left + clientWidth / this.scale + 2 * WIDTH, top + clientHeight / this.scale + 2 * HEIGHT];
+    let isOther = this.drawnWays !== this.isFar;
     (this.places ?? []).forEach((place, id) => {
-      const isSeen = place.left + WIDTH > left && place.left < right && place.top + HEIGHT > top && place.top < bottom;
+      const isSeen = this.isFar ? id === this.focused : place.left + WIDTH > left && place.left < right && place.top + HEIGHT > top && place.top < bottom;
       const box = this.boxes.get(id);
+      const isGone = !isSeen && box && box.element !== document.activeElement;
+      isOther ||= (isSeen && !box) || isGone;
       if (isSeen && !box) this.add(id);
-      else if (!isSeen && box && box.element !== document.activeElement) {
+      else if (isGone) {
         box.element.remove();
         this.boxes.delete(id);
       }
     });
+    if (isOther && this.places) this.way();
+    this.drawnWays = this.isFar;
   }
 
   add(id) {
@@ -127,7 +148,7 @@ export class Graph {
       edge,
     );
     const box = { element, tint, edge };
-    if (this.scale >= FAR) {
+    if (!this.isFar) {
       const [first, second] = split(node.operation);
       box.figure = svg("text", { x: 14, y: 51, class: "figure" });
       box.share = svg("text", { x: WIDTH - 10, y: 51, class: "figure", "text-anchor": "end" });
@@ -147,12 +168,27 @@ export class Graph {
   warm() {
     this.all = this.nodes.reduce((sum, node) => sum + HEATS[this.heat].of(node), 0) || 1;
     this.boxes.forEach((box, id) => this.fill(id, box));
+    const shapes = this.shapes.map(() => "");
+    if (this.isFar) {
+      this.nodes.forEach((node, id) => {
+        const box = `M${this.places[id].left} ${this.places[id].top}h${WIDTH}v${HEIGHT}h${-WIDTH}z`;
+        const tint = Math.round(this.warmth(node) * TINTS);
+        shapes[0] += box;
+        if (tint > 0) shapes[tint] += box;
+      });
+    }
+    this.shapes.forEach((shape, tint) => shape.setAttribute("d", shapes[tint]));
+  }
+
+  /** How much of the heat is an operator's, for its tint. */
+  warmth(node) {
+    return Math.min(1, (1.6 * HEATS[this.heat].of(node)) / this.all);
   }
 
   fill(id, { element, tint, edge, figure, share, rank, mark }) {
     const [node, heat] = [this.nodes[id], HEATS[this.heat]];
     const part = heat.of(node) / this.all;
-    tint.style.opacity = Math.min(1, part * 1.6).toFixed(3);
+    tint.style.opacity = this.warmth(node).toFixed(3);
     edge.style.opacity = part > 0 ? (0.25 + 0.75 * Math.min(1, part * 2)).toFixed(3) : "0";
     element.classList.toggle("chosen", this.chosen === id);
     element.classList.toggle("worst", !isNothing(node.rank));
@@ -165,12 +201,19 @@ export class Graph {
     mark.style.display = isNothing(node.rank) ? "none" : "";
   }
 
-  /** Presses the box that has this element. */
-  press(target) {
+  /** The box at the place of an event. */
+  at({ target, clientX, clientY }) {
     const box = target.closest(".box");
-    if (!box) return;
-    const id = Number(box.dataset.id);
+    if (box) return Number(box.dataset.id);
+    const edge = this.picture.getBoundingClientRect();
+    const [x, y] = [(clientX - edge.left) / this.scale, (clientY - edge.top) / this.scale];
+    return this.places.findIndex(({ left, top }) => x >= left && x <= left + WIDTH && y >= top && y <= top + HEIGHT);
+  }
+
+  press(id) {
+    if (id < 0) return;
     this.focused = id;
+    this.draw();
     this.choose(this.chosen === id ? null : id);
   }
 
@@ -194,9 +237,9 @@ export class Graph {
     const scale = { "+": this.scale * STEP, "-": this.scale / STEP, 0: this.fitting() }[key];
     if (scale) this.zoom(scale);
     else if (target === this.element) return false;
-    else if (key === "Enter" || key === " ") this.press(target);
+    else if (key === "Enter" || key === " ") this.press(this.focused);
     else {
-      const next = this.beside(Number(target.closest(".box").dataset.id), key);
+      const next = this.beside(this.focused, key);
       if (isNothing(next)) return key.startsWith("Arrow");
       this.reveal(next);
     }

@@ -9,6 +9,10 @@ serves({ program: large(200, 1_000) });
 
 /** The boxes of a plan that have elements. */
 const boxes = () => page.locator(".plan .box").count();
+/** The boxes that are seen from afar. */
+const shapes = () => page.locator(".plan .far path").first().evaluate((path) => path.getAttribute("d").split("z").length - 1);
+/** The lines between boxes. */
+const ways = () => page.locator(".plan .way").evaluate((way) => way.getAttribute("d").split("M").length - 1);
 /** Presses a button that changes the size, and waits for the boxes. */
 const size = async (name) => {
   await page.getByRole("button", { name }).click();
@@ -28,20 +32,22 @@ test("a plan of two thousand operators has elements for the boxes that are seen"
   await open("#/view/large");
   const graph = page.getByRole("region", { name: "Plan" });
   await page.locator(".plan .box").first().waitFor({ timeout: 60_000 });
-  const shown = await page.locator(".plan .way").evaluate((way) => way.getAttribute("d").match(/M/g).length);
-  assert.ok(shown >= 2_000, `${shown} ways`);
   assert.ok((await boxes()) < 100, `${await boxes()} boxes`);
   // Those that scroll into sight are drawn, and the others go.
   const first = await page.locator(".plan .box").first().getAttribute("data-id");
   await graph.evaluate((graph) => graph.scrollTo(0, graph.scrollHeight / 2));
   await page.locator(`.plan .box[data-id="${first}"]`).waitFor({ state: "detached" });
   assert.ok((await boxes()) > 4 && (await boxes()) < 100, `${await boxes()} boxes`);
-  // From afar all are seen, without letters.
+  // From afar all are seen, as shapes without letters.
   await size("All of it");
-  assert.equal(await boxes(), 2_003);
+  assert.ok((await boxes()) <= 1, `${await boxes()} boxes`);
+  assert.equal(await shapes(), 2_003);
+  assert.equal(await ways(), 3_001);
   assert.equal(await page.locator(".plan text").count(), 0);
   while ((await page.locator(".plan text").count()) === 0) await size("Larger");
-  assert.ok((await boxes()) < 400, `${await boxes()} boxes`);
+  assert.ok((await boxes()) > 4 && (await boxes()) < 400, `${await boxes()} boxes`);
+  assert.equal(await shapes(), 0);
+  assert.ok((await ways()) > 4 && (await ways()) < 1_500, `${await ways()} ways`);
   // The wheel does the same, around the mouse.
   await graph.hover();
   await page.keyboard.down("Control");
@@ -71,5 +77,9 @@ test("the keyboard goes from operator to operator", async () => {
   await page.keyboard.press("Enter");
   assert.equal(await page.locator(".box.chosen").getAttribute("data-id"), "1");
   await page.keyboard.press("0");
-  assert.equal(await boxes(), 2_003);
+  assert.equal(await shapes(), 2_003);
+  // An operator is found by the mouse as well.
+  const edge = await page.locator(".plan .far").boundingBox();
+  await page.mouse.click(edge.x + 5, edge.y + edge.height / 4);
+  await page.waitForFunction(() => !["1", undefined].includes(document.querySelector(".box.chosen")?.dataset.id));
 });

@@ -12,8 +12,8 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 }
 
-/** Serves a program for the tests of a file. `begun` is called once it is served. */
-export function serves({ program, workers, begun = async () => {} } = {}) {
+/** Serves a program for the tests of a file. `begun` is called once it is served, and `ended` before that ends. */
+export function serves({ program, workers, begun = async () => {}, ended = async () => {} } = {}) {
   let browser;
   before(async () => {
     server = await serve(program, workers);
@@ -22,6 +22,7 @@ export function serves({ program, workers, begun = async () => {} } = {}) {
   });
   after(async () => {
     await browser?.close();
+    await ended();
     await server?.stop();
   });
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 // Walks all pages, of the flights tutorial and of Nexmark while it runs.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { context, expects, open, page, row, server, serves } from "./pages.mjs";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
@@ -15,8 +15,8 @@ serves({
     await server.sql(`INSERT INTO ${EVIL_NAME} VALUES (1, ${EVIL_TEXT})`);
     rest = server.load();
   },
+  ended: () => rest(),
 });
-after(() => rest());
 
 const names = () => page.locator("tbody tr:not(.gap) td:first-child").allTextContents();
 
@@ -202,12 +202,12 @@ test("every page comes back after its connection was lost", async () => {
   expects(/ERR_|Failed to load/);
 });
 
-/** Presses the key Tab until something of this name has the focus. */
-async function tab(name) {
+/** Presses a key, which is Tab, until something of this name has the focus. */
+async function tab(name, key = "Tab") {
   const seen = [];
   for (let turn = 0; turn < 60; turn++) {
-    await page.keyboard.press("Tab");
-    const focused = await page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.trim());
+    await page.keyboard.press(key);
+    const focused = await page.evaluate(() => (document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent.trim()).slice(0, 40));
     if (focused === name) return;
     seen.push(focused);
   }
@@ -240,7 +240,7 @@ test("all is reached by the keyboard", async () => {
   await tab("Definition");
   await page.keyboard.press("Enter");
   await page.locator(".definition pre").waitFor({ state: "visible" });
-  await tab("SQL");
+  await tab("SQL", "Shift+Tab");
   await page.keyboard.press("Enter");
   await page.getByLabel("Statement").waitFor();
   await page.keyboard.type("SELECT 1 + 1 AS two");
