@@ -59,7 +59,27 @@ impl<'a> Fit<'a> {
         given: &ArrayRef,
         absent: Option<BooleanArray>,
     ) -> Result<(), ArrowError> {
-        let values = self.cast(field, given)?;
+        self.cast_column(field, given, given, absent)
+    }
+
+    /// Adds a column, given its values as texts and what is cast in place of these.
+    pub fn spelt_column(
+        &mut self,
+        field: &Field,
+        given: &ArrayRef,
+        usual: &ArrayRef,
+    ) -> Result<(), ArrowError> {
+        self.cast_column(field, given, usual, None)
+    }
+
+    fn cast_column(
+        &mut self,
+        field: &Field,
+        given: &ArrayRef,
+        usual: &ArrayRef,
+        absent: Option<BooleanArray>,
+    ) -> Result<(), ArrowError> {
+        let values = self.cast(field, usual)?;
         if values.null_count() > given.logical_null_count() {
             let options = FormatOptions::default();
             let found = ArrayFormatter::try_new(given, &options)?;

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use alluvium::{Error, Result};
 
+use crate::input;
+
 /// How a file is compressed as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -37,6 +39,44 @@ pub fn switch(name: &str, value: &str) -> Result<bool> {
         "true" => Ok(true),
         "false" => Ok(false),
         _ => Err(Error::source(format!("{name} is true or false, not \"{value}\""))),
+    }
+}
+
+/// `SAMPLE`: how much of a file is looked at to find its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// How many rows at most.
+    pub rows: usize,
+    /// How many bytes of them at most, give or take one row.
+    pub bytes: usize,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { rows: input::SAMPLE, bytes: input::SAMPLE_BYTES }
+    }
+}
+
+impl Sample {
+    /// A number of rows, or -1 for all there are.
+    pub fn read(value: &str) -> Result<Self> {
+        match value.parse::<i64>() {
+            Ok(-1) => Ok(Self { rows: usize::MAX, bytes: usize::MAX }),
+            Ok(rows @ 1..) => {
+                Ok(Self { rows: usize::try_from(rows).unwrap_or(usize::MAX), bytes: usize::MAX })
+            }
+            _ => Err(Error::source(format!(
+                "SAMPLE is a number of rows, or -1 for all, not \"{value}\""
+            ))),
+        }
+    }
+}
+
+/// The texts of an option that may have several: a JSON array, or one text as it stands.
+pub fn texts(value: &str) -> Vec<String> {
+    match value.starts_with('[').then(|| serde_json::from_str(value)) {
+        Some(Ok(texts)) => texts,
+        _ => vec![value.to_owned()],
     }
 }
 

@@ -8,14 +8,17 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::datatypes::{DataType, FieldRef};
 use arrow::error::ArrowError;
 
+use super::options::Options;
 use super::record::{Field, Record};
+use super::spelling::Spelling;
 use crate::fit::Fit;
 
 /// The columns of a table, filled from records.
 pub struct Columns {
     columns: Vec<Column>,
-    /// The text of an unquoted field that is NULL.
-    null_value: String,
+    /// The texts of unquoted fields that are NULL.
+    null_values: Vec<String>,
+    spelling: Spelling,
     /// The line of each row.
     lines: Vec<u64>,
 }
@@ -31,11 +34,7 @@ struct Column {
 
 impl Columns {
     /// The columns that are requested and that a record has: each from the field that `fields` says.
-    pub fn new(
-        request: &SourceRequest,
-        fields: &[Option<usize>],
-        null_value: Option<&str>,
-    ) -> Self {
+    pub fn new(request: &SourceRequest, fields: &[Option<usize>], options: &Options) -> Self {
         let column = |(definition, &field): (&FieldRef, &Option<usize>)| {
             Some(Column {
                 definition: definition.clone(),
@@ -46,16 +45,21 @@ impl Columns {
         };
         Self {
             columns: request.schema.fields().iter().zip(fields).filter_map(column).collect(),
-            null_value: null_value.unwrap_or_default().into(),
+            null_values: options.null_values(),
+            spelling: options.spelling.clone(),
             lines: Vec::new(),
         }
     }
 
-    /// Takes in a row. The record must have every field that a column is filled from.
+    /// Takes in a row. A field that the record does not have is NULL.
     pub fn push(&mut self, record: &Record) {
         for column in &mut self.columns {
+            if column.field >= record.len() {
+                column.values.append_null();
+                continue;
+            }
             let field = record.field(column.field);
-            if column.is_null(field, &self.null_value) {
+            if column.is_null(field, &self.null_values) {
                 column.values.append_null();
             } else {
                 column.values.append_value(field.text);
@@ -72,15 +76,19 @@ impl Columns {
         let mut fit = Fit::new(file, lines.len(), &line);
         for column in &mut self.columns {
             let text: ArrayRef = Arc::new(column.values.finish());
-            fit.column(&column.definition, &text, None)?;
+            match self.spelling.usual(&text, column.definition.data_type())? {
+                Some(usual) => fit.spelt_column(&column.definition, &text, &usual)?,
+                None => fit.column(&column.definition, &text, None)?,
+            }
         }
         fit.finish()
     }
 }
 
 impl Column {
-    fn is_null(&self, field: Field<'_>, null_value: &str) -> bool {
-        (!field.quoted && field.text == null_value) || (field.text.is_empty() && !self.is_text)
+    fn is_null(&self, field: Field<'_>, null_values: &[String]) -> bool {
+        (!field.quoted && null_values.iter().any(|null| null == field.text))
+            || (field.text.is_empty() && !self.is_text)
     }
 }
 

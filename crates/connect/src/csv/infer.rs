@@ -5,97 +5,213 @@ use std::sync::Arc;
 
 use alluvium::unstable::texts as read_texts;
 use alluvium::{Error, Inferred, Result};
-use arrow::array::{Array, ArrayRef, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
-use super::options::Options;
+use super::dialect::Dialect;
+use super::header;
+use super::options::{Options, usual};
 use super::record::{Reading, Record, Records};
-use crate::input::{self, SAMPLE, SAMPLE_BYTES, check_columns, failed};
+use super::spelling::Spelling;
+use super::{dialect, sniff};
+use crate::input::{self, check_columns, failed};
 
-/// The columns of the (first) file that a path names: named by its first line, unless `HEADERS false` is said.
+/// The columns of the (first) file that a path names: named by its first line, unless `HEADERS false` is said, or the first
+/// line has values of the others' types.
 ///
 /// A column is of the first of BOOLEAN, BIGINT, DOUBLE, DATE and TIMESTAMP that all its values in the first
 /// records are values of, or else VARCHAR.
 pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let read = Options::read(options)?;
-    let has_header = read.headers.unwrap_or(true);
     let path = &input::paths(path)?.remove(0);
-    let failed = |error| failed("open", path, &error);
-    let mut records =
-        Records::new(input::open(path, read.compression, None).map_err(failed)?.bytes, &read)
-            .map_err(failed)?;
-    let mut record = Record::default();
-    let mut names: Option<Vec<String>> = None;
-    let mut columns: Vec<StringBuilder> = Vec::new();
-    let null_value = read.null_value.unwrap_or_default();
-    let mut bytes = 0;
-    for _ in 0..SAMPLE {
-        if bytes >= SAMPLE_BYTES {
-            break;
-        }
-        match records.read(&mut record).map_err(failed)? {
-            Reading::End => break,
-            Reading::Malformed(problem) if names.is_none() && has_header => {
-                return Err(Error::source(format!("{}:1: {problem}", path.display())));
-            }
-            Reading::Malformed(_) => continue,
-            Reading::Record => bytes += record.bytes(),
-        }
-        let Some(names) = &names else {
-            let name_bytes = if has_header { record.bytes() } else { 0 };
-            check_columns(path, record.len(), name_bytes)?;
-            let fields = 0..record.len();
-            names = Some(match has_header {
-                true => fields.map(|index| record.field(index).text.trim().to_owned()).collect(),
-                false => fields.map(|index| format!("column{index}")).collect(),
-            });
-            columns.resize_with(record.len(), StringBuilder::new);
-            if !has_header {
-                push(&mut columns, &record, &null_value);
-            }
-            continue;
-        };
-        if record.len() == names.len() && (names.len() == 1 || !record.is_blank()) {
-            push(&mut columns, &record, &null_value);
-        }
-    }
-    let Some(names) = names else {
-        return Err(Error::source(format!("\"{}\" is empty: it has no columns", path.display())));
+    let found = Found::read(path, &read)?;
+    let kinds: Vec<DataType> =
+        found.columns.iter().map(|values| kind(values, &read.spelling)).collect();
+    let has_header = read.headers.unwrap_or_else(|| found.has_header(&kinds, &read.spelling));
+    let (names, kinds) = match has_header {
+        true => (found.names.clone(), kinds),
+        false => (
+            (0..found.first.len()).map(|index| format!("column{index}")).collect(),
+            found.with_first().iter().map(|values| kind(values, &read.spelling)).collect(),
+        ),
     };
-    let field = |(name, mut values): (String, StringBuilder)| {
-        let values: ArrayRef = Arc::new(values.finish());
-        Field::new(name, kind(&values), true)
-    };
-    let schema =
-        Arc::new(Schema::new(names.into_iter().zip(columns).map(field).collect::<Vec<_>>()));
+    let fields = names.into_iter().zip(kinds);
+    let fields = fields.map(|(name, kind)| Field::new(name, kind, true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let mut options = options.to_vec();
     options.push(("HEADERS".to_owned(), has_header.to_string()));
+    let dialect = found.dialect.options();
+    options.extend(dialect.into_iter().map(|(name, value)| (name.to_owned(), value)));
     Ok(Inferred::new(schema, options))
 }
 
-fn push(columns: &mut [StringBuilder], record: &Record, null_value: &str) {
-    for (index, column) in columns.iter_mut().enumerate() {
-        let field = record.field(index);
-        match !field.quoted && (field.text == null_value || field.text.is_empty()) {
-            true => column.append_null(),
-            false => column.append_value(field.text),
+/// The first records of a file.
+struct Found {
+    dialect: Dialect,
+    /// The fields of the first record, and the names that they are if it is a header.
+    first: Vec<Option<String>>,
+    names: Vec<String>,
+    /// The fields of the others that have as many.
+    columns: Vec<ArrayRef>,
+}
+
+impl Found {
+    fn read(path: &Path, options: &Options) -> Result<Self> {
+        let failed = |error| failed("open", path, &error);
+        let input = input::open(path, options.compression, None).map_err(failed)?;
+        let dialect = match input.lasts {
+            true => dialect(path, options, sniff::Columns::Unknown)?,
+            false => options.given.or(usual(path)),
+        };
+        let mut records = Records::new(input.bytes, &dialect, options.skip).map_err(failed)?;
+        let mut record = Record::default();
+        let nulls = options.null_values();
+        let mut first: Option<(Vec<Option<String>>, Vec<String>)> = None;
+        let mut columns: Vec<StringBuilder> = Vec::new();
+        let (mut bytes, mut others) = (0, Others::default());
+        for _ in 0..options.sample.rows {
+            if bytes >= options.sample.bytes {
+                break;
+            }
+            match records.read(&mut record).map_err(failed)? {
+                Reading::End => break,
+                Reading::Malformed(problem)
+                    if first.is_none() && options.headers != Some(false) =>
+                {
+                    return Err(Error::source(format!(
+                        "{}:{}: {problem}",
+                        path.display(),
+                        record.line()
+                    )));
+                }
+                Reading::Malformed(_) => continue,
+                Reading::Record => bytes += record.bytes(),
+            }
+            let Some((fields, _)) = &first else {
+                let is_header = options.headers != Some(false);
+                check_columns(path, record.len(), if is_header { record.bytes() } else { 0 })?;
+                others.line = record.line();
+                let fields = (0..record.len()).map(|index| value(&record, index, &nulls));
+                let fields = fields.map(|field| field.map(str::to_owned)).collect();
+                columns.resize_with(record.len(), StringBuilder::new);
+                first = Some((fields, header::numbered(&record)));
+                continue;
+            };
+            let is_blank = record.is_blank() && fields.len() != 1;
+            if record.len() == fields.len()
+                || options.padding && record.len() < fields.len() && !is_blank
+            {
+                for (index, column) in columns.iter_mut().enumerate() {
+                    column.append_option(
+                        (index < record.len()).then(|| value(&record, index, &nulls)).flatten(),
+                    );
+                }
+                others.fitting += 1;
+            } else if !is_blank {
+                others.see(record.len());
+            }
+        }
+        let Some((first, names)) = first else {
+            return Err(Error::source(format!(
+                "\"{}\" is empty: it has no columns",
+                path.display()
+            )));
+        };
+        others.check(path, first.len())?;
+        let columns = columns.into_iter().map(|mut values| Arc::new(values.finish()) as ArrayRef);
+        Ok(Self { dialect, first, names, columns: columns.collect() })
+    }
+
+    /// Whether the first record names the columns: it has a text where the others have values of another type, or nothing
+    /// tells it from the others and has no type either.
+    fn has_header(&self, kinds: &[DataType], spelling: &Spelling) -> bool {
+        let mut fits = false;
+        for (field, column) in self.first.iter().zip(kinds) {
+            let Some(field) = field.as_ref().filter(|field| !is_missing(field)) else { continue };
+            let text: ArrayRef = Arc::new(StringArray::from(vec![field.as_str()]));
+            let is_text = kind(&text, spelling) == DataType::Utf8;
+            match self.columns.first().is_none_or(|values| values.is_empty()) {
+                true => fits |= !is_text,
+                false if *column == DataType::Utf8 => {}
+                false if is_text => return true,
+                false => fits = true,
+            }
+        }
+        !fits
+    }
+
+    /// The columns, each after the field of the first record.
+    fn with_first(&self) -> Vec<ArrayRef> {
+        let all = |(first, column): (&Option<String>, &ArrayRef)| {
+            let first = std::iter::once(first.as_deref());
+            Arc::new(first.chain(column.as_string::<i32>()).collect::<StringArray>()) as ArrayRef
+        };
+        self.first.iter().zip(&self.columns).map(all).collect()
+    }
+}
+
+/// The records that have not as many fields as the first.
+#[derive(Default)]
+struct Others {
+    /// The line of the first.
+    line: u64,
+    fitting: usize,
+    /// How many have as many fields as the first of them.
+    width: usize,
+    count: usize,
+}
+
+impl Others {
+    fn see(&mut self, width: usize) {
+        if self.count == 0 {
+            self.width = width;
+        }
+        self.count += usize::from(self.width == width);
+    }
+
+    /// Fails if most records have more or fewer fields than the first one.
+    fn check(&self, path: &Path, width: usize) -> Result<()> {
+        match self.count > 1 && self.count > self.fitting {
+            true => Err(Error::source(format!(
+                "{}:{}: there are {width} fields, and {} in most of the records after it: SKIP passes over lines before \
+                 the table, and COMMENT over lines that begin with a character",
+                path.display(),
+                self.line,
+                self.width
+            ))),
+            false => Ok(()),
         }
     }
 }
 
+/// The text of a field, if it is not NULL.
+fn value<'a>(record: &'a Record, index: usize, nulls: &[String]) -> Option<&'a str> {
+    let field = record.field(index);
+    let is_null = field.text.is_empty() || nulls.iter().any(|null| null == field.text);
+    (field.quoted || !is_null).then_some(field.text)
+}
+
+/// Whether a field of the first record says nothing of the others.
+fn is_missing(text: &str) -> bool {
+    const MISSING: [&str; 6] = ["NA", "N/A", "NULL", "None", "NaN", "\\N"];
+    text.is_empty() || MISSING.iter().any(|missing| text.eq_ignore_ascii_case(missing))
+}
+
 /// The type of some texts.
-fn kind(texts: &ArrayRef) -> DataType {
-    use arrow::array::AsArray;
+fn kind(texts: &ArrayRef, spelling: &Spelling) -> DataType {
     if texts.null_count() == texts.len() {
         return DataType::Utf8;
     }
     let all = |is: fn(&str) -> bool| texts.as_string::<i32>().iter().flatten().all(is);
     let is = |kind: &DataType| {
-        let values = match read_texts::are_read(texts.data_type(), kind) {
-            true => read_texts::read(texts, kind, true),
-            false => cast_with_options(texts, kind, &CastOptions::default()),
-        };
+        let usual = spelling.usual(texts, kind);
+        let values = usual.and_then(|usual| match usual.as_ref().unwrap_or(texts) {
+            texts if read_texts::are_read(texts.data_type(), kind) => {
+                read_texts::read(texts, kind, true)
+            }
+            texts => cast_with_options(texts, kind, &CastOptions::default()),
+        });
         values.is_ok_and(|values| values.null_count() == texts.null_count())
     };
     // Casts take more for a value than a file would have: 1 for true, a time for its date.
@@ -103,12 +219,13 @@ fn kind(texts: &ArrayRef) -> DataType {
         return DataType::Boolean;
     }
     let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
-    let dates = all(|text| text.len() <= 10);
+    let dates = all(|text| text.len() <= 10) || spelling.has_date_format();
+    let times = !all(|text| text.len() <= 10) || spelling.has_timestamp_format();
     for (candidate, fits) in [
         (DataType::Int64, true),
         (DataType::Float64, true),
         (DataType::Date32, dates),
-        (timestamp, !dates),
+        (timestamp, times),
     ] {
         if fits && is(&candidate) {
             return candidate;

@@ -1,7 +1,8 @@
 //! CSV files, compressed with gzip or not.
 //!
-//! [`record`] splits a file into records, [`header`] finds the table's columns in them, [`columns`] makes
-//! typed arrays of their text, [`infer`] guesses types, [`text`] formats rows, and [`write`](mod@write) writes files.
+//! [`sniff`] detects the [`dialect`] of a file, [`record`] splits it into records, [`header`] finds the table's columns in
+//! them, [`columns`] makes typed arrays of their text, as [`spelling`] has it, [`infer`] guesses types, [`text`] formats
+//! rows, and [`write`](mod@write) writes files.
 //!
 //! - With `HEADERS true` the first line names the columns, in any order. A name the table does not
 //!   have is an error; a column of the table that the file does not have gets its DEFAULT. Without
@@ -16,10 +17,13 @@
 //!   quotes that do not match.
 
 mod columns;
+mod dialect;
 mod header;
 mod infer;
 mod options;
 mod record;
+mod sniff;
+mod spelling;
 mod text;
 mod write;
 
@@ -35,18 +39,19 @@ use crate::input::{self, Counter, Files, Text, failed};
 use crate::options::Compression;
 use crate::target::Target;
 use columns::Columns;
+use dialect::Dialect;
 use options::Options;
 use record::{Reading, Record, Records};
 
 pub use text::CsvText;
 
-/// Files whose names end with `.csv`, or are said to be CSV.
+/// Files whose names end with `.csv`, `.tsv`, `.tab`, `.psv` or `.txt`, or are said to be CSV.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Csv;
 
 impl Csv {
     const NAME: &str = "csv";
-    const EXTENSIONS: &[&str] = &[".csv"];
+    const EXTENSIONS: &[&str] = &[".csv", ".tsv", ".tab", ".psv", ".txt"];
 }
 
 impl Source for Csv {
@@ -114,6 +119,8 @@ struct CsvReader {
     first: Option<Reading>,
     /// The number of fields a record must have.
     width: usize,
+    /// Whether it may have fewer.
+    padding: bool,
     columns: Columns,
     /// The number of records in a portion, and the bytes of their text.
     batch_rows: usize,
@@ -125,7 +132,13 @@ impl CsvReader {
         let failed = |error| failed("open", path, &error);
         let live = request.live.as_ref();
         let mut input = input::open(path, options.compression, live).map_err(failed)?;
-        let mut records = Records::new(input.bytes, options).map_err(failed)?;
+        let follows = input.lasts && live.is_some_and(|live| live.follow);
+        let known = sniff::Columns::Known(&request.schema);
+        let dialect = match input.lasts && !follows {
+            true => dialect(path, options, known)?,
+            false => options.given.or(options::usual(path)),
+        };
+        let mut records = Records::new(input.bytes, &dialect, options.skip).map_err(failed)?;
         let mut behind_header = records.place();
         let mut record = Record::default();
         let mut width = request.schema.fields().len();
@@ -151,7 +164,6 @@ impl CsvReader {
             }
         }
         let start = request.start.as_ref().map(|start| (start.offset, start.lines));
-        let follows = input.lasts && live.is_some_and(|live| live.follow);
         if let Some(start) = start.or(follows.then_some(behind_header)) {
             input = input::open_at(path, options.compression, start.0, live).map_err(failed)?;
             records.go_on(input.bytes, start);
@@ -165,11 +177,23 @@ impl CsvReader {
             record,
             first: first_record,
             width,
-            columns: Columns::new(request, &fields, options.null_value.as_deref()),
+            padding: options.padding,
+            columns: Columns::new(request, &fields, options),
             batch_rows: request.batch_rows,
             batch_bytes: request.batch_bytes,
         })
     }
+}
+
+/// The dialect of a file that can be read again, as far as it is not given.
+fn dialect(path: &Path, options: &Options, columns: sniff::Columns<'_>) -> Result<Dialect> {
+    let usual = options::usual(path);
+    let sample =
+        sniff::Sample::read(path, options).map_err(|error| failed("open", path, &error))?;
+    let Some(sample) = sample else { return Ok(options.given.or(usual)) };
+    sniff::dialect(&sample, options, usual, columns).map_err(|problem| {
+        Error::source(format!("cannot tell how \"{}\" is written: {problem}", path.display()))
+    })
 }
 
 impl SourceReader for CsvReader {
@@ -191,7 +215,10 @@ impl SourceReader for CsvReader {
                 Reading::End => break,
                 Reading::Malformed(problem) => problem.to_string(),
                 Reading::Record if self.record.is_blank() && self.width != 1 => continue,
-                Reading::Record if self.record.len() == self.width => {
+                Reading::Record
+                    if self.record.len() == self.width
+                        || self.padding && self.record.len() < self.width =>
+                {
                     self.columns.push(&self.record);
                     bytes += self.record.bytes();
                     count += 1;

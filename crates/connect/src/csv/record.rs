@@ -1,10 +1,11 @@
-//! Records of a CSV file, as RFC 4180 has them.
+//! Records of a CSV file, as RFC 4180 has them or another dialect.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::str;
 
-use super::options::Options;
+use super::dialect::{Dialect, LineEnd};
+use super::sniff::separator;
 
 /// The longest record that is read, in bytes: an open quote would make a record of the rest of a file.
 const LONGEST: u64 = 16 << 20;
@@ -76,11 +77,10 @@ pub enum Reading {
     End,
 }
 
-/// The records of a file, one after the other. Lines end with LF or CR LF.
+/// The records of a file, one after the other.
 pub struct Records<R> {
     input: R,
-    delimiter: u8,
-    quote: Option<u8>,
+    dialect: Dialect,
     /// The number of lines read, and of their bytes.
     lines: u64,
     offset: u64,
@@ -91,16 +91,30 @@ pub struct Records<R> {
 }
 
 impl<R: BufRead> Records<R> {
-    /// Reads from the start of a file, past its byte order mark if it has one.
-    pub fn new(mut input: R, options: &Options) -> io::Result<Self> {
+    /// Reads from the start of a file, past its byte order mark if it has one, so many lines, and a line `sep=;`.
+    pub fn new(mut input: R, dialect: &Dialect, skip: u64) -> io::Result<Self> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         let mut offset = 0;
-        if input.fill_buf()?.starts_with(MARK) {
+        let start = input.fill_buf()?;
+        if start.starts_with(MARK) {
             input.consume(MARK.len());
             offset = MARK.len() as u64;
+        } else if start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF") {
+            let message = "it is UTF-16; convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        let Options { delimiter, quote, .. } = *options;
-        Ok(Self { input, delimiter, quote, lines: 0, offset, raw: Vec::new(), text: Vec::new() })
+        let (raw, text) = Default::default();
+        let mut records = Self { input, dialect: *dialect, lines: 0, offset, raw, text };
+        for _ in 0..skip {
+            records.read_line()?;
+        }
+        let is_separator = |start: &[u8]| {
+            start.split(|byte| matches!(byte, b'\n' | b'\r')).next().and_then(separator).is_some()
+        };
+        if is_separator(records.input.fill_buf()?) {
+            records.read_line()?;
+        }
+        Ok(records)
     }
 
     /// The input.
@@ -122,12 +136,17 @@ impl<R: BufRead> Records<R> {
     ///
     /// Fails if the input does, or if there is no end to a record.
     pub fn read(&mut self, record: &mut Record) -> io::Result<Reading> {
-        record.line = self.lines + 1;
         record.fields.clear();
         self.text = std::mem::take(&mut record.text).into_bytes();
         self.text.clear();
-        if !self.read_line()? {
-            return Ok(Reading::End);
+        loop {
+            record.line = self.lines + 1;
+            if !self.read_line()? {
+                return Ok(Reading::End);
+            }
+            if self.dialect.comment.is_none() || self.raw.first().copied() != self.dialect.comment {
+                break;
+            }
         }
         if let Some(problem) = self.split(&mut record.fields)? {
             return Ok(Reading::Malformed(problem));
@@ -146,17 +165,23 @@ impl<R: BufRead> Records<R> {
 
     /// Splits the current line, and those that follow while a quote is open, into fields.
     fn split(&mut self, fields: &mut Vec<FieldEnd>) -> io::Result<Option<&'static str>> {
+        let Dialect { delimiter, quote, escape, .. } = self.dialect;
         let mut at = 0;
         loop {
-            let quote = self.quote.filter(|quote| self.raw.get(at) == Some(quote));
+            let quote = quote.filter(|quote| self.raw.get(at) == Some(quote));
             if let Some(quote) = quote {
-                match self.unquote(quote, at + 1)? {
+                match self.unquote(quote, escape.unwrap_or(quote), at + 1)? {
                     Some(after) => at = after,
                     None => return Ok(Some("a quote is opened and never closed")),
                 }
+            } else if let Some(escape) = escape {
+                match self.unescape(escape, at)? {
+                    Some(after) => at = after,
+                    None => return Ok(Some("the file ends after the character of ESCAPE")),
+                }
             } else {
                 let line = &self.raw[at..self.content().end];
-                let delimiter = |&byte: &u8| byte == self.delimiter;
+                let delimiter = |&byte: &u8| byte == delimiter;
                 let length = line.iter().position(delimiter).unwrap_or(line.len());
                 self.text.extend_from_slice(&line[..length]);
                 at += length;
@@ -165,18 +190,19 @@ impl<R: BufRead> Records<R> {
             if at == self.content().end {
                 return Ok(None);
             }
-            if self.raw[at] != self.delimiter {
+            if self.raw[at] != delimiter {
                 return Ok(Some("there is text after a closing quote"));
             }
             at += 1;
         }
     }
 
-    /// Reads the rest of a quoted field. Returns the position after its closing quote in the current line.
-    fn unquote(&mut self, quote: u8, mut at: usize) -> io::Result<Option<usize>> {
+    /// Reads the rest of a quoted field, in which `escape`, which may be the quote, stands before a quote. Returns the position
+    /// after its closing quote in the current line.
+    fn unquote(&mut self, quote: u8, escape: u8, mut at: usize) -> io::Result<Option<usize>> {
         loop {
             let rest = &self.raw[at..];
-            let Some(length) = rest.iter().position(|&byte| byte == quote) else {
+            let Some(length) = rest.iter().position(|&byte| byte == quote || byte == escape) else {
                 self.text.extend_from_slice(rest);
                 if !self.read_line()? {
                     return Ok(None);
@@ -186,17 +212,69 @@ impl<R: BufRead> Records<R> {
             };
             self.text.extend_from_slice(&rest[..length]);
             at += length + 1;
-            if self.raw.get(at) != Some(&quote) {
+            let next = self.raw.get(at).copied();
+            if rest[length] == quote && (quote != escape || next != Some(quote)) {
                 return Ok(Some(at));
             }
-            self.text.push(quote);
+            match next {
+                Some(next) if self.is_escaped(next) => self.text.push(next),
+                // Before anything else it is text.
+                _ => {
+                    self.text.push(escape);
+                    continue;
+                }
+            }
             at += 1;
         }
     }
 
+    /// Reads a field without quotes, in which `escape` stands before a delimiter, a quote, the end of a line or itself.
+    /// Returns the position after it in the current line.
+    fn unescape(&mut self, escape: u8, mut at: usize) -> io::Result<Option<usize>> {
+        loop {
+            let content = self.content().end;
+            let line = &self.raw[at..content];
+            let ends = |&byte: &u8| byte == self.dialect.delimiter || byte == escape;
+            let length = line.iter().position(ends).unwrap_or(line.len());
+            self.text.extend_from_slice(&line[..length]);
+            at += length;
+            if at == content || self.raw[at] != escape {
+                return Ok(Some(at));
+            }
+            match self.raw.get(at + 1).copied() {
+                // The line goes on after its end.
+                Some(_) if at + 1 >= content => {
+                    self.text.extend_from_slice(&self.raw[at + 1..]);
+                    if !self.read_line()? {
+                        return Ok(None);
+                    }
+                    at = 0;
+                }
+                Some(next) if self.is_escaped(next) => {
+                    self.text.push(next);
+                    at += 2;
+                }
+                _ => {
+                    self.text.push(escape);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a byte is text after an escape, and means something else without one.
+    fn is_escaped(&self, byte: u8) -> bool {
+        let Dialect { delimiter, quote, escape, .. } = self.dialect;
+        [Some(delimiter), quote, escape].contains(&Some(byte))
+            || matches!(byte, b'"' | b'\n' | b'\r')
+    }
+
     /// The current line without its end.
     fn content(&self) -> Range<usize> {
-        let line = self.raw.strip_suffix(b"\n").unwrap_or(&self.raw);
+        let line = match self.dialect.line_end {
+            LineEnd::Feed => self.raw.strip_suffix(b"\n").unwrap_or(&self.raw),
+            LineEnd::Return => &self.raw,
+        };
         0..line.strip_suffix(b"\r").unwrap_or(line).len()
     }
 
@@ -204,7 +282,9 @@ impl<R: BufRead> Records<R> {
     fn read_line(&mut self) -> io::Result<bool> {
         self.raw.clear();
         let left = LONGEST.saturating_sub(self.text.len() as u64);
-        let read = (&mut self.input).take(left).read_until(b'\n', &mut self.raw)? as u64;
+        let read = (&mut self.input)
+            .take(left)
+            .read_until(self.dialect.line_end.byte(), &mut self.raw)? as u64;
         if read == left {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -226,7 +306,11 @@ mod tests {
 
     /// The records of `text` as (line, fields); quoted fields keep quotes, malformed ones say why.
     fn read(text: &[u8]) -> Vec<(u64, String)> {
-        let mut records = Records::new(text, &Options::default()).unwrap();
+        read_as(Dialect::default(), 0, text)
+    }
+
+    fn read_as(dialect: Dialect, skip: u64, text: &[u8]) -> Vec<(u64, String)> {
+        let mut records = Records::new(text, &dialect, skip).unwrap();
         let mut record = Record::default();
         let mut all = Vec::new();
         loop {
@@ -293,10 +377,41 @@ mod tests {
     }
 
     #[test]
+    fn an_escape_stands_before_what_is_text_in_quotes_and_outside() {
+        let escaped = Dialect { escape: Some(b'\\'), ..Dialect::default() };
+        let text = br#"1,"say \"hi\"",C:\new,\N
+2,a\,b,"\\",x\
+y
+"#;
+        let found = read_as(escaped, 0, text);
+        let lines = [(1, r#"1|<say "hi">|C:\new|\N"#), (2, "2|a,b|<\\>|x\ny")];
+        assert_eq!(found, lines.map(|(line, text)| (line, text.to_owned())));
+        assert_eq!(
+            read_as(escaped, 0, b"a\\\n")[0].1,
+            "the file ends after the character of ESCAPE"
+        );
+    }
+
+    #[test]
+    fn lines_may_end_with_cr_alone_and_lines_of_comments_are_none() {
+        let dialect =
+            Dialect { line_end: LineEnd::Return, comment: Some(b'#'), ..Dialect::default() };
+        let found = read_as(dialect, 1, b"title\r#a\ra,\"b\r#c\"\r#d\r1,2");
+        let lines = [(3, "a|<b\r#c>"), (6, "1|2")];
+        assert_eq!(found, lines.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    #[test]
+    fn a_line_that_names_the_separator_is_no_record() {
+        assert_eq!(read(b"\xEF\xBB\xBFsep=,\r\na\r\n"), [(2, "a".into())]);
+        assert_eq!(read(b"sep=ab\n"), [(1, "sep=ab".into())]);
+    }
+
+    #[test]
     fn a_record_without_end_fails_instead_of_filling_the_memory() {
         let endless = io::BufReader::new(io::repeat(b'x'));
         let input = io::Read::chain(&b"\"a\n"[..], endless);
-        let mut records = Records::new(input, &Options::default()).unwrap();
+        let mut records = Records::new(input, &Dialect::default(), 0).unwrap();
         let error = records.read(&mut Record::default()).err().unwrap();
         assert!(error.to_string().starts_with("line 2 is part of a record"), "{error}");
     }

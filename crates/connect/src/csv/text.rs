@@ -19,13 +19,15 @@ const END: &[u8] = b"\r\n";
 pub struct CsvText {
     pub(super) delimiter: u8,
     pub(super) quote: Option<u8>,
+    /// The character before a quote and before itself; `None` if a quote is doubled.
+    pub(super) escape: Option<u8>,
     pub(super) null_value: String,
 }
 
 impl CsvText {
     /// Records with commas, double quotes, and `null_value` for NULL.
     pub fn with_null(null_value: &str) -> Self {
-        Self { delimiter: b',', quote: Some(b'"'), null_value: null_value.to_owned() }
+        Self { delimiter: b',', quote: Some(b'"'), escape: None, null_value: null_value.to_owned() }
     }
 
     /// Writes the header line.
@@ -78,7 +80,8 @@ impl CsvText {
     /// Adds a field, in quotes if it needs them; fails if it does and there are none.
     fn push(&self, record: &mut Vec<u8>, text: &str) -> io::Result<()> {
         let special = |byte: &u8| {
-            *byte == self.delimiter || Some(*byte) == self.quote || matches!(byte, b'\r' | b'\n')
+            let special = [Some(self.delimiter), self.quote, self.escape];
+            special.contains(&Some(*byte)) || matches!(byte, b'\r' | b'\n')
         };
         let plain =
             !text.is_empty() && text != self.null_value && !text.as_bytes().iter().any(special);
@@ -91,8 +94,8 @@ impl CsvText {
         };
         record.push(quote);
         for &byte in text.as_bytes() {
-            if byte == quote {
-                record.push(quote);
+            if byte == quote || Some(byte) == self.escape {
+                record.push(self.escape.unwrap_or(quote));
             }
             record.push(byte);
         }

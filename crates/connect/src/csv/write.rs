@@ -5,7 +5,8 @@ use std::io::Write;
 use alluvium::{Result, SinkRequest, SinkWriter};
 use arrow::array::RecordBatch;
 
-use super::options::Options;
+use super::dialect::Dialect;
+use super::options::{Options, usual};
 use super::text::CsvText;
 use crate::input::failed;
 use crate::options::Compression;
@@ -24,9 +25,9 @@ impl CsvWriter {
         let failed = |error| failed("write", path, &error);
         let mut target =
             Target::create(path, compression, request.visibility, request.start).map_err(failed)?;
-        let null_value = options.null_value.clone().unwrap_or_default();
-        let Options { delimiter, quote, .. } = *options;
-        let text = CsvText { delimiter, quote, null_value };
+        let null_value = options.null_values().remove(0);
+        let Dialect { delimiter, quote, escape, .. } = options.given.or(usual(path));
+        let text = CsvText { delimiter, quote, escape, null_value };
         if options.headers.unwrap_or(true) && request.start.is_none() {
             text.write_header(&request.schema, &mut target).map_err(failed)?;
         }

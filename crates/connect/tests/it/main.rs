@@ -6,6 +6,7 @@ mod copy;
 mod csv;
 mod damage;
 mod decimals;
+mod dialects;
 mod durable;
 mod file_access;
 #[cfg(target_os = "linux")]

@@ -38,7 +38,7 @@ pub struct ConnectorDefinition {
 pub struct Setting {
     /// Its name, as it was written.
     pub name: String,
-    /// The value: text without its quotes, anything else as it was written.
+    /// The value: text without its quotes, several values as JSON, anything else as it was written.
     pub value: String,
     /// Where it stands.
     pub position: Position,
@@ -215,7 +215,11 @@ impl Shape<'_> {
             Value::Word(value) | Value::Text(value) => {
                 Ok(Setting { name, value, position: self.0.position(offset) })
             }
-            _ => Err(self.wrong(&value, format!("\"{name}\" is a text, a number or a boolean"))),
+            // Options of formats may have several values.
+            several => {
+                let value = several.to_string();
+                Ok(Setting { name, value, position: self.0.position(offset) })
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::StatementKind;
 use super::connector::Setting;
 use super::dialect::Alluvium;
+use super::json::{Json, Member, Value};
 use super::syntax_error::syntax_error;
 use crate::error::Position;
 use crate::name::{fold, relation_name};
@@ -157,12 +158,48 @@ fn option(parser: &mut Parser<'_>) -> Result<Setting, ParserError> {
 /// The value of an option that is only named.
 const ON: &str = "true";
 
+/// A word, a number or a text; several values, in brackets of any kind, become JSON: `('NA', '-')`, `{'id': 'BIGINT'}`.
 fn value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    Ok(match json(parser)? {
+        Value::Word(value) | Value::Text(value) => value,
+        several => several.to_string(),
+    })
+}
+
+fn json(parser: &mut Parser<'_>) -> Result<Value, ParserError> {
     let value = parser.next_token();
+    let (offset, place) = (0, value.clone());
     match value.token {
-        Token::Word(word) => Ok(word.value),
-        Token::Number(number, _) => Ok(number),
-        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => Ok(text),
+        Token::Word(word) => Ok(Value::Word(word.value)),
+        Token::Number(number, _) => Ok(Value::Word(number)),
+        Token::Minus => match parser.next_token().token {
+            Token::Number(number, _) => Ok(Value::Word(format!("-{number}"))),
+            _ => parser.expected("the value of an option", place),
+        },
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
+            Ok(Value::Text(text))
+        }
+        Token::LParen | Token::LBracket => {
+            let end = if value.token == Token::LParen { Token::RParen } else { Token::RBracket };
+            let elements = parser.parse_comma_separated0(json, end.clone())?;
+            parser.expect_token(&end)?;
+            let elements = elements.into_iter().map(|value| Json { offset, value });
+            Ok(Value::Array(elements.collect()))
+        }
+        Token::LBrace => {
+            let member = |parser: &mut Parser<'_>| {
+                let name = match parser.next_token().token {
+                    Token::Word(word) => word.value,
+                    Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => text,
+                    _ => return parser.expected("a name", place.clone()),
+                };
+                parser.expect_token(&Token::Colon)?;
+                Ok(Member { offset, name, value: Json { offset, value: json(parser)? } })
+            };
+            let members = parser.parse_comma_separated0(member, Token::RBrace)?;
+            parser.expect_token(&Token::RBrace)?;
+            Ok(Value::Object(members))
+        }
         _ => parser.expected("the value of an option", value),
     }
 }

@@ -1,5 +1,7 @@
 //! JSON inside SQL, read so that everything in it has a position.
 
+use std::fmt;
+
 use crate::error::{Error, Position, Result};
 
 /// The maximum depth of nesting.
@@ -19,6 +21,46 @@ pub(super) enum Value {
     Text(String),
     Array(Vec<Json>),
     Object(Vec<Member>),
+}
+
+/// The value as JSON.
+impl fmt::Display for Value {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word(word) => to.write_str(word),
+            Self::Text(text) => write_text(text, to),
+            Self::Array(elements) => {
+                to.write_str("[")?;
+                for (index, element) in elements.iter().enumerate() {
+                    to.write_str(if index == 0 { "" } else { "," })?;
+                    element.value.fmt(to)?;
+                }
+                to.write_str("]")
+            }
+            Self::Object(members) => {
+                to.write_str("{")?;
+                for (index, member) in members.iter().enumerate() {
+                    to.write_str(if index == 0 { "" } else { "," })?;
+                    write_text(&member.name, to)?;
+                    to.write_str(":")?;
+                    member.value.value.fmt(to)?;
+                }
+                to.write_str("}")
+            }
+        }
+    }
+}
+
+fn write_text(text: &str, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    to.write_str("\"")?;
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => write!(to, "\\{character}")?,
+            '\0'..='\x1F' => write!(to, "\\u{:04x}", u32::from(character))?,
+            character => write!(to, "{character}")?,
+        }
+    }
+    to.write_str("\"")
 }
 
 /// A name in an object, and its value.
