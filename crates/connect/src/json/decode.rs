@@ -1,6 +1,6 @@
 //! JSON objects, decoded into typed arrays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,60 +8,66 @@ use std::sync::Arc;
 use alluvium::{Portion, Refusal, SourceRequest};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, new_empty_array};
 use arrow::compute::concat;
-use arrow::datatypes::{Field, Fields, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::keys::keys;
-use super::records::Batch;
+use super::names::{Meaning, Names};
+use super::records::{Batch, Edit, name};
 use super::values::{Text, values};
 use crate::fit::Fit;
 use crate::parts::in_parts;
-
-/// How many objects are sampled to see how names are spelt.
-pub const SAMPLE: usize = 1024;
 
 /// Makes rows of a table of objects.
 pub struct Decoder {
     schema: SchemaRef,
     /// For each column whether it has a default other than NULL.
     has_default: Vec<bool>,
-    /// The columns under the names that members have, any of which may be absent.
+    /// The columns, any of which may be absent.
     members: Fields,
+    /// Their names as JSON.
+    quoted: Vec<Arc<[u8]>>,
+    names: Names,
+    new_members: Option<NewMembers>,
 }
 
+/// How many members there are that are no columns, and the line of the first, by name.
+pub type NewMembers = HashMap<String, (u64, u64)>;
+
+/// How many of them are told.
+const TOLD: usize = 1000;
+
 impl Decoder {
-    /// For the columns that are requested, and members spelt as in the first objects of a file.
-    pub fn new(request: &SourceRequest, first: &Batch) -> Result<Self, ArrowError> {
-        // The columns without regard to case, and the first name that a member has for each; its own is preferred.
-        let folded = |name: &str| name.to_ascii_lowercase();
-        let columns = request.schema.fields().iter();
-        let mut names: HashMap<String, Option<String>> =
-            columns.map(|field| (folded(field.name()), None)).collect();
-        let mut exact = HashSet::new();
-        for object in 0..first.len().min(SAMPLE) {
-            for key in keys(first.text(object..object + 1)) {
-                let Some(name) = names.get_mut(&folded(&key)) else { continue };
-                exact.insert(key.clone());
-                name.get_or_insert(key);
-            }
-        }
-        let member = |field: &Arc<Field>| {
-            let other = names.get(&folded(field.name())).cloned().flatten();
-            let name = other.filter(|_| !exact.contains(field.name()));
-            let name = name.unwrap_or_else(|| field.name().clone());
-            Field::new(name, field.data_type().clone(), true)
-        };
-        let members = request.schema.fields().iter().map(member).collect();
+    /// For the columns that are requested.
+    pub fn new(request: &SourceRequest, tells_new_members: bool) -> Result<Self, ArrowError> {
+        let fields = request.schema.fields();
+        let member = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
+        let members = fields.iter().map(member).collect();
+        let quoted = |field: &FieldRef| Ok(serde_json::to_vec(field.name())?.into());
+        let quoted: serde_json::Result<_> = fields.iter().map(quoted).collect();
+        let quoted = quoted.map_err(|error| ArrowError::JsonError(error.to_string()))?;
         values(&object(&members), std::iter::empty())?;
         Ok(Self {
             schema: request.schema.clone(),
             has_default: request.has_default.clone(),
             members,
+            quoted,
+            names: Names::new(fields),
+            new_members: tells_new_members.then(NewMembers::new),
         })
     }
 
+    /// The members that were no columns, in the order of their lines.
+    pub fn take_new_members(&mut self) -> Vec<(String, u64, u64)> {
+        let members = self.new_members.take().into_iter().flatten();
+        let mut members: Vec<_> =
+            members.map(|(name, (count, line))| (name, count, line)).collect();
+        members.sort_unstable_by(|one, other| (one.2, &one.0).cmp(&(other.2, &other.0)));
+        members
+    }
+
     /// The rows of some objects, without those that do not fit.
-    pub fn decode(&self, objects: &Batch, file: &Path) -> Result<Portion, ArrowError> {
+    pub fn decode(&mut self, mut objects: Batch, file: &Path) -> Result<Portion, ArrowError> {
+        let has = self.prepare(&mut objects);
         let mut good = Vec::with_capacity(objects.len());
         let mut parts = Vec::new();
         let mut bad = Vec::new();
@@ -86,14 +92,76 @@ impl Decoder {
         let mut fit = Fit::new(file, good.len(), &line);
         for (index, field) in self.schema.fields().iter().enumerate() {
             let values = rows.column(index);
-            // Without a default, a member that is absent is NULL.
-            let absent =
-                self.has_default[index].then(|| self.absent(index, values, objects, &good));
+            // Without a default, a member that is absent is NULL; null is a value.
+            let absent = self.has_default[index].then(|| {
+                let is_absent = |object: &usize| Some(!has[index][*object]);
+                good.iter().map(is_absent).collect::<BooleanArray>()
+            });
             fit.column(field, values, absent)?;
         }
         let mut portion = fit.finish()?;
         portion.refused.extend(bad);
         Ok(portion)
+    }
+
+    /// Spells the names of members as those of their columns, and puts the text of a value into quotes where a column of texts
+    /// has an object or an array. For each column with a default: which objects have it.
+    fn prepare(&mut self, objects: &mut Batch) -> Vec<Vec<bool>> {
+        let has = |has_default: &bool| vec![false; if *has_default { objects.len() } else { 0 }];
+        let mut has: Vec<Vec<bool>> = self.has_default.iter().map(has).collect();
+        let mut edits = Vec::new();
+        for index in 0..objects.len() {
+            let start = objects.start(index);
+            let object = objects.text(index..index + 1);
+            for (place, member) in objects.members(index).iter().enumerate() {
+                let written = &object[member.name()];
+                let column = match self.names.meaning(place, written) {
+                    Meaning::Column(column) => column,
+                    Meaning::Folded(column) if !self.has_exact(objects, index, column) => {
+                        let text = self.quoted[column].clone();
+                        edits.push(Edit { place: shifted(member.name(), start), text });
+                        column
+                    }
+                    Meaning::Folded(_) => continue,
+                    Meaning::Other => {
+                        self.see_other(written, objects.line(index));
+                        continue;
+                    }
+                };
+                if let Some(has) = has[column].get_mut(index) {
+                    *has = true;
+                }
+                let value = &object[member.value()];
+                if *self.members[column].data_type() == DataType::Utf8
+                    && matches!(value.trim_ascii_start().first(), Some(b'{' | b'['))
+                    && let Ok(text) = str::from_utf8(value)
+                    // What is no JSON is refused.
+                    && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+                    && let Ok(text) = serde_json::to_vec(text.trim())
+                {
+                    edits.push(Edit { place: shifted(member.value(), start), text: text.into() });
+                }
+            }
+        }
+        objects.edit(&edits);
+        has
+    }
+
+    /// Whether an object has a member of a column's very name.
+    fn has_exact(&self, objects: &Batch, index: usize, column: usize) -> bool {
+        let object = objects.text(index..index + 1);
+        let mut members = objects.members(index).iter();
+        members.any(|member| object[member.name()] == *self.quoted[column])
+    }
+
+    fn see_other(&mut self, written: &[u8], line: u64) {
+        let Some(new_members) = &mut self.new_members else { return };
+        let Some(name) = name(written) else { return };
+        if let Some((count, _)) = new_members.get_mut(&*name) {
+            *count += 1;
+        } else if new_members.len() < TOLD {
+            new_members.insert(name.into_owned(), (1, line));
+        }
     }
 
     fn try_decode(&self, text: &[u8], count: usize) -> Result<ArrayRef, String> {
@@ -105,21 +173,10 @@ impl Decoder {
             error => error.to_string(),
         })
     }
+}
 
-    /// The objects that do not have a column. NULL is a value.
-    fn absent(
-        &self,
-        column: usize,
-        values: &ArrayRef,
-        objects: &Batch,
-        rows: &[usize],
-    ) -> BooleanArray {
-        let name = self.members[column].name();
-        let absent = |(row, &object): (usize, &usize)| {
-            values.is_null(row) && !keys(objects.text(object..object + 1)).any(|key| key == *name)
-        };
-        rows.iter().enumerate().map(absent).map(Some).collect()
-    }
+fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
 }
 
 /// An object with these members.

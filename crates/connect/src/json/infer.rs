@@ -1,58 +1,101 @@
 //! Infers the columns of a JSON file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::{Error, Inferred, Result};
 use arrow::datatypes::{Field, Schema};
-use arrow::error::ArrowError;
-use arrow::json::reader::infer_json_schema_from_iterator;
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
-use super::keys::keys;
+use super::kind::Kind;
 use super::options::Options;
-use super::records::Records;
-use super::shape::Shape;
-use crate::input::{self, SAMPLE, SAMPLE_BYTES, check_columns, failed};
+use super::records::{Batch, Records, name};
+use crate::input::{self, check_columns, failed};
 
 /// The columns of the (first) file that a path names: all members of its first objects, in the order in which
 /// they first occur. Those that are wrong are passed over.
-pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
+pub fn infer(path: &Path, options: &[(String, String)], may_be_sequence: bool) -> Result<Inferred> {
     let read = Options::read(options)?;
     let path = &input::paths(path)?.remove(0);
     let failed = |error| failed("open", path, &error);
-    let mut records =
-        Records::new(input::open(path, read.compression, None).map_err(failed)?.bytes)
-            .map_err(failed)?;
-    let objects = records.read(SAMPLE, SAMPLE_BYTES, path).map_err(failed)?;
+    let mut records = Records::new(
+        input::open(path, read.compression, None).map_err(failed)?.bytes,
+        may_be_sequence,
+    )
+    .map_err(failed)?;
+    let objects = records.read(read.sample.rows, read.sample.bytes, path).map_err(failed)?;
     let objects = objects.map(|(objects, _)| objects).unwrap_or_default();
-    let texts = (0..objects.len()).map(|object| objects.text(object..object + 1));
-    let mut names: Vec<String> = Vec::new();
-    let mut known = HashSet::new();
-    let mut name_bytes = 0;
-    for text in texts.clone() {
-        for key in keys(text) {
-            if known.insert(key.clone()) {
-                name_bytes += key.len();
-                names.push(key);
-                check_columns(path, names.len(), name_bytes)?;
+    let columns = Columns::of(&objects, path)?;
+    let wrong = |problem: &str| {
+        Error::source(format!("cannot tell the columns of \"{}\": {problem}", path.display()))
+    };
+    if columns.fields.is_empty() {
+        return Err(wrong("there is no object with members in its first rows"));
+    }
+    if !columns.has_values {
+        return Err(wrong("none of its first rows can be read"));
+    }
+    let fields = columns.fields.into_iter();
+    let fields = fields.map(|(name, kind)| Field::new(name, kind.data_type(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let mut options = options.to_vec();
+    if !options.iter().any(|(name, _)| name.eq_ignore_ascii_case("new_members")) {
+        options.push(("NEW_MEMBERS".to_owned(), "tell".to_owned()));
+    }
+    Ok(Inferred::new(schema, options))
+}
+
+/// The members of some objects.
+#[derive(Default)]
+struct Columns {
+    fields: Vec<(String, Kind)>,
+    /// Whether an object could be read.
+    has_values: bool,
+    /// The columns by their names, and in lower case.
+    exact: HashMap<String, usize>,
+    folded: HashMap<String, usize>,
+}
+
+impl Columns {
+    fn of(objects: &Batch, path: &Path) -> Result<Self> {
+        let (mut columns, mut name_bytes) = (Self::default(), 0);
+        for index in 0..objects.len() {
+            let object = objects.text(index..index + 1);
+            let is_json = serde_json::from_slice::<IgnoredAny>(object).is_ok();
+            columns.has_values |= is_json && !objects.members(index).is_empty();
+            let mut taken = HashSet::new();
+            for member in objects.members(index) {
+                let Some(name) = name(&object[member.name()]) else { continue };
+                let column = columns.place(&name, &mut taken);
+                if column == columns.fields.len() {
+                    name_bytes += name.len();
+                    check_columns(path, column + 1, name_bytes)?;
+                    columns.add(&name);
+                    taken.insert(column);
+                }
+                if is_json {
+                    let kind = &mut columns.fields[column].1;
+                    *kind = std::mem::take(kind).and(Kind::of(&object[member.value()]));
+                }
             }
         }
+        Ok(columns)
     }
-    let wrong = |error: &dyn std::fmt::Display| {
-        Error::source(format!("cannot tell the columns of \"{}\": {error}", path.display()))
-    };
-    if names.is_empty() {
-        return Err(wrong(&"there is no object with members in its first rows"));
+
+    /// The column of a member: that of its name, or of one that differs in case, unless the same object has it already.
+    fn place(&self, name: &str, taken: &mut HashSet<usize>) -> usize {
+        if let Some(column) = self.exact.get(name) {
+            taken.insert(*column);
+            return *column;
+        }
+        let folded = self.folded.get(&name.to_ascii_lowercase());
+        folded.copied().filter(|column| taken.insert(*column)).unwrap_or(self.fields.len())
     }
-    let shapes = texts.filter_map(|text| serde_json::from_slice(text).ok());
-    let shapes = shapes.map(|Shape(shape)| Ok::<Value, ArrowError>(shape));
-    let schema = infer_json_schema_from_iterator(shapes).map_err(|error| wrong(&error))?;
-    let field = |name: &String| schema.field_with_name(name).ok().cloned();
-    let fields: Vec<Field> = names.iter().filter_map(field).collect();
-    if fields.is_empty() {
-        return Err(wrong(&"none of its first rows can be read"));
+
+    fn add(&mut self, name: &str) {
+        self.exact.insert(name.to_owned(), self.fields.len());
+        self.folded.entry(name.to_ascii_lowercase()).or_insert(self.fields.len());
+        self.fields.push((name.to_owned(), Kind::Null));
     }
-    Ok(Inferred::new(Arc::new(Schema::new(fields)), options.to_vec()))
 }

@@ -1,22 +1,24 @@
 //! JSON files, compressed with gzip or not: an object per row.
 //!
-//! [`records`] cuts a file into objects, [`decode`] makes rows of them with the typed arrays of [`values`], [`infer`] guesses
-//! types from the [shapes](shape) of values, and [`write`](mod@write) writes. A file that begins with `[` is read as one
-//! array of objects, any other as an object per line; a file is written as one array ([`Json::ARRAY`]) or as an object
+//! [`records`] cuts a file into objects, [`names`] finds the columns of their members, [`decode`] makes rows of them with the
+//! typed arrays of [`values`], [`infer`] guesses types from the [kinds](kind) of values, and [`write`](mod@write) writes. A
+//! file that begins with `[` is read as one array of objects, one of the format `json` whose first line has a part of an
+//! object, or several, as objects one after the other, any other as an object per line; a file is written as one array ([`Json::ARRAY`]) or as an object
 //! per line ([`Json::LINES`]).
 //!
-//! - A member belongs to the column of its name: as it stands, or else without regard to case, as the first rows
-//!   of a file have it. Members that are no columns are passed over; a column that an object does not have gets
-//!   its DEFAULT.
+//! - A member belongs to the column of its name, as it stands or else without regard to case, unless columns, or members
+//!   of one object, differ only by case. Members that are no columns are passed over, or told at the end; a column that an
+//!   object does not have gets its DEFAULT.
+//! - A column of texts has the JSON of what is no text.
 //! - A row is refused, and reading continues, if it is not one JSON object, has a value that is not of its
 //!   column's type, or none where there has to be one.
 
 mod decode;
 mod infer;
-mod keys;
+mod kind;
+mod names;
 mod options;
 mod records;
-mod shape;
 mod values;
 mod write;
 
@@ -24,17 +26,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use alluvium::{
-    Inferred, Portion, Result, Sink, SinkRequest, SinkWriter, Source, SourcePosition, SourceReader,
-    SourceRequest,
+    Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourcePosition,
+    SourceReader, SourceRequest,
 };
 use arrow::json::writer::{JsonArray, LineDelimited};
 
-use crate::input::{self, Counter, Files, SAMPLE_BYTES, failed};
+use crate::input::{self, Counter, Files, failed};
 use crate::options::Compression;
 use crate::target::Target;
-use decode::{Decoder, SAMPLE};
+use decode::Decoder;
 use options::Options;
-use records::Records;
+use records::{Batch, Records};
 pub(crate) use values::{Text, values};
 use write::JsonWriter;
 
@@ -64,6 +66,13 @@ impl Json {
         Self { name: "jsonl", extensions: &[".jsonl", ".ndjson"], layout: Layout::Lines };
 }
 
+impl Json {
+    /// Whether its files may have objects one after the other over several lines; those of the format `jsonl` have lines.
+    fn may_be_sequence(&self) -> bool {
+        matches!(self.layout, Layout::Array)
+    }
+}
+
 impl Source for Json {
     fn name(&self) -> &str {
         self.name
@@ -82,11 +91,11 @@ impl Source for Json {
     }
 
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
-        infer::infer(path, options)
+        infer::infer(path, options, self.may_be_sequence())
     }
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
-        JsonReader::open_all(request)
+        JsonReader::open_all(request, self.may_be_sequence())
     }
 }
 
@@ -128,32 +137,33 @@ struct JsonReader {
     counter: Counter,
     lasts: bool,
     request: SourceRequest,
-    /// Made when the first rows have shown how names are spelt; there are none in an empty file.
-    decoder: Option<Decoder>,
+    decoder: Decoder,
 }
 
 impl JsonReader {
-    fn open_all(request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
+    fn open_all(request: &SourceRequest, may_be_sequence: bool) -> Result<Box<dyn SourceReader>> {
         let options = Options::read(&request.options)?;
         let open = move |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
-            Ok(Box::new(Self::open(path, request, &options)?))
+            Ok(Box::new(Self::open(path, request, &options, may_be_sequence)?))
         };
         Ok(Box::new(Files::open(request, open)?))
     }
 
-    fn open(path: &Path, request: &SourceRequest, options: &Options) -> Result<Self> {
+    fn open(
+        path: &Path,
+        request: &SourceRequest,
+        options: &Options,
+        may_be_sequence: bool,
+    ) -> Result<Self> {
         let failed = |error| failed("open", path, &error);
         let live = request.live.as_ref();
         let mut input = input::open(path, options.compression, live).map_err(failed)?;
-        let mut records = Records::new(input.bytes).map_err(failed)?;
-        let mut decoder = None;
+        let mut records = Records::new(input.bytes, may_be_sequence).map_err(failed)?;
+        let decoder = Decoder::new(request, options.tells_new_members)
+            .map_err(|error| failed(io::Error::other(error)))?;
         if input.lasts {
-            // Wherever reading begins, names are spelt as at the start of the file.
-            // Mistakes there are found again when they are read.
-            let first = records.read(SAMPLE, SAMPLE_BYTES, path).ok().flatten();
-            let is_blank = first.is_none();
-            let first = first.map(|(objects, _)| Decoder::new(request, &objects)).transpose();
-            decoder = first.map_err(|error| failed(io::Error::other(error)))?;
+            // Wherever reading begins, objects stand as at the start of the file.
+            let is_blank = records.is_blank();
             let start = request.start.as_ref();
             let (offset, lines) = start.map_or((0, 0), |start| (start.offset, start.lines));
             input = input::open_at(path, options.compression, offset, live).map_err(failed)?;
@@ -161,7 +171,7 @@ impl JsonReader {
                 Some(_) => records.behind(input.bytes, (offset, lines)),
                 // Rows that come later are on lines. They are not waited for here.
                 None if is_blank => records.behind(input.bytes, records.place()),
-                None => Records::new(input.bytes).map_err(failed)?,
+                None => Records::new(input.bytes, may_be_sequence).map_err(failed)?,
             };
         }
         Ok(Self {
@@ -180,13 +190,25 @@ impl SourceReader for JsonReader {
         let failed = |error| failed("read", &self.path, &error);
         let SourceRequest { batch_rows, batch_bytes, .. } = self.request;
         let batch = self.records.read(batch_rows, batch_bytes, &self.path).map_err(failed)?;
-        let Some((records, refused)) = batch else { return Ok(None) };
         let wrong = |error| failed(io::Error::other(error));
-        let decoder = match &mut self.decoder {
-            Some(decoder) => decoder,
-            None => self.decoder.insert(Decoder::new(&self.request, &records).map_err(wrong)?),
+        let Some((records, refused)) = batch else {
+            let told = self.decoder.take_new_members();
+            if told.is_empty() {
+                return Ok(None);
+            }
+            let tell = |(name, count, line): (String, u64, u64)| {
+                let objects = if count == 1 { "one object" } else { &format!("{count} objects") };
+                let message = format!(
+                    "{objects} from here on have a member \"{name}\", which is no column: none of the first objects has it; \
+                     SAMPLE -1 looks at all for columns, NEW_MEMBERS 'pass' passes over it"
+                );
+                Refusal::new(&self.path, line, message)
+            };
+            let mut portion = self.decoder.decode(Batch::default(), &self.path).map_err(wrong)?;
+            portion.refused = told.into_iter().map(tell).collect();
+            return Ok(Some(portion));
         };
-        let mut portion = decoder.decode(&records, &self.path).map_err(wrong)?;
+        let mut portion = self.decoder.decode(records, &self.path).map_err(wrong)?;
         portion.refused.extend(refused);
         portion.refused.sort_by_key(|refusal| refusal.line);
         portion.bytes = self.counter.take();

@@ -2,13 +2,17 @@
 
 use alluvium::{Error, Result};
 
-use crate::options::{Compression, compression, unknown};
+use crate::options::{Compression, Sample, compression, unknown};
 
 /// The options of a JSON file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// `COMPRESSION`: how the file is compressed, if the file is not to say.
     pub compression: Option<Compression>,
+    /// `SAMPLE`: how many objects are looked at to find columns.
+    pub sample: Sample,
+    /// `NEW_MEMBERS`: whether members that are no columns are told.
+    pub tells_new_members: bool,
 }
 
 impl Options {
@@ -24,6 +28,17 @@ impl Options {
         let name = name.to_ascii_uppercase();
         match name.as_str() {
             "COMPRESSION" => self.compression = compression(value)?,
+            "SAMPLE" => self.sample = Sample::read(value)?,
+            "NEW_MEMBERS" => {
+                self.tells_new_members = match value.to_ascii_lowercase().as_str() {
+                    "tell" => true,
+                    "pass" => false,
+                    _ => {
+                        let message = format!("NEW_MEMBERS is tell or pass, not \"{value}\"");
+                        return Err(Error::source(message));
+                    }
+                }
+            }
             // Feldera's word for objects that are rows.
             "UPDATE_FORMAT" if value.eq_ignore_ascii_case("raw") => {}
             "UPDATE_FORMAT" => {
@@ -31,7 +46,13 @@ impl Options {
                     "UPDATE_FORMAT \"{value}\" is not supported yet; rows are \"raw\" objects"
                 )));
             }
-            _ => return Err(unknown(&name, "JSON", "COMPRESSION and UPDATE_FORMAT")),
+            _ => {
+                return Err(unknown(
+                    &name,
+                    "JSON",
+                    "COMPRESSION, SAMPLE, NEW_MEMBERS and UPDATE_FORMAT",
+                ));
+            }
         }
         Ok(())
     }

@@ -1,12 +1,14 @@
 //! A file cut into JSON objects.
 //!
 //! Objects are found by their brackets alone, so that each stands for itself: whatever is wrong inside of one
-//! cannot reach into the next. On lines, each line is an object; in an array, an object ends where its bracket
-//! is closed.
+//! cannot reach into the next. On lines, each line is an object; in an array, and one after the other over several lines, an
+//! object ends where its bracket is closed.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use alluvium::Refusal;
 
@@ -29,6 +31,34 @@ pub struct Batch {
     text: Vec<u8>,
     ends: Vec<usize>,
     lines: Vec<u64>,
+    /// The members of all of them, and where those of each end.
+    members: Vec<Member>,
+    member_ends: Vec<usize>,
+}
+
+/// A member of an object, not of one inside of it: where in the object's text its name, in quotes, and its value stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Member {
+    name: (u32, u32),
+    value: (u32, u32),
+}
+
+impl Member {
+    /// Where the name stands in an object, with its quotes.
+    pub fn name(&self) -> Range<usize> {
+        self.name.0 as usize..self.name.1 as usize
+    }
+
+    /// Where the value stands in an object, with blanks around it; nowhere if there is none.
+    pub fn value(&self) -> Range<usize> {
+        self.value.0 as usize..self.value.1 as usize
+    }
+}
+
+/// A text in place of another one in a batch.
+pub struct Edit {
+    pub place: Range<usize>,
+    pub text: Arc<[u8]>,
 }
 
 impl Batch {
@@ -49,19 +79,60 @@ impl Batch {
         &self.text[start..end.max(start)]
     }
 
-    fn push(&mut self, object: &[u8], line: u64) {
+    /// The members of one of them; of malformed text, those before the problem.
+    pub fn members(&self, index: usize) -> &[Member] {
+        let start = index.checked_sub(1).map_or(0, |before| self.member_ends[before]);
+        &self.members[start..self.member_ends[index]]
+    }
+
+    /// Where the text of one of them begins.
+    pub fn start(&self, index: usize) -> usize {
+        index.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// Puts texts in place of others, which are in order. Members are not where they were after that.
+    pub fn edit(&mut self, edits: &[Edit]) {
+        if edits.is_empty() {
+            return;
+        }
+        let mut text = Vec::with_capacity(self.text.len());
+        let (mut copied, mut next) = (0, edits.iter().peekable());
+        for end in &mut self.ends {
+            while let Some(edit) = next.next_if(|edit| edit.place.end <= *end) {
+                text.extend_from_slice(&self.text[copied..edit.place.start]);
+                text.extend_from_slice(&edit.text);
+                copied = edit.place.end;
+            }
+            text.extend_from_slice(&self.text[copied..*end]);
+            copied = *end;
+            *end = text.len();
+        }
+        self.text = text;
+    }
+
+    fn push(&mut self, object: &[u8], line: u64, members: &[Member]) {
         self.text.extend_from_slice(object);
         self.text.push(b'\n');
         self.ends.push(self.text.len());
         self.lines.push(line);
+        self.members.extend_from_slice(members);
+        self.member_ends.push(self.members.len());
+    }
+}
+
+/// The name of a member, from its text in quotes; none if it is no JSON.
+pub fn name(quoted: &[u8]) -> Option<Cow<'_, str>> {
+    let inside = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    match inside.contains(&b'\\') {
+        true => serde_json::from_slice(quoted).ok().map(Cow::Owned),
+        false => str::from_utf8(inside).ok().map(Cow::Borrowed),
     }
 }
 
 /// The objects of a file.
 pub struct Records {
     input: Text,
-    /// Whether they stand in an array, and where in it reading is.
-    array: Option<Place>,
+    layout: Layout,
     /// The current line: its number, its text, and how much of it has been read.
     line: u64,
     raw: Vec<u8>,
@@ -70,6 +141,17 @@ pub struct Records {
     passed: u64,
     /// How many bytes and whole lines come before the end of the last object that was read.
     behind: (u64, u64),
+}
+
+/// How objects stand in a file.
+#[derive(Clone, Copy, PartialEq)]
+enum Layout {
+    /// Each on a line.
+    Lines,
+    /// One after the other.
+    Sequence,
+    /// In an array, and where in it reading is.
+    Array(Place),
 }
 
 /// Where in an array reading is.
@@ -86,8 +168,9 @@ enum Place {
 }
 
 impl Records {
-    /// Reads from the start of a file, past its byte order mark if it has one.
-    pub fn new(mut input: Text) -> io::Result<Self> {
+    /// Reads from the start of a file, past its byte order mark if it has one. Whether objects may take several lines without
+    /// an array around them is for the format to say.
+    pub fn new(mut input: Text, may_be_sequence: bool) -> io::Result<Self> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         let mut passed = 0;
         if input.fill_buf()?.starts_with(MARK) {
@@ -95,12 +178,38 @@ impl Records {
             passed = MARK.len() as u64;
         }
         let (raw, behind) = (Vec::new(), (passed, 0));
-        let mut records = Self { input, array: None, line: 0, raw, at: 0, passed, behind };
-        if records.skip_blanks()? == Some(b'[') {
-            records.at += 1;
-            records.array = Some(Place::Start);
+        let layout = Layout::Lines;
+        let mut records = Self { input, layout, line: 0, raw, at: 0, passed, behind };
+        match records.skip_blanks()? {
+            Some(b'[') => {
+                records.at += 1;
+                records.layout = Layout::Array(Place::Start);
+            }
+            Some(b'{') if may_be_sequence && records.is_sequence() => {
+                records.layout = Layout::Sequence
+            }
+            _ => {}
         }
         Ok(records)
+    }
+
+    /// Whether there was nothing but blanks when reading began.
+    pub fn is_blank(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Whether the first line shows that an object may take several, or several objects one.
+    fn is_sequence(&self) -> bool {
+        let line = self.raw[self.at..].trim_ascii_end();
+        let mut brackets = Brackets::default();
+        match brackets.pass(line) {
+            Some(end) => line[end..].trim_ascii_start().starts_with(b"{"),
+            // A line that was cut off ends anywhere.
+            None => {
+                let goes_on = matches!(line.last(), Some(b'{' | b'[' | b','));
+                brackets.depth > 0 && !brackets.in_string && goes_on
+            }
+        }
     }
 
     /// How many bytes and whole lines come before the end of the last object that was read.
@@ -112,7 +221,10 @@ impl Records {
     pub fn behind(&self, input: Text, (offset, lines): (u64, u64)) -> Self {
         Self {
             input,
-            array: self.array.map(|_| Place::Separator),
+            layout: match self.layout {
+                Layout::Array(_) => Layout::Array(Place::Separator),
+                layout => layout,
+            },
             line: lines,
             raw: Vec::new(),
             at: 0,
@@ -139,9 +251,10 @@ impl Records {
                 break;
             }
             count += 1;
-            let more = match self.array {
-                None => self.read_line_object(&mut batch)?,
-                Some(place) => self.read_item(place, &mut batch)?,
+            let more = match self.layout {
+                Layout::Lines => self.read_line_object(&mut batch)?,
+                Layout::Sequence => self.read_next_object(&mut batch)?,
+                Layout::Array(place) => self.read_item(place, &mut batch)?,
             };
             let is_whole = self.at == self.raw.len();
             match more {
@@ -173,6 +286,18 @@ impl Records {
         })
     }
 
+    /// The object after others.
+    fn read_next_object(&mut self, batch: &mut Batch) -> io::Result<Found> {
+        match self.skip_blanks()? {
+            None => Ok(Found::End),
+            Some(b'{') => self.read_object(batch),
+            Some(_) => {
+                let message = format!("line {}: there is text between objects", self.line);
+                Err(io::Error::new(io::ErrorKind::InvalidData, message))
+            }
+        }
+    }
+
     fn read_item(&mut self, place: Place, batch: &mut Batch) -> io::Result<Found> {
         let broken = |line, what| {
             let message = format!("line {line}: {what}");
@@ -198,7 +323,7 @@ impl Records {
                 return broken(self.line, "there is text behind the array of objects");
             }
         };
-        self.array = Some(next);
+        self.layout = Layout::Array(next);
         self.at += 1;
         self.read_item(next, batch)
     }
@@ -213,7 +338,9 @@ impl Records {
             if let Some(end) = brackets.pass(text) {
                 object.extend_from_slice(&text[..end]);
                 self.at += end;
-                self.array = Some(Place::Separator);
+                if let Layout::Array(place) = &mut self.layout {
+                    *place = Place::Separator;
+                }
                 return Ok(found(&brackets, &object, line, batch));
             }
             object.extend_from_slice(text);
@@ -261,7 +388,7 @@ fn found(brackets: &Brackets, object: &[u8], line: u64, batch: &mut Batch) -> Fo
     if brackets.values > MOST_VALUES {
         return Found::Malformed(line, "the JSON has more than 500,000 values");
     }
-    batch.push(object, line);
+    batch.push(object, line, &brackets.members);
     Found::Object
 }
 
@@ -282,6 +409,12 @@ struct Brackets {
     values: usize,
     in_string: bool,
     escaped: bool,
+    /// How many bytes were passed before.
+    passed: usize,
+    /// The members of the object itself, whether a string is the name of the next one, and where it begins.
+    members: Vec<Member>,
+    expects_name: bool,
+    name_start: usize,
 }
 
 impl Brackets {
@@ -293,26 +426,68 @@ impl Brackets {
                 match byte {
                     _ if self.escaped => self.escaped = false,
                     b'\\' => self.escaped = true,
-                    b'"' => self.in_string = false,
+                    b'"' => {
+                        self.in_string = false;
+                        if self.depth == 1 && self.expects_name {
+                            self.end_name(at);
+                        }
+                    }
                     _ => {}
                 }
                 continue;
             }
             match byte {
                 b'{' | b'[' if self.depth > 0 || byte == b'{' => {
+                    self.expects_name |= self.depth == 0;
                     self.depth += 1;
                     self.deepest = self.deepest.max(self.depth);
                     self.values += 1;
                 }
                 b'}' | b']' if self.depth > 1 => self.depth -= 1,
-                b'}' if self.depth == 1 => return Some(at + 1),
-                b'"' if self.depth > 0 => self.in_string = true,
+                b'}' if self.depth == 1 => {
+                    self.end_value(at);
+                    return Some(at + 1);
+                }
+                b'"' if self.depth > 0 => {
+                    self.in_string = true;
+                    if self.depth == 1 {
+                        self.name_start = self.passed + at;
+                    }
+                }
                 _ if self.depth == 0 || byte == b']' => return None,
-                b',' => self.values += 1,
+                b',' => {
+                    self.values += 1;
+                    if self.depth == 1 {
+                        self.end_value(at);
+                        self.expects_name = true;
+                    }
+                }
+                b':' if self.depth == 1 => self.begin_value(at),
                 _ => {}
             }
         }
+        self.passed += text.len();
         None
+    }
+
+    fn end_name(&mut self, at: usize) {
+        let name = (self.name_start as u32, (self.passed + at + 1) as u32);
+        self.members.push(Member { name, value: (0, 0) });
+        self.expects_name = false;
+    }
+
+    fn begin_value(&mut self, at: usize) {
+        let start = (self.passed + at + 1) as u32;
+        if let Some(member) = self.members.last_mut().filter(|member| member.value.0 == 0) {
+            member.value = (start, start);
+        }
+    }
+
+    fn end_value(&mut self, at: usize) {
+        let end = (self.passed + at) as u32;
+        if let Some(member) = self.members.last_mut().filter(|member| member.value.0 > 0) {
+            member.value.1 = member.value.1.max(end);
+        }
     }
 }
 
@@ -322,7 +497,12 @@ mod tests {
 
     /// The objects of a text and the problems, with their lines.
     fn read(text: &'static str) -> Vec<(u64, String)> {
-        let mut records = Records::new(Text::Whole(Box::new(text.as_bytes()))).unwrap();
+        read_as(text, false)
+    }
+
+    fn read_as(text: &'static str, may_be_sequence: bool) -> Vec<(u64, String)> {
+        let text = Text::Whole(Box::new(text.as_bytes()));
+        let mut records = Records::new(text, may_be_sequence).unwrap();
         let mut all = Vec::new();
         loop {
             match records.read(2, usize::MAX, Path::new("f")) {
@@ -362,6 +542,41 @@ mod tests {
         let mut read = read(text);
         read.sort();
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn objects_may_take_several_lines_and_share_one() {
+        let text = "{\n \"a\": {\n}\n}\n{ \"a\": 2\n} {}\n";
+        let expected = [(1, "{\n \"a\": {\n}\n}"), (5, "{ \"a\": 2\n}"), (6, "{}")];
+        assert_eq!(read_as(text, true), found(expected));
+        assert_eq!(
+            read_as("{\"a\":1}{\"a\":2}\n", true),
+            found([(1, "{\"a\":1}"), (1, "{\"a\":2}")])
+        );
+        let problem = (0, "line 3: there is text between objects".to_owned());
+        assert_eq!(read_as("{\n}\nx\n", true).last(), Some(&problem));
+        let problem = (0, "line 3: an object is not closed".to_owned());
+        assert_eq!(read_as("{\n}\n{\n\"a\": 1", true).last(), Some(&problem));
+    }
+
+    #[test]
+    fn members_are_those_of_the_object_itself() {
+        let text = r#" {"a": {"x": "y:"}, "b\u00e9" : ["p", {"q": 1}], "c":"d", "c":1} "#;
+        let mut records = Records::new(Text::Whole(Box::new(text.as_bytes())), true).unwrap();
+        let (batch, _) = records.read(1, usize::MAX, Path::new("f")).unwrap().unwrap();
+        let object = batch.text(0..1);
+        let members = batch.members(0).iter().map(|member| {
+            let value = str::from_utf8(&object[member.value()]).unwrap().trim();
+            (name(&object[member.name()]).unwrap().into_owned(), value.to_owned())
+        });
+        let expected = [
+            ("a", r#"{"x": "y:"}"#),
+            ("b\u{e9}", r#"["p", {"q": 1}]"#),
+            ("c", r#""d""#),
+            ("c", "1"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(members.collect::<Vec<_>>(), expected);
     }
 
     #[test]

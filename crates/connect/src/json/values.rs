@@ -26,44 +26,47 @@ pub fn values<'a>(
     field: &Field,
     texts: impl Iterator<Item = Text<'a>> + Clone,
 ) -> Result<ArrayRef, ArrowError> {
-    let read_as_text = |field: &Field| texts_for_decimals(field.data_type()) != *field.data_type();
     match field.data_type() {
-        // Only fields with DECIMAL are read as texts: the reader would take numbers for VARCHAR as well.
-        DataType::Struct(fields) if read_as_text(field) => {
-            let (texts_of, others): (Vec<FieldRef>, Vec<FieldRef>) =
-                fields.iter().cloned().partition(|field| read_as_text(field));
+        DataType::Struct(fields) if has_time(field) => {
+            let (times, others): (Vec<FieldRef>, Vec<FieldRef>) =
+                fields.iter().cloned().partition(|field| has_time(field));
             let part = |fields: Vec<FieldRef>| {
                 field.clone().with_data_type(DataType::Struct(fields.into()))
             };
-            let texts_of = as_texts(&part(texts_of), texts.clone())?;
-            let others = read(&part(others), false, texts)?;
-            joined(fields, texts_of.as_struct(), others.as_struct())
+            let times = as_texts(&part(times), false, texts.clone())?;
+            let others = as_texts(&part(others), true, texts)?;
+            joined(fields, times.as_struct(), others.as_struct())
         }
-        _ if read_as_text(field) => as_texts(field, texts),
-        _ => read(field, false, texts),
+        // A number is no time, but a text.
+        _ => as_texts(field, !has_time(field), texts),
     }
 }
 
-/// The values of a field whose DECIMAL are read as texts first: arrow's reader does not round, and misreads long numbers.
+/// The values of a field whose DECIMAL, dates and times are read as texts first: arrow's reader does not round, misreads long
+/// numbers, and takes numbers for times.
 fn as_texts<'a>(
     field: &Field,
+    scalars_are_texts: bool,
     texts: impl Iterator<Item = Text<'a>>,
 ) -> Result<ArrayRef, ArrowError> {
-    let texts_for = texts_for_decimals(field.data_type());
-    let values = read(&field.clone().with_data_type(texts_for), true, texts)?;
+    let texts_for = texts_for(field.data_type());
+    if texts_for == *field.data_type() {
+        return read(field, scalars_are_texts, texts);
+    }
+    let values = read(&field.clone().with_data_type(texts_for), scalars_are_texts, texts)?;
     cast(&texts::read(&values, field.data_type(), false)?, field.data_type())
 }
 
 fn read<'a>(
     field: &Field,
-    numbers_are_texts: bool,
+    scalars_are_texts: bool,
     texts: impl Iterator<Item = Text<'a>>,
 ) -> Result<ArrayRef, ArrowError> {
     let texts: Vec<Text<'a>> = texts.collect();
     let count: usize = texts.iter().map(|text| text.values).sum();
     // Room for one value more shows that a text has more than it should.
     let mut decoder = ReaderBuilder::new_with_field(Arc::new(field.clone()))
-        .with_coerce_primitive(numbers_are_texts)
+        .with_coerce_primitive(scalars_are_texts)
         .with_batch_size(count + 1)
         .build_decoder()?;
     let mut expected = 0;
@@ -93,13 +96,24 @@ fn joined(fields: &Fields, one: &StructArray, other: &StructArray) -> Result<Arr
     Ok(Arc::new(joined))
 }
 
-/// The type with VARCHAR in place of DECIMAL.
-fn texts_for_decimals(kind: &DataType) -> DataType {
+/// Whether a field has dates or times.
+fn has_time(field: &Field) -> bool {
+    match field.data_type() {
+        kind if kind.is_temporal() => true,
+        DataType::List(element) | DataType::Map(element, _) => has_time(element),
+        DataType::Struct(fields) => fields.iter().any(|field| has_time(field)),
+        _ => false,
+    }
+}
+
+/// The type with VARCHAR in place of DECIMAL, dates and times.
+fn texts_for(kind: &DataType) -> DataType {
     let of_field = |field: &FieldRef| {
-        Arc::new(Field::clone(field).with_data_type(texts_for_decimals(field.data_type())))
+        Arc::new(Field::clone(field).with_data_type(texts_for(field.data_type())))
     };
     match kind {
         DataType::Decimal128(..) => DataType::Utf8,
+        kind if kind.is_temporal() => DataType::Utf8,
         DataType::List(element) => DataType::List(of_field(element)),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(of_field).collect()),
         DataType::Map(entries, is_sorted) => DataType::Map(of_field(entries), *is_sorted),

@@ -64,7 +64,7 @@ fn options_say_how_a_file_is_written() {
     );
     assert_eq!(
         workspace.problem("COPY t TO 'x.json' (DELIMITER ',')"),
-        "no option \"DELIMITER\" for JSON; there are COMPRESSION and UPDATE_FORMAT"
+        "no option \"DELIMITER\" for JSON; there are COMPRESSION, SAMPLE, NEW_MEMBERS and UPDATE_FORMAT"
     );
 }
 

@@ -313,8 +313,32 @@ fn unknown_options_are_refused_by_name() {
 }
 
 #[test]
+fn values_are_read_as_the_file_spells_them() {
+    let columns = || {
+        let field = |name, kind| Field::new(name, kind, true);
+        let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
+        vec![field("n", DataType::Float64), field("d", DataType::Date32), field("t", timestamp)]
+    };
+    let text = "# made by hand\n\n1,5;29.02.2024;29/02/2024 10:30\n-;;NA\n1.5;2024-02-29;x\n2,5\n";
+    let file = File::new(columns(), text)
+        .with("skip", "2")
+        .with("delimiter", ";")
+        .with("decimal_separator", ",")
+        .with("date_format", "%d.%m.%Y")
+        .with("timestamp_format", "%d/%m/%Y %H:%M")
+        .with("null_value", "[\"NA\", \"-\"]");
+    let rows = ["1.5|2024-02-29|2024-02-29T10:30:00", "NULL|NULL|NULL"];
+    let wrong = "\"1.5\" is not a DOUBLE (column n)";
+    let narrow = "there are 1 fields instead of 3";
+    assert_eq!(file.read(), found(rows, [(5, wrong), (6, narrow)]));
+    let rows = ["1.5|2024-02-29|2024-02-29T10:30:00", "NULL|NULL|NULL", "2.5|NULL|NULL"];
+    assert_eq!(file.with("padding", "true").read(), found(rows, [(5, wrong)]));
+}
+
+#[test]
 fn csv_files_are_known_by_their_names() {
-    let handled = ["a.csv", "b/c.CSV", "d.csv.gz"].map(|path| Csv.handles(Path::new(path)));
-    assert_eq!(handled, [true; 3]);
+    let handled =
+        ["a.csv", "b/c.CSV", "d.csv.gz", "e.tsv", "f.txt"].map(|path| Csv.handles(Path::new(path)));
+    assert_eq!(handled, [true; 5]);
     assert!(!Csv.handles(Path::new("csv.parquet")));
 }

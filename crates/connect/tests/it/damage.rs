@@ -284,7 +284,7 @@ fn a_file_whose_columns_have_names_of_megabytes_is_refused() {
 #[test]
 fn a_json_file_none_of_whose_rows_can_be_read_is_refused() {
     let mut workspace = Workspace::new();
-    workspace.file("t.jsonl", format!("{{\"a\": {}}}", "9".repeat(400)));
+    workspace.file("t.jsonl", "{\"a\": tru}");
     let problem = workspace.problem("CREATE TABLE t FROM 't.jsonl'");
     assert!(problem.contains("none of its first rows can be read"), "{problem}");
 }

@@ -78,12 +78,12 @@ fn nested_values_of_files() {
 }
 
 #[test]
-fn a_number_is_no_text_beside_a_decimal_either() {
+fn a_number_is_a_text_beside_a_decimal_as_well() {
     let mut workspace = Workspace::new();
     workspace.file("rows.json", "{\"d\": 1.5, \"s\": 2}\n{\"d\": 2.5, \"s\": \"x\"}\n");
     workspace.run("CREATE TABLE t (d DECIMAL(10, 2), s VARCHAR)");
-    assert_eq!(workspace.copied("COPY t FROM 'rows.json'"), (1, 1));
-    assert_eq!(workspace.query("SELECT * FROM t"), ["2.50|x"]);
+    assert_eq!(workspace.copied("COPY t FROM 'rows.json'"), (2, 0));
+    assert_eq!(workspace.query("SELECT * FROM t"), ["1.50|2", "2.50|x"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod durable;
 mod file_access;
 #[cfg(target_os = "linux")]
 mod golden;
+mod json;
 mod live;
 mod long;
 mod nested;
