@@ -52,7 +52,7 @@ fn a_report_tells_of_a_view_and_has_nobodys_data() {
         "worker 0",
         "complete_p99_us",
         "<h2>Sources</h2>\n<p>None.</p>",
-        "engine opened workers=1",
+        "engine opened epoch=0",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

@@ -62,6 +62,13 @@ impl Served {
     }
 }
 
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It has ended, or the test has failed.
+        let _ = self.child.kill();
+    }
+}
+
 /// The answer to a query, as the bytes of its messages.
 fn asked(mut stream: impl Read + Write, sql: &str) -> String {
     let mut bytes = b"\0\0\0\x11\0\x03\0\0user\0me\0\0".to_vec();
