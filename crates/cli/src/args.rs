@@ -18,7 +18,7 @@ use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
 use crate::program::is_name;
 #[cfg(feature = "connect")]
-use crate::report::ReportArgs;
+use crate::report::options::ReportArgs;
 #[cfg(feature = "serve")]
 use crate::serve::config;
 #[cfg(feature = "serve")]

@@ -27,8 +27,6 @@ mod serve;
 mod shell;
 mod size;
 mod state;
-mod ticker;
-mod waits;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -1,41 +1,24 @@
 //! `alluvium report`: what a server knows of why a view is slow, big or late, in one file that can be given away.
 //!
-//! [`contents`] asks the server, [`page`] writes the file, with the time of operators as a [`flame`] graph. [`redacted`] leaves out what is
+//! [`options`] are its command line. [`contents`] asks the server, [`page`] writes the file, with the time of operators as a [`flame`] graph. [`redacted`] leaves out what is
 //! somebody's data: there are no rows, no values of statements, no paths, addresses or names of roles, and no messages of errors.
 
 mod contents;
 mod flame;
+pub(crate) mod options;
 mod page;
 mod redacted;
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
 
 use alluvium_client::{Address, Client, Error};
-use clap::builder::NonEmptyStringValueParser;
 use tokio::runtime::Builder;
 
+use self::options::ReportArgs;
 use crate::console;
 use crate::process::status::Status;
 use crate::shell::{self, Stop, failed};
-
-/// The arguments of `alluvium report`.
-#[derive(Debug, PartialEq, clap::Args)]
-pub(crate) struct ReportArgs {
-    /// The server: postgresql://[user@]host[:port], or the folder of its socket. PGPASSWORD has the password
-    #[arg(long, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
-    connect: String,
-    /// The view, or the table
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
-    view: String,
-    /// For how long the view is watched
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=3600))]
-    seconds: u32,
-    /// The file, which does not exist [default: report.html]
-    #[arg(long, value_name = "FILE", default_value = "report.html", hide_default_value = true)]
-    output: PathBuf,
-}
 
 /// Writes a report.
 pub(crate) fn run(args: &ReportArgs) -> Status {

@@ -30,11 +30,11 @@ use crate::log::{Level, Log};
 use crate::output::{Format, Output};
 use crate::process::status::Status;
 use crate::program::Program;
+use crate::progress::waits;
 use crate::progress::{Aside, ProgressLine};
 #[cfg(feature = "serve")]
 use crate::serve::of_run::Console;
 use crate::shell::{self, Around, Shell, Stop, failed};
-use crate::waits;
 
 /// Runs a program. The exit status is that of the shell.
 pub(crate) fn run(args: RunArgs) -> Status {

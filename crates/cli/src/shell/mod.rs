@@ -41,8 +41,8 @@ use crate::process::interrupt::Interrupt;
 use crate::process::status::Status;
 use crate::program::{Filled, Piece, PieceKind, Position, Program, Variables, offset};
 use crate::progress::ProgressLine;
+use crate::progress::waits;
 use crate::prompt::Prompt;
-use crate::waits;
 
 /// Runs the statements named on the command line. The status is 0 on success, 1 after an error in SQL or data, and after a
 /// signal 128 and its number.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use alluvium::Engine;
 
+use super::ProgressLine;
+use super::ticker::Ticker;
 use crate::console;
-use crate::progress::ProgressLine;
-use crate::ticker::Ticker;
 
 /// The polling interval.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -1,4 +1,9 @@
 //! The progress line on terminals.
+//!
+//! [`waits`] tells beside it for what the engine waits, and [`ticker`] has both look at it from time to time.
+
+mod ticker;
+pub(crate) mod waits;
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,8 +11,8 @@ use std::time::{Duration, Instant};
 use alluvium::Engine;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use self::ticker::Ticker;
 use crate::process::memory::Memory;
-use crate::ticker::Ticker;
 
 /// The interval between updates.
 const INTERVAL: Duration = Duration::from_millis(100);
