@@ -13,10 +13,10 @@ export function launch() {
 }
 
 /** Serves a program for the tests of a file. `begun` is called once it is served, and `ended` before that ends. */
-export function serves({ program, workers, begun = async () => {}, ended = async () => {} } = {}) {
+export function serves({ program, workers, prepare, begun = async () => {}, ended = async () => {} } = {}) {
   let browser;
   before(async () => {
-    server = await serve(program, workers);
+    server = await serve(program, workers, prepare);
     await begun();
     browser = await launch();
   });

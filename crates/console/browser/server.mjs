@@ -41,11 +41,12 @@ function events(from) {
   ];
 }
 
-/** Starts a server of a program; `stop` ends it. */
-export async function serve(program = programs(), workers = 1) {
+/** Starts a server of a program; `stop` ends it. `prepare` is called with the folder `FOLDER` of the program. */
+export async function serve(program = programs(), workers = 1, prepare = () => {}) {
   const folder = mkdtempSync(join(tmpdir(), "alluvium-console-"));
   const file = join(folder, "program.sql");
   writeFileSync(file, program);
+  prepare(folder);
   const data = `DATA=${join(ROOT, "docs/tutorial/data")}`;
   const options = ["--set", data, "--set", `FOLDER=${folder}`, "--http", "127.0.0.1:0", "--socket", folder, "--workers", String(workers)];
   const child = spawn(BINARY, ["serve", file, ...options], { stdio: ["ignore", "inherit", "pipe"] });

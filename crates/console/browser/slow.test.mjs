@@ -1,6 +1,8 @@
 // Programs that are slow for a reason: the console marks the operator, and has the sentence that says why and what would help.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { open, page, serves } from "./pages.mjs";
 
@@ -27,12 +29,25 @@ const PROGRAMS = {
     query: "SELECT k, NTILE(4) OVER (PARTITION BY v / 100000 ORDER BY k) AS quarter FROM t",
     operator: /window ntile/, sentence: /each change evaluates all rows of its partition again/,
   },
+  "an output that does not keep up": {
+    // Nobody reads the pipe, which has room for fewer rows.
+    output: "WITH (connector = 'file', path = '${FOLDER}/pipe.csv', mode = 'changes')", query: "SELECT k, REPEAT('x', 50) AS text FROM t",
+    operator: /write changes to/, sentence: /it is late, .*\d+ epochs? with \d+ rows, \d+ bytes, wait/,
+  },
 };
 const named = Object.entries(PROGRAMS).map(([name, program], at) => ({ name, view: `slow_${at}`, ...program }));
-const views = named.map(({ view, query }) => `CREATE MATERIALIZED VIEW ${view} AS ${query};`);
+const views = named.map(({ view, output = "", query }) => `CREATE MATERIALIZED VIEW ${view} ${output} AS ${query};`);
 const rows = Array.from({ length: 10 }, (_, at) => `INSERT INTO t SELECT k, k / 2 FROM generate_series(${at * 500}, ${at * 500 + 499}) AS s(k);`);
 
-serves({ program: `${TABLES}${views.join("\n")}\nINSERT INTO u SELECT v, 0 FROM generate_series(0, 99) AS s(v);\n${rows.join("\n")}`, workers: 2 });
+let pipe;
+serves({
+  program: `${TABLES}${views.join("\n")}\nINSERT INTO u SELECT v, 0 FROM generate_series(0, 99) AS s(v);\n${rows.join("\n")}`, workers: 2,
+  prepare: (folder) => {
+    execFileSync("mkfifo", [`${folder}/pipe.csv`]);
+    pipe = openSync(`${folder}/pipe.csv`, "r+");
+  },
+  ended: async () => closeSync(pipe),
+});
 
 for (const { name, view, operator, sentence } of named) {
   test(`${name} is named`, async () => {
