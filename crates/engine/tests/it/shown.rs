@@ -170,9 +170,11 @@ fn metrics_are_those_of_what_has_been_done() {
 /// What a role sees, as one line.
 fn query_as(engine: &Engine, role: &str, sql: &str) -> String {
     let mut session = engine.session();
-    session.set_role(role).unwrap();
-    let Some(Outcome::Rows(rows)) = session.execute(sql).unwrap().pop() else { panic!("rows") };
-    support::lines(&rows.collect::<Result<Vec<_>, _>>().unwrap()).join(" ")
+    session.set_role(role).expect("a role");
+    let Some(Outcome::Rows(rows)) = session.execute(sql).expect("it is right").pop() else {
+        panic!("rows")
+    };
+    support::lines(&rows.collect::<Result<Vec<_>, _>>().expect("rows")).join(" ")
 }
 
 #[test]
