@@ -16,7 +16,7 @@ use crate::pg::Channels;
 use crate::pool::Pool;
 use crate::registry::Registry;
 use crate::tls::Tls;
-use crate::traffic::{Protocol, Traffic, Traffics};
+use crate::traffic::{Families, Protocol, Traffic, Traffics};
 
 /// What all connections of a server share.
 pub(crate) struct Shared {
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     /// Logins that have failed.
     pub(crate) guesses: Guesses,
     /// What clients have done.
-    pub(crate) traffics: Traffics,
+    traffics: Traffics,
     /// What passwords of unknown roles are checked against.
     pub(crate) decoy: Decoy,
     /// `None` if connections cannot be encrypted.
@@ -121,6 +121,17 @@ impl Shared {
     /// The metrics of the engine.
     pub(crate) fn metrics(&self) -> alluvium::Result<Vec<MetricFamily>> {
         self.engine.metrics()
+    }
+
+    /// The metrics of the server.
+    pub(crate) fn server_metrics(&self) -> Families {
+        Families {
+            traffics: self.traffics.clone(),
+            is_usable: self.is_usable(),
+            clients: self.registry.count(),
+            most_clients: self.registry.limits().connections,
+            waiting: self.pool.waiting(),
+        }
     }
 
     /// Whether statements can run; does not wait.

@@ -9,34 +9,26 @@ use prometheus_client::metrics::MetricType;
 
 use super::statement::OUTCOMES;
 use super::{Protocol, REFUSALS, Traffic, Traffics, read};
-use crate::shared::Shared;
 
 /// The names of labels, and their values.
 type Labels = Vec<(&'static str, &'static str)>;
 
+/// A name, its meaning, and the values.
+type Family = (&'static str, &'static str, Vec<(Labels, u64)>);
+
 /// The numbers of a server.
 #[derive(Debug)]
 pub(crate) struct Families {
-    is_usable: bool,
-    traffics: Traffics,
-    clients: usize,
-    most_clients: usize,
-    waiting: usize,
+    pub(crate) traffics: Traffics,
+    pub(crate) is_usable: bool,
+    /// How many are logged in, and how many may be.
+    pub(crate) clients: usize,
+    pub(crate) most_clients: usize,
+    /// How many statements wait.
+    pub(crate) waiting: usize,
 }
 
 impl Families {
-    /// Those of a server.
-    pub(crate) fn of(shared: &Shared) -> Self {
-        let registry = &shared.registry;
-        Self {
-            is_usable: shared.is_usable(),
-            traffics: shared.traffics.clone(),
-            clients: registry.count(),
-            most_clients: registry.limits().connections,
-            waiting: shared.pool.waiting(),
-        }
-    }
-
     /// The traffic of each protocol, labelled by it.
     fn each(&self) -> impl Iterator<Item = (Labels, &Traffic)> {
         let labels = |protocol: &Protocol| vec![("protocol", protocol.name())];
@@ -65,19 +57,9 @@ impl Families {
         });
         each.collect()
     }
-}
 
-impl Collector for Families {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let alone = |number: usize| vec![(Labels::new(), number as u64)];
-        let gauge = |metric: &mut MetricEncoder<'_>, number: u64| metric.encode_gauge(&number);
-        let usable = (
-            "alluvium_server_usable",
-            "Whether the engine can be used: 0 or 1.",
-            MetricType::Gauge,
-        );
-        family(&mut encoder, usable, alone(self.is_usable.into()), gauge)?;
-        let counters: [(&str, &str, Vec<(Labels, u64)>); 6] = [
+    fn counters(&self) -> [Family; 6] {
+        [
             (
                 "alluvium_server_connections",
                 "The connections that were accepted.",
@@ -110,13 +92,12 @@ impl Collector for Families {
                     it.statements.each_ref()
                 }),
             ),
-        ];
-        for (name, help, values) in counters {
-            family(&mut encoder, (name, help, MetricType::Counter), values, |metric, number| {
-                metric.encode_counter::<NoLabelSet, _, u64>(&number, None)
-            })?;
-        }
-        let gauges: [(&str, &str, Vec<(Labels, u64)>); 5] = [
+        ]
+    }
+
+    fn gauges(&self) -> [Family; 5] {
+        let alone = |number: usize| vec![(Labels::new(), number as u64)];
+        [
             (
                 "alluvium_server_connections_open",
                 "The connections that are open.",
@@ -142,8 +123,25 @@ impl Collector for Families {
                 "The subscriptions that are open.",
                 self.one(|it| &it.subscriptions),
             ),
-        ];
-        for (name, help, values) in gauges {
+        ]
+    }
+}
+
+impl Collector for Families {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let gauge = |metric: &mut MetricEncoder<'_>, number: u64| metric.encode_gauge(&number);
+        let usable = (
+            "alluvium_server_usable",
+            "Whether the engine can be used: 0 or 1.",
+            MetricType::Gauge,
+        );
+        family(&mut encoder, usable, [(Labels::new(), self.is_usable.into())], gauge)?;
+        for (name, help, values) in self.counters() {
+            family(&mut encoder, (name, help, MetricType::Counter), values, |metric, number| {
+                metric.encode_counter::<NoLabelSet, _, u64>(&number, None)
+            })?;
+        }
+        for (name, help, values) in self.gauges() {
             family(&mut encoder, (name, help, MetricType::Gauge), values, gauge)?;
         }
         let durations = self.each().map(|(labels, traffic)| (labels, &traffic.durations));

@@ -50,7 +50,7 @@ pub(in crate::http) async fn metrics(
         Ok(families)
     });
     let families = families.await?;
-    let server = sees_all.then(|| Families::of(&http.shared));
+    let server = sees_all.then(|| http.shared.server_metrics());
     let text = written(families, server).map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written")
     })?;
