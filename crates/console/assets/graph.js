@@ -237,9 +237,9 @@ export class Graph {
     const scale = { "+": this.scale * STEP, "-": this.scale / STEP, 0: this.fitting() }[key];
     if (scale) this.zoom(scale);
     else if (target === this.element) return false;
-    else if (key === "Enter" || key === " ") this.press(this.focused);
+    else if (key === "Enter" || key === " ") this.press(this.at({ target }));
     else {
-      const next = this.beside(this.focused, key);
+      const next = this.beside(this.at({ target }), key);
       if (isNothing(next)) return key.startsWith("Arrow");
       this.reveal(next);
     }

@@ -188,6 +188,7 @@ test("every page comes back after its connection was lost", async () => {
     const one = await context.newPage();
     await one.goto(`${server.url}/console/${place}`);
     await one.locator("#link[data-state=there]").waitFor();
+    if (place.startsWith("#/sql")) await one.getByText(/live: a subscription/).waitFor();
     return one;
   }));
   server.line.cut();
