@@ -14,8 +14,9 @@ use crate::Times;
 /// The events of an epoch.
 const EPOCH: u64 = 40_000;
 
-/// The work by kind: the first word of what operators are called.
-const KINDS: &str = "SELECT split_part(name, ' ', 1) AS kind, SUM(busy_ns) AS busy FROM alluvium.operators GROUP BY 1 ORDER BY 2 DESC";
+/// The work by kind, the first word of what operators are called. What takes rows in and what workers do outside of operators is left out.
+const KINDS: &str = "SELECT split_part(name, ' ', 1) AS kind, SUM(busy_ns) AS busy FROM alluvium.operators
+    WHERE view IS NOT NULL AND name NOT LIKE 'table %' GROUP BY 1 HAVING SUM(busy_ns) > 0 ORDER BY 2 DESC";
 
 /// Runs a query over so many events, and prints the share of each kind of operators.
 pub fn print(query: &Query, events: u64) -> Result<()> {
@@ -45,13 +46,16 @@ pub fn print(query: &Query, events: u64) -> Result<()> {
         operators / threads
     );
     println!("| kind | s | share |\n|---|---|---|");
+    let mut kinds: Vec<(String, f64)> = Vec::new();
     for rows in engine.query(KINDS)? {
-        let (kinds, busy) =
+        let (names, busy) =
             (rows.column(0).as_string::<i32>(), rows.column(1).as_primitive::<UInt64Type>());
-        for (kind, busy) in kinds.iter().zip(busy.values()) {
-            let busy = *busy as f64 / 1e9;
-            println!("| {} | {busy:.3} | {:.3} |", kind.unwrap_or_default(), busy / operators);
-        }
+        let of_each = names.iter().flatten().zip(busy.values());
+        kinds.extend(of_each.map(|(name, busy)| (name.to_owned(), *busy as f64 / 1e9)));
+    }
+    let all: f64 = kinds.iter().map(|(_, busy)| busy).sum();
+    for (kind, busy) in kinds {
+        println!("| {kind} | {busy:.3} | {:.3} |", busy / all);
     }
     Ok(())
 }
