@@ -128,6 +128,9 @@ impl IncrementalPlan {
     }
 }
 
+/// An index of all columns of a relation, and where those of the rows that it would be read for are among them.
+type Wider = (Index, Vec<usize>);
+
 /// The indexes that have been found so far.
 struct Sharing<'a> {
     /// Whether there is an index of this fingerprint.
@@ -178,9 +181,11 @@ impl Sharing<'_> {
     }
 
     /// An index, as the first of both if it is there.
-    fn told_apart<T>(&self, index: Option<(Index, T)>) -> (Option<(Index, T)>, Option<(Index, T)>) {
+    fn told_apart(&self, index: Option<Wider>) -> (Option<Wider>, Option<Wider>) {
         match index {
-            Some((index, more)) if (self.there)(index.fingerprint()) => (Some((index, more)), None),
+            Some((index, columns)) if (self.there)(index.fingerprint()) => {
+                (Some((index, columns)), None)
+            }
             index => (None, index),
         }
     }
