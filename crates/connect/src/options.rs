@@ -36,8 +36,8 @@ pub fn compression(value: &str) -> Result<Option<Compression>> {
 /// An option that is on or off.
 pub fn switch(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
         _ => Err(Error::source(format!("{name} is true or false, not \"{value}\""))),
     }
 }

@@ -8,6 +8,7 @@ use alluvium::{Error, Inferred, Result};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use arrow::error::ArrowError;
 
 use super::dialect::Dialect;
 use super::header;
@@ -15,6 +16,7 @@ use super::options::{Options, usual};
 use super::record::{Reading, Record, Records};
 use super::spelling::Spelling;
 use super::{dialect, sniff};
+use crate::fit::type_name;
 use crate::input::{self, check_columns, failed};
 
 /// The columns of the (first) file that a path names: named by its first line, unless `HEADERS false` is said, or the first
@@ -36,6 +38,10 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
             found.with_first().iter().map(|values| kind(values, &read.spelling)).collect(),
         ),
     };
+    let values = if has_header { found.columns.clone() } else { found.with_first() };
+    let remarks =
+        kinds.iter().zip(&values).map(|(kind, values)| remark(kind, values, &read.spelling));
+    let remarks = remarks.collect();
     let fields = names.into_iter().zip(kinds);
     let fields = fields.map(|(name, kind)| Field::new(name, kind, true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -43,7 +49,28 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     options.push(("HEADERS".to_owned(), has_header.to_string()));
     let dialect = found.dialect.options();
     options.extend(dialect.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    Ok(Inferred::new(schema, options))
+    let mut inferred = Inferred::new(schema, options);
+    inferred.remarks = remarks;
+    Ok(inferred)
+}
+
+/// Why a column is of texts, if less than half of its values are of no other type.
+fn remark(kind: &DataType, texts: &ArrayRef, spelling: &Spelling) -> Option<String> {
+    let count = texts.len() - texts.null_count();
+    if *kind != DataType::Utf8 || count == 0 {
+        return (count == 0).then(|| "there is no value".to_owned());
+    }
+    let candidates = candidates(texts, spelling).into_iter().filter_map(|candidate| {
+        let values = values(texts, &candidate, spelling).ok()?;
+        Some((values.null_count() - texts.null_count(), candidate, values))
+    });
+    let (wrong, kind, values) = candidates.min_by_key(|(wrong, ..)| *wrong)?;
+    let first = (0..texts.len()).find(|row| texts.is_valid(*row) && values.is_null(*row))?;
+    let text: String = texts.as_string::<i32>().value(first).chars().take(40).collect();
+    let kind = type_name(&kind);
+    let are = if wrong == 1 { "is" } else { "are" };
+    (wrong * 2 < count)
+        .then(|| format!("{wrong} of {count} values {are} not {kind}, the first {text:?}"))
 }
 
 /// The first records of a file.
@@ -205,31 +232,39 @@ fn kind(texts: &ArrayRef, spelling: &Spelling) -> DataType {
     }
     let all = |is: fn(&str) -> bool| texts.as_string::<i32>().iter().flatten().all(is);
     let is = |kind: &DataType| {
-        let usual = spelling.usual(texts, kind);
-        let values = usual.and_then(|usual| match usual.as_ref().unwrap_or(texts) {
-            texts if read_texts::are_read(texts.data_type(), kind) => {
-                read_texts::read(texts, kind, true)
-            }
-            texts => cast_with_options(texts, kind, &CastOptions::default()),
-        });
-        values.is_ok_and(|values| values.null_count() == texts.null_count())
+        values(texts, kind, spelling).is_ok_and(|values| values.null_count() == texts.null_count())
     };
     // Casts take more for a value than a file would have: 1 for true, a time for its date.
     if all(|text| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")) {
         return DataType::Boolean;
     }
-    let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
-    let dates = all(|text| text.len() <= 10) || spelling.has_date_format();
-    let times = !all(|text| text.len() <= 10) || spelling.has_timestamp_format();
-    for (candidate, fits) in [
-        (DataType::Int64, true),
-        (DataType::Float64, true),
-        (DataType::Date32, dates),
-        (timestamp, times),
-    ] {
-        if fits && is(&candidate) {
-            return candidate;
-        }
+    candidates(texts, spelling).into_iter().find(is).unwrap_or(DataType::Utf8)
+}
+
+/// The types that texts may have, but BOOLEAN.
+fn candidates(texts: &ArrayRef, spelling: &Spelling) -> Vec<DataType> {
+    let mut short = texts.as_string::<i32>().iter().flatten().map(|text| text.len() <= 10);
+    let are_short = short.all(|is_short| is_short);
+    let mut candidates = vec![DataType::Int64, DataType::Float64];
+    if are_short || spelling.has_date_format() {
+        candidates.push(DataType::Date32);
     }
-    DataType::Utf8
+    if !are_short || spelling.has_timestamp_format() {
+        candidates.push(DataType::Timestamp(TimeUnit::Microsecond, None));
+    }
+    candidates
+}
+
+/// Texts as values of a type; what is none becomes NULL.
+fn values(
+    texts: &ArrayRef,
+    kind: &DataType,
+    spelling: &Spelling,
+) -> std::result::Result<ArrayRef, ArrowError> {
+    match spelling.usual(texts, kind)?.as_ref().unwrap_or(texts) {
+        texts if read_texts::are_read(texts.data_type(), kind) => {
+            read_texts::read(texts, kind, true)
+        }
+        texts => cast_with_options(texts, kind, &CastOptions::default()),
+    }
 }

@@ -92,15 +92,16 @@ impl Options {
 
     /// Sets one option; fails if there is none of this name, or it has no such value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let name = name.to_ascii_uppercase();
+        let written = name.to_ascii_uppercase();
+        let name = duckdb_name(&written).unwrap_or(&written);
         let optional = |value: &str| match value {
             "" => Ok(None),
-            value => character(&name, value).map(Some),
+            value => character(name, value).map(Some),
         };
-        match name.as_str() {
-            "HEADERS" => self.headers = Some(switch(&name, value)?),
+        match name {
+            "HEADERS" => self.headers = Some(switch(name, value)?),
             "NULL_VALUE" => self.null_values = Some(texts(value)),
-            "DELIMITER" => self.given.delimiter = Some(character(&name, value)?),
+            "DELIMITER" => self.given.delimiter = Some(character(name, value)?),
             "QUOTE" => self.given.quote = Some(optional(value)?),
             "ESCAPE" => self.given.escape = Some(optional(value)?),
             "COMMENT" => self.given.comment = Some(optional(value)?),
@@ -110,13 +111,15 @@ impl Options {
                     Error::source(format!("SKIP is a number of lines, not \"{value}\""))
                 })?;
             }
-            "PADDING" => self.padding = switch(&name, value)?,
+            "PADDING" => self.padding = switch(name, value)?,
             "DECIMAL_SEPARATOR" => self.spelling.set_decimal_separator(value)?,
             "DATE_FORMAT" => self.spelling.set_date_format(value)?,
             "TIMESTAMP_FORMAT" => self.spelling.set_timestamp_format(value)?,
             "SAMPLE" => self.sample = Sample::read(value)?,
             "COMPRESSION" => self.compression = compression(value)?,
-            _ => return Err(unknown(&name, "CSV", KNOWN)),
+            // What is not given is detected in any case.
+            "AUTO_DETECT" if switch(name, value)? => {}
+            _ => return Err(unknown(name, "CSV", KNOWN)),
         }
         Ok(())
     }
@@ -125,6 +128,20 @@ impl Options {
     pub fn null_values(&self) -> Vec<String> {
         self.null_values.clone().unwrap_or_else(|| vec![String::new()])
     }
+}
+
+/// The name of an option that DuckDB calls by another one.
+fn duckdb_name(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "HEADER" => "HEADERS",
+        "DELIM" | "SEP" => "DELIMITER",
+        "NULL" | "NULLSTR" => "NULL_VALUE",
+        "NULL_PADDING" => "PADDING",
+        "DATEFORMAT" => "DATE_FORMAT",
+        "TIMESTAMPFORMAT" => "TIMESTAMP_FORMAT",
+        "SAMPLE_SIZE" => "SAMPLE",
+        _ => return None,
+    })
 }
 
 fn line_end(value: &str) -> Result<LineEnd> {

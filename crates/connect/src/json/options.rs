@@ -28,7 +28,7 @@ impl Options {
         let name = name.to_ascii_uppercase();
         match name.as_str() {
             "COMPRESSION" => self.compression = compression(value)?,
-            "SAMPLE" => self.sample = Sample::read(value)?,
+            "SAMPLE" | "SAMPLE_SIZE" => self.sample = Sample::read(value)?,
             "NEW_MEMBERS" => {
                 self.tells_new_members = match value.to_ascii_lowercase().as_str() {
                     "tell" => true,

@@ -9,6 +9,7 @@ mod decimals;
 mod dialects;
 mod durable;
 mod file_access;
+mod files;
 #[cfg(target_os = "linux")]
 mod golden;
 mod json;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use alluvium_trace::memory::MemoryBudget;
 
-pub(crate) use parse::{FormatOption, checked, format};
+pub(crate) use parse::{Asked, FormatOption, checked};
 
 use crate::error::Result;
 use crate::poison::Poison;

@@ -36,11 +36,40 @@ pub(crate) fn checked(
     options.iter().map(check).collect()
 }
 
-/// Splits the option FORMAT from the other options of a statement.
-pub(crate) fn format(options: &[Setting]) -> (Option<&Setting>, Vec<Setting>) {
-    let is_format = |setting: &&Setting| setting.name.eq_ignore_ascii_case("format");
-    let others = options.iter().filter(|setting| !is_format(setting)).cloned().collect();
-    (options.iter().rfind(is_format), others)
+/// The options of a statement that reads or writes a file.
+pub(crate) struct Asked<'a> {
+    /// `FORMAT`: the format, if the path does not say it.
+    pub(crate) format: Option<&'a Setting>,
+    /// `IGNORE_ERRORS`: whether rows that cannot be read are passed over, or end the statement.
+    pub(crate) ignores_errors: Option<bool>,
+    /// Those of the format.
+    pub(crate) others: Vec<Setting>,
+}
+
+impl<'a> Asked<'a> {
+    /// Splits the options that are the same for all formats from the others. The last of two that have one name counts.
+    pub(crate) fn of(options: &'a [Setting]) -> Result<Self> {
+        let mut asked = Self { format: None, ignores_errors: None, others: Vec::new() };
+        for setting in options {
+            let Setting { name, value, position } = setting;
+            match name.to_ascii_uppercase().as_str() {
+                "FORMAT" => asked.format = Some(setting),
+                "IGNORE_ERRORS" => {
+                    asked.ignores_errors = match value.to_ascii_lowercase().as_str() {
+                        "true" => Some(true),
+                        "false" => Some(false),
+                        _ => {
+                            let message =
+                                format!("IGNORE_ERRORS is true or false, not \"{value}\"");
+                            return Err(Error::sql(message).at(*position));
+                        }
+                    };
+                }
+                _ => asked.others.push(setting.clone()),
+            }
+        }
+        Ok(asked)
+    }
 }
 
 impl Registry {

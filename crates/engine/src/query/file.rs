@@ -9,7 +9,7 @@ use std::sync::Arc;
 use alluvium_dataflow::rows::codec::one_nan;
 use alluvium_sql::catalog::{self as sql, Relation};
 use alluvium_sql::planner::SqlFunctions;
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -58,24 +58,30 @@ impl sql::Catalog for FileScope<'_> {
 #[derive(Clone)]
 pub(crate) struct File {
     pub(crate) source: Arc<dyn Source>,
+    /// Of the first of the paths.
     pub(crate) request: SourceRequest,
+    /// What is read one after the other.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Whether rows that cannot be read are passed over.
+    pub(crate) ignores_errors: bool,
 }
 
 impl File {
     /// A file of the columns that were found in it. Any column may be NULL.
     pub(crate) fn new(
         source: Arc<dyn Source>,
-        path: PathBuf,
+        paths: Vec<PathBuf>,
         schema: SchemaRef,
         inferred: Inferred,
         settings: &Settings,
     ) -> Self {
         let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let path = paths.first().cloned().unwrap_or_default();
         let mut request = SourceRequest::new(path, schema);
         request.options = inferred.options;
         (request.batch_rows, request.batch_bytes) = (settings.batch_rows, settings.batch_bytes);
-        Self { source, request }
+        Self { source, request, paths, ignores_errors: false }
     }
 }
 
@@ -114,11 +120,20 @@ impl TableProvider for FileTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (file, formats) = (self.file.clone(), self.formats.clone());
+        let (mut file, formats) = (self.file.clone(), self.formats.clone());
+        let mut projection = projection.cloned();
+        if file.source.finds_by_name()
+            && let Some(columns) = projection.take()
+        {
+            let request = &mut file.request;
+            request.schema = Arc::new(request.schema.project(&columns)?);
+            request.has_default =
+                columns.iter().map(|&column| request.has_default[column]).collect();
+        }
         let schema = file.request.schema.clone();
-        let rows = FileRows { file, formats, reader: Mutex::new(None) };
+        let rows = FileRows { file, formats, reader: Mutex::new(None), opened: 0 };
         let plan = LazyMemoryExec::try_new(schema, vec![Arc::new(RwLock::new(rows))])?;
-        Ok(Arc::new(plan.with_projection(projection.cloned())))
+        Ok(Arc::new(plan.with_projection(projection)))
     }
 }
 
@@ -128,6 +143,8 @@ struct FileRows {
     formats: Arc<Registry>,
     /// Opened when the first row is asked for.
     reader: Mutex<Option<InputReader>>,
+    /// How many of the paths were opened.
+    opened: usize,
 }
 
 impl fmt::Debug for FileRows {
@@ -150,15 +167,20 @@ impl LazyBatchGenerator for FileRows {
     fn generate_next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let external = |error: Error| DataFusionError::External(Box::new(error));
         let reader = self.reader.get_mut();
-        let reader = match reader {
-            Some(reader) => reader,
-            None => {
-                let File { source, request } = &self.file;
-                reader.insert(self.formats.open(&**source, request).map_err(external)?)
+        let portion = loop {
+            if reader.is_none() {
+                let File { source, request, paths, .. } = &self.file;
+                let Some(path) = paths.get(self.opened) else { return Ok(None) };
+                let request = SourceRequest { path: path.clone(), ..request.clone() };
+                *reader = Some(self.formats.open(&**source, &request).map_err(external)?);
+                self.opened += 1;
+            }
+            match reader.as_mut().map(InputReader::next).transpose().map_err(external)?.flatten() {
+                Some(portion) => break portion,
+                None => *reader = None,
             }
         };
-        let Some(portion) = reader.next().map_err(external)? else { return Ok(None) };
-        match portion.refused.first() {
+        match portion.refused.first().filter(|_| !self.file.ignores_errors) {
             // No table counts it.
             Some(refusal) => Err(external(Error::source(refusal.to_string()))),
             None => {
@@ -166,7 +188,9 @@ impl LazyBatchGenerator for FileRows {
                 let columns = complete_with_nulls(schema, &portion.rows, &portion.absent);
                 let columns = columns.map_err(external)?;
                 let columns = columns.iter().map(one_nan).collect::<std::result::Result<_, _>>()?;
-                Ok(Some(RecordBatch::try_new(schema.clone(), columns)?))
+                // There may be no columns.
+                let count = RecordBatchOptions::new().with_row_count(Some(portion.rows.num_rows()));
+                Ok(Some(RecordBatch::try_new_with_options(schema.clone(), columns, &count)?))
             }
         }
     }
@@ -174,6 +198,6 @@ impl LazyBatchGenerator for FileRows {
     fn reset_state(&self) -> Arc<RwLock<dyn LazyBatchGenerator>> {
         let reader = Mutex::new(None);
         let (file, formats) = (self.file.clone(), self.formats.clone());
-        Arc::new(RwLock::new(Self { file, formats, reader }))
+        Arc::new(RwLock::new(Self { file, formats, reader, opened: 0 }))
     }
 }

@@ -166,6 +166,10 @@ impl Session {
                 let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 without_parameters(schema_of(describe::describe(&entry)?))
             }
+            StatementKind::DescribeFile { file, position } => {
+                let described = self.describe_file(file).map_err(|error| error.at(*position));
+                without_parameters(schema_of(described?))
+            }
             StatementKind::Subscribe(Subscribe { name, position, .. }) => {
                 let entry = entries.relation(name).map_err(|error| error.at(*position))?;
                 entry.changes().map_err(|error| error.at(*position))?;

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_sql::name;
-use alluvium_sql::statement::{TableDefinition, files, relations};
+use alluvium_sql::statement::{FileName, Setting, TableDefinition, files, relations};
 use datafusion::sql::sqlparser::ast::Visit;
 
 use crate::catalog::Entries;
+use crate::connectors::{self, Asked};
 use crate::error::Result;
 use crate::file_access::{FileAccess, Purpose};
 use crate::instance::Instance;
@@ -48,21 +49,56 @@ impl Paths<'_> {
         statement: &impl Visit,
     ) -> Result<Files> {
         let named = files(statement).into_iter().map(|written| {
-            let path = self.file(&written, Purpose::Read)?;
-            Ok((name::qualified(None, &written), path))
+            let file = self.found(instance, &FileName::read(&written))?.file;
+            Ok((name::qualified(None, &written), file))
         });
-        let mut paths = named.collect::<Result<Vec<_>>>()?;
+        let mut found = named.collect::<Result<Files>>()?;
         if let Some(replacement) = self.replacement {
             let names = relations(statement).into_iter().map(|written| name::of_text(&written));
             let missing = names.filter(|name| entries.get(name).is_none());
-            paths.extend(missing.filter_map(|name| replacement(&name).map(|path| (name, path))));
+            for name in missing {
+                if let Some(path) = replacement(&name) {
+                    let file = self.read(instance, vec![path], &[])?.file;
+                    found.insert(name, file);
+                }
+            }
         }
-        let file = |(name, path): (String, PathBuf)| {
-            let source = instance.connectors.formats.source(None, &path)?;
-            let inferred = instance.connectors.formats.infer(&*source, &path, &[])?;
-            let schema = TableDefinition::columns(&inferred.schema)?;
-            Ok((name, File::new(source, path, schema, inferred, &instance.settings)))
-        };
-        paths.into_iter().map(file).collect()
+        Ok(found)
     }
+
+    /// A file that a statement names, with its columns.
+    pub(super) fn found(&self, instance: &Instance, named: &FileName) -> Result<FoundFile> {
+        let paths = named.paths.iter().map(|written| self.file(written, Purpose::Read));
+        self.read(instance, paths.collect::<Result<_>>()?, &named.options)
+    }
+
+    fn read(
+        &self,
+        instance: &Instance,
+        paths: Vec<PathBuf>,
+        options: &[Setting],
+    ) -> Result<FoundFile> {
+        let asked = Asked::of(options)?;
+        let formats = &instance.connectors.formats;
+        let first = paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
+        let source = formats.source(asked.format.map(|format| format.value.as_str()), first)?;
+        let options = connectors::checked(&asked.others, |name, value| source.check(name, value))?;
+        let inferred = formats.infer(&*source, first, &options)?;
+        let (remarks, read_with) = (inferred.remarks.clone(), inferred.options.clone());
+        let format = source.name().to_owned();
+        let schema = TableDefinition::columns(&inferred.schema)?;
+        let mut file = File::new(source, paths, schema, inferred, &instance.settings);
+        file.ignores_errors = asked.ignores_errors == Some(true);
+        Ok(FoundFile { file, format, read_with, remarks })
+    }
+}
+
+/// A file, and how it is read.
+pub(super) struct FoundFile {
+    pub(super) file: File,
+    pub(super) format: String,
+    /// The options, with those that were found.
+    pub(super) read_with: Vec<(String, String)>,
+    /// For each column why it is of its type, if there is something to tell.
+    pub(super) remarks: Vec<Option<String>>,
 }

@@ -83,6 +83,7 @@ fn defines(statement: &StatementKind) -> bool {
             | StatementKind::ExplainState { .. }
             | StatementKind::ExplainAnalyze { .. }
             | StatementKind::Describe { .. }
+            | StatementKind::DescribeFile { .. }
     )
 }
 

@@ -63,6 +63,12 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// Whether it finds columns by their names alone, so that a request may leave out some of those that were
+    /// [inferred](Source::infer). A query then asks for those that it reads.
+    fn finds_by_name(&self) -> bool {
+        false
+    }
+
     /// Begins to read. Fails, naming the path or the option, if the path cannot be opened or an option
     /// is not known; nothing has been read then.
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>>;
@@ -76,12 +82,14 @@ pub struct Inferred {
     pub schema: SchemaRef,
     /// The options with which rows of these columns are read: those that were given, and more.
     pub options: Vec<(String, String)>,
+    /// For each column why it is of its type, if there is something to tell; may be empty.
+    pub remarks: Vec<Option<String>>,
 }
 
 impl Inferred {
     /// These columns, read with these options.
     pub fn new(schema: SchemaRef, options: Vec<(String, String)>) -> Self {
-        Self { schema, options }
+        Self { schema, options, remarks: Vec::new() }
     }
 }
 

@@ -139,6 +139,33 @@ pub(super) fn bracketed(parser: &mut Parser<'_>) -> Result<Vec<Setting>, ParserE
     Ok(options)
 }
 
+/// The arguments of a function that reads files: `('path', name = value, …)`, where several paths are a list.
+pub(super) fn arguments(
+    parser: &mut Parser<'_>,
+) -> Result<(Vec<String>, Vec<Setting>), ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let first = parser.peek_token_ref().clone();
+    let mut texts = Vec::new();
+    for path in match json(parser)? {
+        Value::Array(paths) => paths.into_iter().map(|path| path.value).collect(),
+        path => vec![path],
+    } {
+        match path {
+            Value::Text(path) => texts.push(path),
+            _ => return parser.expected("the path of a file, or a list of paths", first),
+        }
+    }
+    if texts.is_empty() {
+        return parser.expected("the path of a file", first);
+    }
+    let mut options = Vec::new();
+    while parser.consume_token(&Token::Comma) {
+        options.push(option(parser)?);
+    }
+    parser.expect_token(&Token::RParen)?;
+    Ok((texts, options))
+}
+
 fn option(parser: &mut Parser<'_>) -> Result<Setting, ParserError> {
     let token = parser.next_token();
     let name = match token.token {
@@ -147,7 +174,8 @@ fn option(parser: &mut Parser<'_>) -> Result<Setting, ParserError> {
         _ => return parser.expected("the name of an option", token),
     };
     let position = place(token.span);
-    let _ = parser.consume_token(&Token::Eq);
+    let assigned = [Token::Eq, Token::Assignment, Token::RArrow];
+    let _ = assigned.iter().any(|token| parser.consume_token(token));
     if matches!(parser.peek_token_ref().token, Token::Comma | Token::RParen) {
         return Ok(Setting { name, value: ON.to_owned(), position });
     }

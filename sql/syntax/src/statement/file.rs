@@ -5,12 +5,52 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{self, ObjectName, Visit, Visitor};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::connector::Setting;
 use crate::error::{Error, Position};
 use crate::walk::walk;
 
-/// The files that a part of a statement reads, each once, in the order of their first mention.
+/// Files that a query reads as one, as it names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileName {
+    /// Their paths; several where a function has a list of them.
+    pub paths: Vec<String>,
+    /// How to read them.
+    pub options: Vec<Setting>,
+}
+
+/// What stands before each path but the first, and before each option, in a name.
+const PATH: char = '\u{1E}';
+const OPTION: char = '\u{1F}';
+
+impl FileName {
+    /// The name as one text, which is the relation's in the syntax tree.
+    pub(super) fn written(&self) -> String {
+        let mut written = self.paths.join(&PATH.to_string());
+        for Setting { name, value, .. } in &self.options {
+            let value = value.replace(OPTION, "\\x1f").replace(PATH, "\\x1e");
+            written.push(OPTION);
+            written.push_str(&format!("{name}={value}"));
+        }
+        written
+    }
+
+    /// The name that a text is.
+    pub fn read(written: &str) -> Self {
+        let mut parts = written.split(OPTION);
+        let paths = parts.next().unwrap_or_default().split(PATH).map(str::to_owned).collect();
+        let option = |option: &str| {
+            let (name, value) = option.split_once('=')?;
+            let position = Position { line: 1, column: 1 };
+            Some(Setting { name: name.to_owned(), value: value.to_owned(), position })
+        };
+        Self { paths, options: parts.filter_map(option).collect() }
+    }
+}
+
+/// The files that a part of a statement reads, each once, in the order of their first mention: the texts of their
+/// [names](FileName).
 ///
-/// They are relations with names in single quotes; the catalog is asked for them by path.
+/// They are relations with names in single quotes; the catalog is asked for them by these texts.
 pub fn files(statement: &impl Visit) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     visit(statement, |relation| match path(relation) {
@@ -58,6 +98,7 @@ pub(super) fn refuse(query: &ast::Query, tokens: &[TokenWithSpan]) -> Result<(),
         .iter()
         .find(|token| matches!(&token.token, Token::SingleQuotedString(text) if *text == file))
         .and_then(|token| Position::of_span(token.span));
+    let file = FileName::read(&file).paths.remove(0);
     let message = format!(
         "a view cannot read the file '{file}': load it into a table with CREATE TABLE t FROM '{file}'"
     );

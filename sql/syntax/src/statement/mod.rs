@@ -65,7 +65,7 @@ pub use self::constraint::unique::{Unique, unique_names};
 pub use self::declared::ViewDeclaration;
 pub use self::default::ColumnDefault;
 pub use self::dialect::Alluvium;
-pub use self::file::{files, relations};
+pub use self::file::{FileName, files, relations};
 pub use self::function::{FunctionDefinition, Parameter};
 pub use self::index::IndexDefinition;
 pub use self::kind::ExplainFormat;
@@ -345,6 +345,13 @@ pub enum StatementKind {
     Describe {
         /// The table or view.
         name: String,
+        /// Where it is named.
+        position: Position,
+    },
+    /// `DESCRIBE 'path' (NAME value, …)`
+    DescribeFile {
+        /// The name of the file, with its options.
+        file: FileName,
         /// Where it is named.
         position: Position,
     },

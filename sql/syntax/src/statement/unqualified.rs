@@ -271,6 +271,7 @@ impl Names {
             | StatementKind::Close(_)
             | StatementKind::Start
             | StatementKind::Checkpoint
+            | StatementKind::DescribeFile { .. }
             | StatementKind::ShowTables
             | StatementKind::CreateRole(_)
             | StatementKind::AlterRole(_)

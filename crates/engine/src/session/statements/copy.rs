@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 
 use crate::catalog::Entry;
-use crate::connectors::{self, FormatOption};
+use crate::connectors::{self, Asked, FormatOption};
 use crate::definitions::taken;
 use crate::error::{Error, Result, SqlState};
 use crate::file_access::Purpose;
@@ -32,6 +32,8 @@ struct Origin {
     path: PathBuf,
     source: Arc<dyn Source>,
     options: Vec<FormatOption>,
+    /// Whether a row that cannot be read ends the statement.
+    fails: bool,
 }
 
 impl Session {
@@ -98,7 +100,7 @@ impl Session {
         let free = taken(&self.catalog_entries(), name, IfTaken::Fail, Entry::is_table);
         free.map_err(|error| error.at(position))?;
         let mut origin = self.origin(path, options)?;
-        let Origin { path, source, options } = &origin;
+        let Origin { path, source, options, .. } = &origin;
         let inferred = self.instance().connectors.formats.infer(&**source, path, options)?;
         let definition = TableDefinition::with_columns(name, position, &inferred.schema)?;
         origin.options = inferred.options;
@@ -117,7 +119,7 @@ impl Session {
         path: &str,
         options: &[Setting],
     ) -> Result<Outcome> {
-        let (format, options) = connectors::format(options);
+        let Asked { format, others, .. } = Asked::of(options)?;
         let path = self.file(path, Purpose::Write)?;
         let sink = self
             .instance()
@@ -125,7 +127,7 @@ impl Session {
             .formats
             .sink(format.map(|format| format.value.as_str()), &path)
             .map_err(|error| at(error, format))?;
-        let options = connectors::checked(&options, |name, value| sink.check(name, value))?;
+        let options = connectors::checked(&others, |name, value| sink.check(name, value))?;
         let answer = self.answer(Execution { statement, values: &[], own: None }, query)?;
         let (visibility, schema) = (Visibility::WhenFinished, answer.schema().clone());
         let request = SinkRequest { path, options, schema, visibility, start: None };
@@ -142,7 +144,7 @@ impl Session {
     }
 
     fn origin(&self, path: &str, options: &[Setting]) -> Result<Origin> {
-        let (format, options) = connectors::format(options);
+        let Asked { format, ignores_errors, others } = Asked::of(options)?;
         let path = self.file(path, Purpose::Read)?;
         let source = self
             .instance()
@@ -150,8 +152,9 @@ impl Session {
             .formats
             .source(format.map(|format| format.value.as_str()), &path)
             .map_err(|error| at(error, format))?;
-        let options = connectors::checked(&options, |name, value| source.check(name, value))?;
-        Ok(Origin { path, source, options })
+        let options = connectors::checked(&others, |name, value| source.check(name, value))?;
+        let fails = ignores_errors == Some(false);
+        Ok(Origin { path, source, options, fails })
     }
 
     /// Inserts the rows of a file into columns of a table, within the open transaction.
@@ -172,7 +175,13 @@ impl Session {
             start: None,
         };
         let mut reader = instance.connectors.formats.open(&*origin.source, &request)?;
-        self.stage_portions(entry, columns, origin.source.name(), || reader.next())
+        self.stage_portions(entry, columns, origin.source.name(), || {
+            let portion = reader.next()?;
+            match portion.as_ref().and_then(|portion| portion.refused.first()) {
+                Some(refusal) if origin.fails => Err(Error::source(refusal.to_string())),
+                _ => Ok(portion),
+            }
+        })
     }
 
     /// Inserts the rows that `next` gives into columns of a table, within the open transaction.

@@ -11,6 +11,7 @@ use crate::catalog::{Definition, Entries, Entry, default_text};
 use crate::error::{Error, Result};
 use crate::query::Rows;
 use crate::session::Outcome;
+use crate::session::paths::FoundFile;
 
 /// The names of tables and views, in order: those that may be read.
 pub(in crate::session) fn show_tables(
@@ -47,6 +48,29 @@ pub(in crate::session) fn describe(entry: &Entry) -> Result<Outcome> {
         ("key", (0..fields.len()).map(key).collect()),
         ("default", (0..fields.len()).map(default).collect()),
         ("extra", (0..fields.len()).map(extra).collect()),
+    ])
+}
+
+/// The columns of a file, why they are of their types, and the options that it is read with.
+pub(in crate::session) fn describe_file(found: &FoundFile) -> Result<Outcome> {
+    let fields = found.file.request.schema.fields();
+    let quoted = |value: &str| value.replace('\'', "''");
+    let mut options = vec![format!("FORMAT {}", found.format)];
+    // The last of two that have one name counts.
+    let named = |name: &str| found.read_with.iter().rev().find(|(other, _)| other == name);
+    for (index, (name, _)) in found.read_with.iter().enumerate() {
+        let is_first = found.read_with[..index].iter().all(|(other, _)| other != name);
+        if let Some((_, value)) = named(name).filter(|_| is_first) {
+            options.push(format!("{name} '{}'", quoted(value)));
+        }
+    }
+    let options = options.join(", ");
+    let remark = |column: usize| found.remarks.get(column).cloned().flatten();
+    rows(vec![
+        ("column_name", fields.iter().map(|field| Some(field.name().clone())).collect()),
+        ("column_type", fields.iter().map(|field| Some(type_name(field.data_type()))).collect()),
+        ("remark", (0..fields.len()).map(remark).collect()),
+        ("read_with", fields.iter().map(|_| Some(options.clone())).collect()),
     ])
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use alluvium_sql::catalog::Catalog;
 use alluvium_sql::error::Position;
 use alluvium_sql::planner::bind;
-use alluvium_sql::statement::ExplainFormat;
+use alluvium_sql::statement::{ExplainFormat, FileName};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
-use super::describe::{describe, show_tables};
+use super::describe::{describe, describe_file, show_tables};
 use super::done;
 use crate::error::Result;
 use crate::query::{FileScope, explain_view, relations};
@@ -103,6 +103,11 @@ impl Session {
     pub(super) fn describe_relation(&self, name: &str, position: Position) -> Result<Outcome> {
         let entry = self.relation(name).map_err(|error| error.at(position))?;
         describe(&entry)
+    }
+
+    /// The columns of a file, as a query would read them.
+    pub(in crate::session) fn describe_file(&self, file: &FileName) -> Result<Outcome> {
+        describe_file(&self.paths().found(self.instance(), file)?)
     }
 
     /// A materialized view is always up to date.

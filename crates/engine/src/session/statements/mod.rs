@@ -132,6 +132,9 @@ impl Session {
             StatementKind::DiscardAll => self.discard_all(),
             StatementKind::ShowTables => self.show_tables(),
             StatementKind::Describe { name, position } => self.describe_relation(name, *position),
+            StatementKind::DescribeFile { file, position } => {
+                self.describe_file(file).map_err(|error| error.at(*position))
+            }
             StatementKind::Subscribe(changes) | StatementKind::CopyChanges { changes, .. } => {
                 self.subscribe(changes)
             }

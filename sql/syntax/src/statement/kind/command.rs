@@ -91,7 +91,7 @@ impl Statement {
             StatementKind::ShowTables | StatementKind::Show { .. } => "SHOW",
             StatementKind::Reset { .. } => "RESET",
             StatementKind::DiscardAll => "DISCARD ALL",
-            StatementKind::Describe { .. } => "DESCRIBE",
+            StatementKind::Describe { .. } | StatementKind::DescribeFile { .. } => "DESCRIBE",
             StatementKind::Subscribe(_) => "SUBSCRIBE",
             StatementKind::Listen(_) => "LISTEN",
             StatementKind::Unlisten(_) => "UNLISTEN",

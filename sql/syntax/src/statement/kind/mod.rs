@@ -17,7 +17,7 @@ use super::rights::{grant, role};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
+    Drop, FileName, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
     ViewDefinition, alter, changes, comment, copy, declared, file, function, index, lateness,
     nested, respelled, schema, sequence, setting, temporary, transaction,
 };
@@ -36,6 +36,14 @@ pub(super) fn read(tokens: Vec<TokenWithSpan>, text: &str) -> Result<StatementKi
         true => error.at(dialect.reached()),
         false => lonely_bracket(&tokens).unwrap_or(error),
     })
+}
+
+/// The file that a token names.
+fn file_at(tokens: &[TokenWithSpan], at: usize) -> Option<FileName> {
+    match &tokens.get(at)?.token {
+        Token::SingleQuotedString(written) => Some(FileName::read(written)),
+        _ => None,
+    }
 }
 
 fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<StatementKind> {
@@ -86,6 +94,14 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "VACUUM" | "ANALYZE" => {
             while parser.next_token().token != Token::EOF {}
             StatementKind::Vacuum
+        }
+        "DESCRIBE" | "DESC" if file_at(tokens, 1).is_some() && tokens.len() == 2 => {
+            parser.advance_token();
+            let position = Position::of_span(parser.next_token().span).or(start);
+            let (Some(file), Some(position)) = (file_at(tokens, 1), position) else {
+                return Err(Error::new("a file is expected", start));
+            };
+            StatementKind::DescribeFile { file, position }
         }
         "DESCRIBE" | "DESC" if tokens.len() == behind_name(&words, 1) => {
             parser.advance_token();

@@ -1,10 +1,12 @@
 //! Spellings that the parser does not read, in others that it does. They are replaced among the tokens, whose positions stay.
 //!
 //! - `asof`: ASOF joins;
+//! - `files`: files with options;
 //! - `nested_types`: types as `INT ARRAY`;
 //! - `nested_sets`: GROUPING SETS among others;
 //! - `values`: values in FROM, as `current_schema`.
 mod asof;
+mod files;
 mod nested_sets;
 mod nested_types;
 mod values;
@@ -16,7 +18,8 @@ use crate::keyword;
 
 /// The tokens of a statement as the parser reads them.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    values::respell(nested_sets::respell(nested_types::respell(asof::respell(tokens))))
+    let tokens = files::respell(asof::respell(tokens));
+    values::respell(nested_sets::respell(nested_types::respell(tokens)))
 }
 
 /// Whether there is a token, and it is this keyword.
