@@ -11,7 +11,7 @@ pub use alluvium_sql::functions::{FunctionKind, function_kind, function_names};
 pub use alluvium_sql::planner::type_name;
 use alluvium_sql::statement::Named;
 pub use alluvium_sql::statement::{
-    MOST_COLUMNS, MOST_NAME_BYTES, Setting, Statement as StatementTree, StatementKind,
+    MOST_COLUMNS, MOST_NAME_BYTES, Setting, Statement as StatementTree, StatementKind, nearest,
 };
 pub use alluvium_sql::texts;
 pub use alluvium_storage::disk::platform;

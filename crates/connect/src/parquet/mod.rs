@@ -3,8 +3,8 @@
 //! [`read`] reads row groups in batches, [`write`](mod@write) writes, and [`options`] says what may be said.
 //!
 //! - A column of the table has the values of the file's column of its name, as it stands or else without regard to
-//!   case, cast to the table's type. Other columns of the file are passed over; a column that the file does not
-//!   have gets its DEFAULT.
+//!   case, cast to the table's type. Other columns of the file are passed over, of whatever type they are; a column that the
+//!   file does not have gets its DEFAULT. Columns that are taken from the file are texts where tables have no such type.
 //! - A row is refused, and reading continues, if it has a value that its column cannot hold, or none where there has
 //!   to be one.
 //! - A file is never compressed as a whole, as its end is read first and then parts of it. A name that
@@ -60,6 +60,10 @@ impl Source for Parquet {
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
         Self::check_name(path)?;
         read::infer(path, options)
+    }
+
+    fn finds_by_name(&self) -> bool {
+        true
     }
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {

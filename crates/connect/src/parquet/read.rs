@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alluvium::unstable::nearest;
 use alluvium::{Error, Inferred, Portion, Result, SourcePosition, SourceReader, SourceRequest};
 use arrow::compute::can_cast_types;
-use arrow::datatypes::{DataType, FieldRef, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -58,7 +59,8 @@ impl ParquetReader {
                     if from != to && !becomes(from, to) {
                         let kind = type_name(to);
                         return Err(wrong(format!(
-                            "is {from} in the file, which cannot become {kind}"
+                            "is {from} in the file, which cannot become {kind}{}",
+                            way_out(from)
                         )));
                     }
                 }
@@ -123,8 +125,24 @@ impl SourceReader for ParquetReader {
 pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     options.iter().try_for_each(|(name, value)| options::check_read(name, value))?;
     let (builder, _) = open(&input::paths(path)?.remove(0))?;
-    let fields = builder.schema().fields().clone();
+    let known = |field: &FieldRef| field.as_ref().clone().with_data_type(known(field.data_type()));
+    let fields: Vec<Field> = builder.schema().fields().iter().map(known).collect();
     Ok(Inferred::new(Arc::new(Schema::new(fields)), options.to_vec()))
+}
+
+/// A type, with texts in place of types that tables do not have.
+fn known(kind: &DataType) -> DataType {
+    let of_field = |field: &FieldRef| {
+        let kind = known(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(kind))
+    };
+    match kind {
+        kind if nearest(kind).is_some() => kind.clone(),
+        DataType::List(element) => DataType::List(of_field(element)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(of_field).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(of_field(entries), *is_sorted),
+        _ => DataType::Utf8,
+    }
 }
 
 /// Opens a file, and says how large it is.
@@ -166,9 +184,21 @@ fn decoded_bytes(column: &ColumnChunkMetaData) -> u128 {
     u128::try_from(column.uncompressed_size().max(text)).unwrap_or(0)
 }
 
+/// What to do about a column that is not read.
+fn way_out(kind: &DataType) -> &'static str {
+    match kind {
+        DataType::Interval(_) => {
+            "; name the columns to read, as in SELECT a, b FROM the file, or CREATE TABLE t (a …, b …) and COPY t FROM it"
+        }
+        _ => "",
+    }
+}
+
 /// Whether values of a file's type can be values of a column's. A number is no date, time or bytes, though arrow
 /// would make it one.
 fn becomes(from: &DataType, to: &DataType) -> bool {
     let is_other = to.is_temporal() || matches!(to, DataType::Binary);
-    can_cast_types(from, to) && !(from.is_numeric() && is_other)
+    // The library reads intervals without their months.
+    let is_cut = matches!(from, DataType::Interval(_));
+    can_cast_types(from, to) && !(from.is_numeric() && is_other) && !is_cut
 }

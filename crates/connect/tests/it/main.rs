@@ -16,5 +16,6 @@ mod json;
 mod live;
 mod long;
 mod nested;
+mod parquet;
 mod positions;
 mod workspace;

@@ -443,7 +443,7 @@ pub fn nearest(data_type: &DataType) -> Option<DataType> {
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
             DataType::Decimal128(*precision, *scale)
         }
-        DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::Date64 => DataType::Date32,
         DataType::Time32(_) => DataType::Time64(TimeUnit::Microsecond),
         DataType::Timestamp(TimeUnit::Nanosecond, None) => in_microseconds(data_type),
         DataType::Timestamp(unit, Some(_)) => {
