@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::connector::Setting;
-use super::copy;
+use super::connector::option_list;
 use super::syntax_error::{expected, syntax_error};
 use super::{Named, StatementKind};
 use crate::error::{Error, Position, Result, SqlState};
@@ -37,7 +37,7 @@ pub(super) fn subscribe(parser: &mut Parser<'_>) -> Result<Subscribe> {
     let mut read =
         Subscribe { name, position, has_snapshot: true, has_progress: false, as_of: None };
     if parser.parse_keyword(Keyword::WITH) {
-        for option in copy::bracketed(parser).map_err(syntax_error)? {
+        for option in option_list::bracketed(parser).map_err(syntax_error)? {
             match option.name.to_ascii_uppercase().as_str() {
                 "SNAPSHOT" => read.has_snapshot = is_on(&option)?,
                 "PROGRESS" => read.has_progress = is_on(&option)?,
@@ -75,7 +75,7 @@ pub(super) fn copy(parser: &mut Parser<'_>) -> Result<StatementKind> {
             _ => Err(expected(parser, "STDOUT", found)),
         };
     }
-    let options = copy::options(parser).map_err(syntax_error)?;
+    let options = option_list::options(parser).map_err(syntax_error)?;
     Ok(StatementKind::CopyChanges { changes, options })
 }
 

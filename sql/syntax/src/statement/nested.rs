@@ -5,9 +5,10 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use super::connector::Setting;
+use super::connector::option_list;
 use super::dialect::Alluvium;
 use super::syntax_error::{expected, lonely_bracket, syntax_error};
-use super::{Named, Statement, StatementKind, copy, kind, room};
+use super::{Named, Statement, StatementKind, kind, room};
 use crate::error::{Error, Position, Result, SqlState};
 use crate::name::{fold, relation_name};
 
@@ -379,7 +380,7 @@ fn timeout(parser: &mut Parser<'_>) -> Result<Option<Setting>> {
         return Ok(None);
     }
     let mut timeout = None;
-    for option in copy::bracketed(parser).map_err(syntax_error)? {
+    for option in option_list::bracketed(parser).map_err(syntax_error)? {
         if !option.name.eq_ignore_ascii_case("timeout") {
             let message = format!("FETCH has no option \"{}\": there is TIMEOUT", option.name);
             return Err(Error::new(message, option.position).with_sqlstate(SqlState::INVALID_VALUE));

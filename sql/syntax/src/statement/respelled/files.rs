@@ -3,6 +3,7 @@
 //! `FROM 'x.csv' (DELIMITER ';')` and `FROM read_csv('x.csv', delim = ';')` become one text, as `FROM 'x.csv'` has, that is the
 //! [name of a file](crate::statement::FileName) with its options.
 
+use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -10,8 +11,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::is_keyword;
 use crate::error::Position;
 use crate::statement::connector::Setting;
-use crate::statement::copy;
-use crate::statement::dialect::Alluvium;
+use crate::statement::connector::option_list;
 use crate::statement::file::FileName;
 
 /// DuckDB's functions, and the format of each.
@@ -65,18 +65,17 @@ fn file(tokens: &[TokenWithSpan], at: usize) -> Option<(FileName, usize)> {
     if tokens.get(at + 1)?.token != Token::LParen || !follows && before.token != Token::Comma {
         return None;
     }
-    let dialect = Alluvium::new(tokens.len());
     let rest = tokens[at + 1..].to_vec();
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(rest);
+    let mut parser = Parser::new(&GenericDialect {}).with_tokens_with_locations(rest);
     let name = match &tokens[at].token {
         Token::SingleQuotedString(path) => {
-            let options = copy::bracketed(&mut parser).ok()?;
+            let options = option_list::bracketed(&mut parser).ok()?;
             FileName { paths: vec![path.clone()], options }
         }
         Token::Word(word) if word.quote_style.is_none() => {
             let name = word.value.to_ascii_lowercase();
             let (_, format) = FUNCTIONS.iter().find(|(function, _)| *function == name)?;
-            let (paths, mut options) = copy::arguments(&mut parser).ok()?;
+            let (paths, mut options) = option_list::arguments(&mut parser).ok()?;
             let position = Position::of_span(tokens[at].span)?;
             let (name, value) = ("FORMAT".to_owned(), (*format).to_owned());
             options.insert(0, Setting { name, value, position });

@@ -11,10 +11,12 @@
 //!
 //! This module only reads their shape. The engine knows which transports and formats exist and which options they have.
 
+pub(super) mod option_list;
+
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 
-use super::json::{Json, Literal, Member, Value};
 use crate::error::{Error, Position, Result};
+use crate::statement::json::{Json, Literal, Member, Value};
 
 /// A connector as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
