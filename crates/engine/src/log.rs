@@ -125,7 +125,7 @@ pub(crate) fn output_started(relation: &str) {
 }
 
 /// An output of changes has ended.
-pub(crate) fn output_ended(relation: &str, ended: Result<(), &str>) {
+pub(crate) fn output_ended(relation: &str, ended: &Result<(), String>) {
     match ended {
         Ok(()) => info!(relation, "output ended"),
         Err(error) => error!(relation, error, "output failed"),

@@ -159,7 +159,7 @@ impl Writing {
         log::output_started(relation);
         let ended = self.write_to_end(reached, notes);
         let told = ended.clone().map_err(|error| error.to_string());
-        log::output_ended(relation, told.as_ref().map(|()| ()).map_err(String::as_str));
+        log::output_ended(relation, &told);
         // Nobody else sets it.
         let _ = notes.ended.set(told);
         ended
