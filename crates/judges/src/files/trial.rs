@@ -303,7 +303,8 @@ impl Trial {
             | StatementKind::Show { .. }
             | StatementKind::Reset { .. }
             | StatementKind::DiscardAll
-            | StatementKind::Describe { .. } => Ok(()),
+            | StatementKind::Describe { .. }
+            | StatementKind::DescribeFile { .. } => Ok(()),
         };
         self.object("SQLite", result);
     }
