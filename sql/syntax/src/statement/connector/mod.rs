@@ -193,7 +193,11 @@ impl Shape<'_> {
                 "name" => name = Some(Setting { name: what.clone(), ..self.setting(member)? }),
                 "config" => {
                     for member in self.members(member.value, "\"config\" is an object")? {
-                        add(&mut config, self.setting(member)?)?;
+                        let setting = match what.as_str() {
+                            "format" => self.option(member)?,
+                            _ => self.setting(member)?,
+                        };
+                        add(&mut config, setting)?;
                     }
                 }
                 other => {
@@ -217,11 +221,18 @@ impl Shape<'_> {
             Value::Word(value) | Value::Text(value) => {
                 Ok(Setting { name, value, position: self.0.position(offset) })
             }
-            // Options of formats may have several values.
-            several => {
-                let value = several.to_string();
+            _ => Err(self.wrong(&value, format!("\"{name}\" is a text, a number or a boolean"))),
+        }
+    }
+
+    /// An option of a format, which may have several values.
+    fn option(&self, Member { offset, name, value }: Member) -> Result<Setting> {
+        match value.value {
+            Value::Array(_) | Value::Object(_) => {
+                let value = value.value.to_string();
                 Ok(Setting { name, value, position: self.0.position(offset) })
             }
+            _ => self.setting(Member { offset, name, value }),
         }
     }
 
