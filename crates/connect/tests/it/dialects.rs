@@ -156,8 +156,11 @@ impl Dialect {
     }
 }
 
+/// Whether there is a header, and the rows; or why one cannot be read.
+type Told = std::result::Result<(bool, Vec<Vec<String>>), String>;
+
 /// What a file has: its header, if it has one, and its rows; fails if one cannot be read.
-fn read(path: &Path) -> Result<std::result::Result<(bool, Vec<Vec<String>>), String>> {
+fn read(path: &Path) -> Result<Told> {
     let inferred = Csv.infer(path, &[])?;
     let has_header = inferred.options.contains(&("HEADERS".to_owned(), "true".to_owned()));
     let names: Vec<String> =

@@ -1,11 +1,12 @@
 //! The log of an engine, as the subscriber of a program gets it.
 
-use std::fmt::{self, Write};
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use alluvium::Engine;
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -22,11 +23,11 @@ struct Inner {
 
 impl Notes {
     fn add(&self, note: String) {
-        self.0.notes.lock().unwrap().push(note);
+        self.0.notes.lock().push(note);
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.notes.lock().unwrap())
+        std::mem::take(&mut self.0.notes.lock())
     }
 }
 
@@ -35,7 +36,7 @@ struct Fields(String);
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() != "milliseconds" {
-            write!(self.0, " {}={value:?}", field.name()).unwrap();
+            self.0 += &format!(" {}={value:?}", field.name());
         }
     }
 }

@@ -57,7 +57,7 @@ fn is_time(text: &str) -> bool {
         let is_part = |part: &&str| {
             !part.is_empty() && part.len() <= most && part.bytes().all(|byte| byte.is_ascii_digit())
         };
-        parts.len() == count && parts.iter().all(|part| is_part(&part))
+        parts.len() == count && parts.iter().all(is_part)
     };
     let is_date = |text: &str| {
         let separators: Vec<char> = text.chars().filter(|char| !char.is_ascii_digit()).collect();
@@ -86,7 +86,7 @@ fn is_time(text: &str) -> bool {
 /// one end.
 fn is_text(text: &str) -> bool {
     let quoted = |quote: char| text.starts_with(quote) || text.ends_with(quote);
-    let delimiters = text.bytes().enumerate().filter(|(_, byte)| COMMON.contains(byte));
+    let mut delimiters = text.bytes().enumerate().filter(|(_, byte)| COMMON.contains(byte));
     let in_sentence = |(at, byte): (usize, u8)| {
         byte == b',' && text.as_bytes().get(at + 1).is_some_and(|next| *next == b' ')
     };
@@ -94,7 +94,7 @@ fn is_text(text: &str) -> bool {
         && !text.contains('"')
         && !quoted('\'')
         && !text.contains(['\r', '\n'])
-        && delimiters.map(in_sentence).all(|is| is)
+        && delimiters.all(in_sentence)
 }
 
 #[cfg(test)]

@@ -107,9 +107,10 @@ fn consistent(trials: &[Trial], usual: Dialect) -> Result<Dialect, String> {
         ));
     }
     if best.has_decimal_commas {
-        return Err(format!(
+        return Err(
             "its lines have two numbers with DELIMITER ',', or one with DECIMAL_SEPARATOR ',' and DELIMITER ';': say which"
-        ));
+                .to_owned(),
+        );
     }
     if best.width > 1 && !best.is_common {
         return Err(format!(
