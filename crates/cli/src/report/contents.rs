@@ -205,7 +205,7 @@ async fn definitions(client: &Client, view: &str) -> Result<Vec<String>> {
 fn plan(explained: &Value) -> String {
     let mut text = String::new();
     for sentence in array(&explained["sentences"]) {
-        text += &format!("{}\n", sentence.as_str().unwrap_or_default());
+        text += &format!("{}\n", redacted::sentence(sentence.as_str().unwrap_or_default()));
     }
     for node in array(&explained["nodes"]) {
         let number = |name: &str| node[name].as_u64().unwrap_or(0);
@@ -224,7 +224,8 @@ fn plan(explained: &Value) -> String {
             number("kept_bytes"),
         );
         for sentence in array(&node["sentences"]) {
-            text += &format!("    {}\n", sentence.as_str().unwrap_or_default());
+            let sentence = redacted::sentence(sentence.as_str().unwrap_or_default());
+            text += &format!("    {sentence}\n");
         }
     }
     text

@@ -40,12 +40,24 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$')
 }
 
-/// The operation of an operator up to the first value in it: texts are in quotation marks there, and all else begins with a digit.
+/// The operation of an operator up to the first value or path in it: texts and paths are in quotation marks there, and all else begins with a digit.
 pub(super) fn operation(text: &str) -> String {
-    match text.find(|character: char| character.is_ascii_digit() || character == '\'') {
+    let begins = |character: char| character.is_ascii_digit() || matches!(character, '\'' | '"');
+    match text.find(begins) {
         Some(end) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// A sentence of an explanation without the paths of outputs.
+pub(super) fn sentence(text: &str) -> String {
+    const OUTPUT: &str = "output \"";
+    let mut parts = text.split(OUTPUT);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let end = part.find("\" of ").or(part.find('"')).unwrap_or(part.len());
+        text + OUTPUT + "…" + &part[end..]
+    })
 }
 
 #[cfg(test)]
@@ -73,5 +85,13 @@ mod tests {
         assert_eq!(operation("join on a = b"), "join on a = b");
         assert_eq!(operation("map b where b = 'secret'"), "map b where b = …");
         assert_eq!(operation("map a + 17 AS x"), "map a + …");
+        assert_eq!(operation("write changes to \"/secret.csv\""), "write changes to …");
+    }
+
+    #[test]
+    fn sentences_lose_the_paths_of_outputs() {
+        let said = "commits wait for the output \"/a \"b/c.csv\" of \"v\": 2 epochs wait";
+        assert_eq!(sentence(said), "commits wait for the output \"…\" of \"v\": 2 epochs wait");
+        assert_eq!(sentence("it keeps \"v\" twice"), "it keeps \"v\" twice");
     }
 }

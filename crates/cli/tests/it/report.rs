@@ -15,7 +15,8 @@ use crate::signals::send;
 const PROGRAM: &str = "-- secret-comment
 CREATE TABLE bid (auction BIGINT, price BIGINT, channel VARCHAR DEFAULT 'secret-default');
 CREATE VIEW large AS SELECT auction, price, channel || 'secret-text' AS channel FROM bid WHERE price > 770077;
-CREATE MATERIALIZED VIEW best AS SELECT auction, channel, MAX(price) AS price FROM large
+CREATE MATERIALIZED VIEW best WITH (connector = 'file', path = 'secret-output.csv', mode = 'changes') AS
+    SELECT auction, channel, MAX(price) AS price FROM large
     WHERE channel NOT LIKE 'secret-pattern%' AND auction IN (771177, 1) GROUP BY auction, channel;
 INSERT INTO bid SELECT 1, 800000 + n, 'secret-row' FROM generate_series(1, 1000) AS s(n);
 ";
@@ -43,7 +44,9 @@ fn a_report_tells_of_a_view_and_has_nobodys_data() {
     assert_eq!((written.status, written.output.as_str()), (Some(0), ""), "{written:?}");
     let text = fs::read_to_string(file).unwrap();
     for expected in [
-        "CREATE MATERIALIZED VIEW best AS SELECT auction, channel, MAX(price) AS price FROM large",
+        "CREATE MATERIALIZED VIEW best WITH (connector = '?', path = '?', mode = '?') AS
+    SELECT auction, channel, MAX(price) AS price FROM large",
+        "write changes to …",
         "NOT LIKE '?'",
         "WHERE price &gt; ?",
         "CREATE TABLE bid",
@@ -94,7 +97,7 @@ fn end(mut child: Child, mut lines: BufReader<ChildStderr>) {
 #[test]
 fn a_run_with_a_console_serves_it_until_it_is_interrupted() {
     let folder = TempDir::new().unwrap();
-    let program = write(&folder, "p.sql", PROGRAM);
+    let program = write(&folder, "p.sql", "CREATE MATERIALIZED VIEW best AS SELECT 1 AS price");
     let mut child = Command::new(binary())
         .args(["run", &program, "--console", "--output"])
         .arg(folder.path().join("out"))
