@@ -188,6 +188,10 @@ impl CsvReader {
 /// The dialect of a file that can be read again, as far as it is not given.
 fn dialect(path: &Path, options: &Options, columns: sniff::Columns<'_>) -> Result<Dialect> {
     let usual = options::usual(path);
+    // As where it was detected already.
+    if options.given.is_whole() {
+        return Ok(options.given.or(usual));
+    }
     let sample =
         sniff::Sample::read(path, options).map_err(|error| failed("open", path, &error))?;
     let Some(sample) = sample else { return Ok(options.given.or(usual)) };

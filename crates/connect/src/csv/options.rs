@@ -51,6 +51,16 @@ pub struct Given {
 }
 
 impl Given {
+    /// Whether all of it is given.
+    pub fn is_whole(&self) -> bool {
+        let Self { delimiter, quote, escape, comment, line_end } = self;
+        delimiter.is_some()
+            && quote.is_some()
+            && escape.is_some()
+            && comment.is_some()
+            && line_end.is_some()
+    }
+
     /// The dialect with these characters, and others as `usual` has them.
     pub fn or(&self, usual: Dialect) -> Dialect {
         let quote = self.quote.unwrap_or(usual.quote);

@@ -50,15 +50,24 @@ impl Names {
         }
         let meaning = match self.known.get(quoted) {
             Some(meaning) => *meaning,
-            None => self.find(quoted),
+            None => self.learn(quoted),
         };
-        if self.known.len() < REMEMBERED {
-            self.known.entry(quoted.to_owned()).or_insert(meaning);
-        }
         if place < REMEMBERED {
             let missing = || (Vec::new(), Meaning::Other);
             self.last.resize_with(self.last.len().max(place + 1), missing);
-            self.last[place] = (quoted.to_owned(), meaning);
+            let (last, of_last) = &mut self.last[place];
+            last.clear();
+            last.extend_from_slice(quoted);
+            *of_last = meaning;
+        }
+        meaning
+    }
+
+    /// Looks a name up, and remembers what it means.
+    fn learn(&mut self, quoted: &[u8]) -> Meaning {
+        let meaning = self.find(quoted);
+        if self.known.len() < REMEMBERED {
+            self.known.insert(quoted.to_owned(), meaning);
         }
         meaning
     }
