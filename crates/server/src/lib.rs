@@ -4,8 +4,7 @@
 //! a client of any protocol has is its [`client`], whose calls run on the threads of the [`pool`], and which others end by its [`cancel`].
 //! [`registry`] knows all that are connected, within their [`limits`], and [`shared`] is what they share.
 //! [`tls`] encrypts connections, [`password`] has verifiers, [`basic`] checks names with passwords, [`identity`] is who a client has turned out to be, [`lines`] are rows of texts, [`guesses`] slows down who
-//! guesses, [`traffic`] counts what
-//! clients do, and [`log`] tells all of it.
+//! guesses, [`traffic`] counts what clients do, and [`log`] tells all of it.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
 

@@ -1,6 +1,5 @@
 //! What a report says: answers of the server, redacted.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
@@ -138,7 +137,7 @@ fn table(page: &mut Page, rows: &RecordBatch) -> Result<()> {
     let cells = cells(rows)?;
     let schema = rows.schema();
     let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    page.table(&columns, cells.into_iter().map(|row| row.into_iter().map(Cow::Owned).collect()));
+    page.table(&columns, &cells);
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! The file: a page of HTML without scripts, which needs no other file.
 
-use std::borrow::Cow;
-
 /// A page.
 pub(super) struct Page(String);
 
@@ -35,13 +33,8 @@ impl Page {
     }
 
     /// A table; a sentence if it has no rows.
-    pub(super) fn table<'a>(
-        &mut self,
-        columns: &[&str],
-        rows: impl IntoIterator<Item = Vec<Cow<'a, str>>>,
-    ) {
-        let mut rows = rows.into_iter().peekable();
-        if rows.peek().is_none() {
+    pub(super) fn table(&mut self, columns: &[&str], rows: &[Vec<String>]) {
+        if rows.is_empty() {
             return self.paragraph("None.");
         }
         self.0 += "<table><tr>";
@@ -54,7 +47,7 @@ impl Page {
                     Ok(_) => " class=\"number\"",
                     Err(_) => "",
                 };
-                self.0 += &format!("<td{class}>{}</td>", escaped(&cell));
+                self.0 += &format!("<td{class}>{}</td>", escaped(cell));
             }
             self.0 += "</tr>\n";
         }

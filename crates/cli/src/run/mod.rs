@@ -16,8 +16,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-#[cfg(feature = "serve")]
-use alluvium::unstable::BuilderParts;
 use alluvium::unstable::{StatementKind, tree};
 use alluvium::{Engine, Outcome, Session, Statement};
 use outputs::Outputs;
@@ -30,8 +28,7 @@ use crate::log::{Level, Log};
 use crate::output::{Format, Output};
 use crate::process::status::Status;
 use crate::program::Program;
-use crate::progress::waits;
-use crate::progress::{Aside, ProgressLine};
+use crate::progress::{Aside, ProgressLine, waits};
 #[cfg(feature = "serve")]
 use crate::serve::of_run::Console;
 use crate::shell::{self, Around, Shell, Stop, failed};
@@ -58,10 +55,9 @@ pub(crate) fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
         .merge_threads(args.merge_threads)
         .strict(args.strict);
     #[cfg(feature = "serve")]
-    let builder = match (&args.console, &log) {
-        (None, _) => builder,
-        (Some(_), None) => Console::prepared(builder),
-        (Some(_), Some(log)) => Console::prepared(builder).log(log.recent()),
+    let builder = match &log {
+        Some(log) if args.has_console() => Console::prepared(builder, log),
+        _ => builder,
     };
     let engine = shell::opened(args.open.apply(builder))?;
     #[cfg(feature = "serve")]

@@ -65,10 +65,7 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     }
     let made = match &args.socket {
         Some(_) => None,
-        None => Some(
-            Temporary::new("alluvium-")
-                .map_err(|error| failed(Some(&std::env::temp_dir().display()), error))?,
-        ),
+        None => Some(folder_of_socket()?),
     };
     let folder: PathBuf = match (&args.socket, &made) {
         (Some(folder), _) => folder.clone(),
@@ -91,15 +88,24 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     }
     note_address(args, &folder);
     greet_browsers(&running, &token);
-    reload::whenever_asked(&interrupt, &running, &log, args, || {
-        while !interrupt.is_asked() {
-            thread::park();
-        }
-    })
-    .map_err(|error| failed(Some(&"signals"), error))?;
+    reload::whenever_asked(&interrupt, &running, &log, args, || park_until_asked(&interrupt))
+        .map_err(|error| failed(Some(&"signals"), error))?;
     running.stop(args.grace);
     engine.write_outputs().map_err(|error| failed(None, error))?;
     engine.checkpoint().map_err(|error| failed(None, error))
+}
+
+/// A folder for the socket, which is removed at the end.
+fn folder_of_socket() -> Result<Temporary, Stop> {
+    Temporary::new("alluvium-")
+        .map_err(|error| failed(Some(&std::env::temp_dir().display()), error))
+}
+
+/// Waits until the user asks to stop, on the thread that signals unpark.
+fn park_until_asked(interrupt: &Interrupt) {
+    while !interrupt.is_asked() {
+        thread::park();
+    }
 }
 
 /// The server of an engine, as the options say, without the socket.

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
+use alluvium::unstable::BuilderParts;
 use alluvium::{Builder, Engine};
 use alluvium_server::{Running, Server, with_catalog};
 
-use super::{LAST_STEPS, SOCKET, TOKEN, greet_browsers};
+use super::{LAST_STEPS, SOCKET, TOKEN, folder_of_socket, greet_browsers, park_until_asked};
 use crate::console;
+use crate::log::Log;
 use crate::process::interrupt::Interrupt;
 use crate::process::temporary::Temporary;
 use crate::shell::{Stop, failed};
@@ -23,15 +25,14 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Lets an engine have a console.
-    pub(crate) fn prepared(builder: Builder) -> Builder {
-        with_catalog(builder)
+    /// Lets an engine have a console, which shows this log.
+    pub(crate) fn prepared(builder: Builder, log: &Log) -> Builder {
+        with_catalog(builder).log(log.recent())
     }
 
     /// Serves the console of an engine, and a socket for `alluvium report` and the shell, and says where.
     pub(crate) fn start(engine: &Engine, address: SocketAddr) -> Result<Self, Stop> {
-        let folder = Temporary::new("alluvium-")
-            .map_err(|error| failed(Some(&std::env::temp_dir().display()), error))?;
+        let folder = folder_of_socket()?;
         let token = folder.path().join(TOKEN);
         let server = Server::new(engine.clone())
             .pg_socket(folder.path().join(SOCKET))
@@ -49,9 +50,7 @@ impl Console {
         interrupt.unparks(&thread::current());
         interrupt.allow(2 * GRACE + LAST_STEPS);
         console::report("the program has ended; the console stays until Ctrl-C");
-        while !interrupt.is_asked() {
-            thread::park();
-        }
+        park_until_asked(&interrupt);
         Ok(())
     }
 }
