@@ -47,3 +47,8 @@ pub(crate) fn moment(time: SystemTime) -> Result<Moment> {
     };
     moment.ok_or_else(|| Error::data("the time is outside of what TIMESTAMP can hold"))
 }
+
+/// A length of time in whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

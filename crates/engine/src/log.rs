@@ -12,6 +12,8 @@ use tracing::field::Empty;
 use tracing::span::EnteredSpan;
 use tracing::{Level, debug_span, enabled, error, info, warn};
 
+use crate::clock::milliseconds;
+
 /// A line of the log of a process.
 #[derive(Clone, Debug)]
 pub struct LogLine {
@@ -152,8 +154,4 @@ pub(crate) fn checkpoint_taken(number: u64, epoch: Epoch, blobs: usize, time: Du
 /// A checkpoint could not be taken.
 pub(crate) fn checkpoint_failed(error: impl Display) {
     error!(%error, "checkpoint failed");
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -15,7 +15,7 @@ mod sources;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use alluvium_trace::memory::DiskFullGate;
 use alluvium_trace::metrics::{Metrics, SpineMetrics};
@@ -29,7 +29,7 @@ use crate::catalog::metrics::{
     ARRANGEMENTS, COMPACTIONS, EPOCHS, LOCKS, LOG, MEMORY, OPERATORS, OUTPUTS, SESSIONS, SOURCES,
 };
 use crate::catalog::{Entries, system};
-use crate::clock::{Moment, moment};
+use crate::clock::{Moment, milliseconds, moment};
 use crate::error::Result;
 use crate::log::LogLines;
 use crate::sequencer::Sequencer;
@@ -142,10 +142,6 @@ fn some_moments(moments: impl IntoIterator<Item = Option<Moment>>) -> ArrayRef {
 /// Times of the system's clock.
 fn some_times(times: impl IntoIterator<Item = Option<SystemTime>>) -> ArrayRef {
     some_moments(times.into_iter().map(|time| moment(time?).ok()))
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The metrics of all workers, each with the number of its worker.
