@@ -252,7 +252,7 @@ impl Files {
             let message = format!("\"{path}\" matches {files} files, and \"follow\" reads one");
             return Err(Error::source(message));
         }
-        if let Some(start) = &request.start {
+        if let Some(start) = request.file_start()? {
             let Some(read) = paths.iter().position(|path| *path == start.file) else {
                 return Err(Error::source(format!(
                     "\"{}\" is gone, of which {} lines or rows were read before; reading goes on there",

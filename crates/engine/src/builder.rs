@@ -27,7 +27,7 @@ use crate::instance::{Extensions, Instance};
 use crate::log::{self, LogLine, LogLines};
 use crate::settings::Settings;
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::{Source, Transport};
 use crate::state_directory::take_back;
 use crate::unstable::BuilderParts;
 
@@ -35,6 +35,7 @@ use crate::unstable::BuilderParts;
 pub struct Builder {
     workers: Option<usize>,
     sources: Vec<Arc<dyn Source>>,
+    transports: Vec<Arc<dyn Transport>>,
     sinks: Vec<Arc<dyn Sink>>,
     scalars: Vec<Arc<ScalarUDF>>,
     aggregates: Vec<Arc<AggregateUDF>>,
@@ -86,6 +87,7 @@ impl Builder {
         Self {
             workers: None,
             sources: Vec::new(),
+            transports: Vec::new(),
             sinks: Vec::new(),
             scalars: Vec::new(),
             aggregates: Vec::new(),
@@ -128,6 +130,12 @@ impl Builder {
     /// Registers a format that rows can be read from.
     pub fn source(mut self, source: impl Source + 'static) -> Self {
         self.sources.push(Arc::new(source));
+        self
+    }
+
+    /// Registers a system other than files that tables can have connectors to.
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transports.push(Arc::new(transport));
         self
     }
 
@@ -460,6 +468,7 @@ impl Builder {
         };
         let extensions = Extensions {
             sources: self.sources,
+            transports: self.transports,
             sinks: self.sinks,
             functions,
             system,

@@ -100,8 +100,9 @@ pub use crate::roles::{Role, Roles};
 pub use crate::session::{Description, Outcome, Prepared, Session};
 pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
 pub use crate::source::{
-    Absent, Inferred, Live, Portion, Progress, Refusal, Source, SourcePosition, SourceProgress,
-    SourceReader, SourceRequest, SourceState,
+    Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Source, SourcePosition,
+    SourceProgress, SourceReader, SourceRequest, SourceState, Transport, TransportConnector,
+    TransportRequest,
 };
 pub use crate::state::State;
 pub use crate::state_directory::StateDirectory;

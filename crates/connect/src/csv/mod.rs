@@ -163,7 +163,7 @@ impl CsvReader {
                 Err(_) => first_record = Some(first),
             }
         }
-        let start = request.start.as_ref().map(|start| (start.offset, start.lines));
+        let start = request.file_start()?.map(|start| (start.offset, start.lines));
         if let Some(start) = start.or(follows.then_some(behind_header)) {
             input = input::open_at(path, options.compression, start.0, live).map_err(failed)?;
             records.go_on(input.bytes, start);
@@ -247,6 +247,6 @@ impl SourceReader for CsvReader {
 
     fn position(&self) -> Option<SourcePosition> {
         let (offset, lines) = self.records.place();
-        self.lasts.then(|| SourcePosition::new(&self.path, offset, lines))
+        self.lasts.then(|| SourcePosition::in_file(&self.path, offset, lines))
     }
 }

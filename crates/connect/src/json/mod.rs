@@ -164,8 +164,9 @@ impl JsonReader {
         if input.lasts {
             // Wherever reading begins, objects stand as at the start of the file.
             let is_blank = records.is_blank();
-            let start = request.start.as_ref();
-            let (offset, lines) = start.map_or((0, 0), |start| (start.offset, start.lines));
+            let start = request.file_start()?;
+            let (offset, lines) =
+                start.as_ref().map_or((0, 0), |start| (start.offset, start.lines));
             input = input::open_at(path, options.compression, offset, live).map_err(failed)?;
             records = match start {
                 Some(_) => records.behind(input.bytes, (offset, lines)),
@@ -217,6 +218,6 @@ impl SourceReader for JsonReader {
 
     fn position(&self) -> Option<SourcePosition> {
         let (offset, lines) = self.records.place();
-        self.lasts.then(|| SourcePosition::new(&self.path, offset, lines))
+        self.lasts.then(|| SourcePosition::in_file(&self.path, offset, lines))
     }
 }

@@ -77,7 +77,7 @@ impl ParquetReader {
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
         let rows = batch_rows(builder.metadata(), &mask, request);
         let mut builder = builder.with_projection(mask).with_batch_size(rows);
-        let at = request.start.as_ref().map_or(0, |start| start.offset);
+        let at = request.file_start()?.map_or(0, |start| start.offset);
         if at > 0 {
             check_length(count, at).map_err(|error| failed("open", path, &error))?;
             builder = builder.with_offset(usize::try_from(at).unwrap_or(usize::MAX));
@@ -117,7 +117,7 @@ impl SourceReader for ParquetReader {
 
     /// The end of a file was read first, so that it is no pipe.
     fn position(&self) -> Option<SourcePosition> {
-        Some(SourcePosition::new(&self.path, self.at, self.at))
+        Some(SourcePosition::in_file(&self.path, self.at, self.at))
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use parse::{Asked, FormatOption, checked};
 use crate::error::Result;
 use crate::poison::Poison;
 use crate::sink::{Outputs, Sink};
-use crate::source::{Inputs, Refusals, Registry, Source};
+use crate::source::{Inputs, Refusals, Registry, Source, Transport};
 
 /// The part of an engine that ties tables to sources and views to sinks.
 pub(crate) struct Connectors {
@@ -27,12 +27,13 @@ pub(crate) struct Connectors {
 impl Connectors {
     pub(crate) fn new(
         sources: Vec<Arc<dyn Source>>,
+        transports: Vec<Arc<dyn Transport>>,
         sinks: Vec<Arc<dyn Sink>>,
         poison: Arc<Poison>,
         budget: &MemoryBudget,
     ) -> Self {
         Self {
-            formats: Arc::new(Registry::new(sources, sinks, poison.clone())),
+            formats: Arc::new(Registry::new(sources, transports, sinks, poison.clone())),
             inputs: Inputs::new(poison),
             outputs: Arc::default(),
             refusals: Arc::new(Refusals::new(budget)),

@@ -1,16 +1,17 @@
 //! Connectors as SQL writes them, parsed into inputs of tables and outputs of views.
 //!
-//! A connector names a transport and a format. The only transport is files; their formats are the registered sources and
-//! sinks. An error names the choices there are.
+//! A connector names a transport and a format. One transport is files, whose formats are the registered sources and sinks;
+//! [the others](crate::Transport) are registered, and know their formats. An error names the choices there are.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_sql::statement::{ConnectorDefinition, Setting};
 
 use crate::error::{Error, Result};
 use crate::sink::{Output, OutputMode};
-use crate::source::{Input, Liveness, Registry};
+use crate::source::{Input, Liveness, Origin, Registry, Transport, TransportConnector};
 
 /// An option of a format: its name in upper case, and its value.
 pub(crate) type FormatOption = (String, String);
@@ -82,7 +83,12 @@ impl Registry {
         base: &Path,
     ) -> Result<Input> {
         let make = || {
-            let file = file(connector, "file_input")?;
+            if let Some(transport) = self.transport(&connector.transport.value) {
+                let (origin, liveness) = from_transport(transport, connector)?;
+                let name = connector.name.clone().unwrap_or_else(|| transport.name().to_owned());
+                return Ok(Input::new(table.to_owned(), number, name, origin, liveness));
+            }
+            let file = file(connector, "file_input", &mut self.names_of_transports())?;
             let liveness = liveness(&file)?;
             let File { path, mode, follow, .. } = file;
             if let Some(mode) = mode {
@@ -98,7 +104,8 @@ impl Registry {
             }
             let options = checked(&connector.options, |name, value| source.check(name, value))?;
             let name = connector.name.clone().unwrap_or_else(|| source.name().to_owned());
-            Ok(Input::new(table.to_owned(), number, name, path, source, options, liveness))
+            let origin = Origin::Files { path, source, options };
+            Ok(Input::new(table.to_owned(), number, name, origin, liveness))
         };
         make()
             .map_err(|error: Error| error.of(&format!("table \"{table}\"")).at(connector.position))
@@ -112,7 +119,8 @@ impl Registry {
         base: &Path,
     ) -> Result<Output> {
         let make = || {
-            let File { path, mode, follow, linger } = file(connector, "file_output")?;
+            let known = &mut ["\"file_output\"".to_owned()].into_iter();
+            let File { path, mode, follow, linger } = file(connector, "file_output", known)?;
             if let Some(setting) = follow.or(linger) {
                 let message = format!("a file_output has no \"{}\"", setting.name);
                 return Err(Error::sql(message).at(setting.position));
@@ -153,23 +161,61 @@ fn liveness(file: &File<'_>) -> Result<Liveness> {
             }
         };
     }
-    if let Some(Setting { value, position, .. }) = file.linger {
-        let milliseconds: Result<u32> = value.parse().map_err(|_| {
-            let message = format!("\"linger_ms\" is a number of milliseconds, not \"{value}\"");
-            Error::sql(message).at(*position)
-        });
-        liveness.linger = Duration::from_millis(milliseconds?.into());
+    if let Some(setting) = file.linger {
+        liveness.linger = linger(setting)?;
     }
     Ok(liveness)
 }
 
+fn linger(Setting { value, position, .. }: &Setting) -> Result<Duration> {
+    let milliseconds: Result<u32> = value.parse().map_err(|_| {
+        let message = format!("\"linger_ms\" is a number of milliseconds, not \"{value}\"");
+        Error::sql(message).at(*position)
+    });
+    Ok(Duration::from_millis(milliseconds?.into()))
+}
+
+/// The input of a connector that names a transport, and how it waits for rows.
+fn from_transport(
+    transport: &Arc<dyn Transport>,
+    connector: &ConnectorDefinition,
+) -> Result<(Origin, Liveness)> {
+    let mut liveness = Liveness { follow: true, ..Liveness::default() };
+    let mut options = Vec::with_capacity(connector.config.len());
+    for setting in &connector.config {
+        let name = setting.name.to_ascii_lowercase();
+        if name == "linger_ms" {
+            liveness.linger = linger(setting)?;
+            continue;
+        }
+        let checked = transport.check(&name, &setting.value);
+        checked.map_err(|error| error.at(setting.position))?;
+        options.push((name, setting.value.clone()));
+    }
+    let format_options = connector.options.iter();
+    let asked = TransportConnector {
+        options,
+        format: connector.format.as_ref().map(|format| format.value.clone()),
+        format_options: format_options
+            .map(|setting| (setting.name.to_ascii_uppercase(), setting.value.clone()))
+            .collect(),
+    };
+    let place = transport.place(&asked).map_err(|error| error.at(connector.transport.position))?;
+    Ok((Origin::Transport { transport: transport.clone(), connector: asked, place }, liveness))
+}
+
 /// The transport options of a connector; fails if its transport is not files.
-fn file<'a>(connector: &'a ConnectorDefinition, transport: &str) -> Result<File<'a>> {
+fn file<'a>(
+    connector: &'a ConnectorDefinition,
+    transport: &str,
+    known: &mut dyn Iterator<Item = String>,
+) -> Result<File<'a>> {
     let asked = &connector.transport;
     if asked.value != transport && asked.value != "file" {
         let message = format!(
-            "the transport \"{}\" is not supported here; there is \"{transport}\"",
-            asked.value
+            "the transport \"{}\" is not supported here; there is {}",
+            asked.value,
+            known.collect::<Vec<_>>().join(", ")
         );
         return Err(Error::sql(message).at(asked.position));
     }

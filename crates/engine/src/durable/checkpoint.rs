@@ -8,12 +8,12 @@ use super::archive;
 use super::portion::{InputName, SavedPosition};
 use super::record::{Record, SequenceValue};
 use super::refused::SavedRefusals;
-use super::versions::{checkpoint_6, checkpoint_7};
+use super::versions::{checkpoint_6, checkpoint_7, checkpoint_8};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 
 /// The version of the format, which the bytes of a checkpoint end with.
-pub(crate) const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 9;
 
 /// The state of an engine at the end of an epoch.
 ///
@@ -180,11 +180,17 @@ impl Checkpoint {
         let (archive, version) = archive::split(bytes)?;
         match version {
             VERSION => archive::decode(archive),
-            checkpoint_7::VERSION => {
-                archive::decode::<checkpoint_7::Checkpoint>(archive).map(Self::from)
+            checkpoint_8::VERSION => {
+                archive::decode::<checkpoint_8::Checkpoint>(archive).map(Self::from)
             }
-            checkpoint_6::VERSION => archive::decode::<checkpoint_6::Checkpoint>(archive)
-                .map(|checkpoint| checkpoint_7::Checkpoint::from(checkpoint).into()),
+            checkpoint_7::VERSION => archive::decode::<checkpoint_7::Checkpoint>(archive)
+                .map(|checkpoint| checkpoint_8::Checkpoint::from(checkpoint).into()),
+            checkpoint_6::VERSION => {
+                archive::decode::<checkpoint_6::Checkpoint>(archive).map(|checkpoint| {
+                    checkpoint_8::Checkpoint::from(checkpoint_7::Checkpoint::from(checkpoint))
+                        .into()
+                })
+            }
             other => Err(archive::unknown(other, checkpoint_6::VERSION..=VERSION)),
         }
     }
@@ -213,8 +219,8 @@ pub(super) fn example() -> Checkpoint {
         shards: vec![SavedShard { refused: 3, states: vec![state.clone()], late: 4 }],
     };
     let definition = Record::definition("CREATE TABLE t (n INT)", Path::new(""), 5).unwrap();
-    let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
-    let position = SavedPosition::new(&position).unwrap();
+    let position = SourcePosition::in_file(Path::new("/t.csv"), 1000, 70);
+    let position = SavedPosition::new(&position);
     let output = OutputName { relation: "v".to_owned(), path: "/v.csv".to_owned() };
     let refused = SavedRefusals {
         table: "t".to_owned(),
@@ -264,7 +270,7 @@ mod tests {
         let checkpoint = example();
         let bytes = checkpoint.encode().unwrap();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint));
-        assert_eq!(xxh3_64(&bytes), 15_784_046_485_260_658_722);
+        assert_eq!(xxh3_64(&bytes), 107_624_234_021_251_478);
         for length in 0..bytes.len() {
             assert!(Checkpoint::decode(&bytes[..length]).is_err());
         }

@@ -2,7 +2,6 @@
 
 use rkyv::{Archive, Deserialize, Serialize};
 
-use super::record::text_of;
 use crate::error::{Error, Result};
 use crate::source::{Portion, SourcePosition};
 
@@ -17,22 +16,38 @@ pub(crate) struct InputName {
 /// A position in an input.
 #[derive(Archive, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedPosition {
-    file: String,
-    offset: u64,
-    lines: u64,
+    bytes: Vec<u8>,
+    text: String,
 }
 
 impl SavedPosition {
     /// As it is recorded.
-    pub(crate) fn new(position: &SourcePosition) -> Result<Self> {
-        let SourcePosition { file, offset, lines } = position;
-        Ok(Self { file: text_of(file)?, offset: *offset, lines: *lines })
+    pub(crate) fn new(position: &SourcePosition) -> Self {
+        Self { bytes: position.bytes().to_vec(), text: position.text().to_owned() }
     }
 
     /// As sources know it.
     pub(crate) fn position(&self) -> SourcePosition {
-        let Self { file, offset, lines } = self;
-        SourcePosition { file: file.into(), offset: *offset, lines: *lines }
+        SourcePosition::new(self.bytes.clone(), self.text.clone())
+    }
+}
+
+/// A portion of an input that a transaction brings in.
+#[derive(Clone, Debug)]
+pub(crate) enum EnteredPortion {
+    /// It is recorded by its position alone, from which it can be read again.
+    ReadAgain(ReadPortion),
+    /// It is recorded with its rows, and ends here.
+    Recorded(InputName, SavedPosition),
+}
+
+impl EnteredPortion {
+    /// Its input, and where it ends.
+    pub(crate) fn end(&self) -> (&InputName, &SavedPosition) {
+        match self {
+            Self::ReadAgain(portion) => (&portion.input, &portion.end),
+            Self::Recorded(input, end) => (input, end),
+        }
     }
 }
 
@@ -52,14 +67,14 @@ pub(crate) struct ReadPortion {
 
 impl ReadPortion {
     /// A portion that ends at a position.
-    pub(crate) fn new(input: InputName, portion: &Portion, end: &SourcePosition) -> Result<Self> {
-        Ok(Self {
+    pub(crate) fn new(input: InputName, portion: &Portion, end: &SourcePosition) -> Self {
+        Self {
             input,
             rows: portion.rows.num_rows() as u64,
             refused: portion.refused.len() as u64,
             bytes: portion.bytes,
-            end: SavedPosition::new(end)?,
-        })
+            end: SavedPosition::new(end),
+        }
     }
 
     /// How many rows there are, with those that were refused.

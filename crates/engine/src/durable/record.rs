@@ -9,9 +9,9 @@ use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
 use super::archive;
-use super::portion::ReadPortion;
+use super::portion::{InputName, ReadPortion, SavedPosition};
 use super::refused::RefusedRows;
-use super::versions::{record_2, record_3};
+use super::versions::{record_2, record_3, record_4};
 use crate::catalog::RelationKind;
 use crate::changes::TableChange;
 use crate::clock::Moment;
@@ -26,7 +26,7 @@ const RECORD_BYTES: usize = 1 << 20;
 const PART_ROWS: usize = 8192;
 
 /// The version of the records' format, which every record ends with.
-pub(crate) const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 5;
 
 /// The number of all transactions in records of versions before 4: there, the parts of one come right before its epoch.
 pub(crate) const UNNUMBERED: u64 = 0;
@@ -83,6 +83,8 @@ pub(crate) enum Record {
         key: Option<String>,
         /// The rows that sources refused to bring into its tables.
         refused: Vec<RefusedRows>,
+        /// The input that its changes come from, and where it has come to with them, if it can go on from there.
+        end: Option<(InputName, SavedPosition)>,
     },
     /// An epoch that a portion of an input makes.
     Read {
@@ -366,9 +368,11 @@ impl Record {
         let (archive, version) = archive::split(bytes)?;
         match version {
             VERSION => archive::decode(archive),
-            record_3::VERSION => archive::decode::<record_3::Record>(archive).map(Self::from),
+            record_4::VERSION => archive::decode::<record_4::Record>(archive).map(Self::from),
+            record_3::VERSION => archive::decode::<record_3::Record>(archive)
+                .map(|record| record_4::Record::from(record).into()),
             record_2::VERSION => archive::decode::<record_2::Record>(archive)
-                .map(|record| record_3::Record::from(record).into()),
+                .map(|record| record_4::Record::from(record_3::Record::from(record)).into()),
             other => Err(archive::unknown(other, record_2::VERSION..=VERSION)),
         }
     }
@@ -414,7 +418,6 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
-    use crate::durable::portion::{InputName, SavedPosition};
     use crate::source::{Refusal, Refusing, SourcePosition};
 
     /// If this fails, journals that were written before cannot be read: that needs a new version.
@@ -422,13 +425,14 @@ mod tests {
     fn the_bytes_of_records_are_these() {
         let changed =
             |table: &str| ChangedTable { table: table.to_owned(), weights: 2, rows: vec![1, 2, 3] };
-        let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
+        let position = SourcePosition::in_file(Path::new("/t.csv"), 1000, 70);
+        let input = || InputName { table: "t".to_owned(), number: 1 };
         let portion = ReadPortion {
-            input: InputName { table: "t".to_owned(), number: 1 },
+            input: input(),
             rows: 40,
             refused: 2,
             bytes: 500,
-            end: SavedPosition::new(&position).unwrap(),
+            end: SavedPosition::new(&position),
         };
         let refusal = Refusal { file: "/t.csv".into(), line: 3, message: "no number".to_owned() };
         let refusing = Refusing::of(vec![refusal], 5);
@@ -450,6 +454,7 @@ mod tests {
                 changes: vec![changed("t")],
                 key: Some("a key".to_owned()),
                 refused: vec![RefusedRows::new("t", "csv", &refusing).unwrap()],
+                end: Some((input(), SavedPosition::new(&position))),
             },
             Record::Read { number: 43, time: 44, portion },
             Record::Output {
@@ -473,6 +478,6 @@ mod tests {
             assert_eq!(Record::decode(&bytes), Ok(record));
             all.extend_from_slice(&bytes);
         }
-        assert_eq!(xxh3_64(&all), 13_153_689_628_675_292_371);
+        assert_eq!(xxh3_64(&all), 7_907_146_856_673_133);
     }
 }

@@ -11,7 +11,7 @@ use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
 use super::persisted::ConnectorFacts;
-use super::portion::{InputName, ReadPortion};
+use super::portion::{EnteredPortion, InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
 use super::restore::Restored;
 use super::{ahead, damage};
@@ -198,7 +198,7 @@ impl Replay<'_> {
             Record::Transaction { .. } => {
                 Err(Error::data("a transaction is not part of another one"))
             }
-            Record::Epoch { number, time, transaction, parts, changes, key, refused } => {
+            Record::Epoch { number, time, transaction, parts, changes, key, refused, end } => {
                 let begun = if parts == 0 { None } else { self.parts.remove(&transaction) };
                 let mut transaction = self.follow(begun, parts)?;
                 stage(&mut transaction, changes)?;
@@ -209,6 +209,9 @@ impl Replay<'_> {
                 for rows in refused {
                     let (table, source) = (rows.table.clone(), rows.source.clone());
                     transaction.refuse(&table, &source, rows.refusing());
+                }
+                if let Some((input, end)) = end {
+                    transaction.set_entered(EnteredPortion::Recorded(input, end));
                 }
                 commit(transaction, number)
             }
@@ -260,7 +263,11 @@ impl Replay<'_> {
         let mut transaction = Transaction::begin(&self.engine.instance, None)?;
         transaction.restore_time(time);
         if let Some(portion) = portion {
-            transaction.enter(&input, &portion, Some(recorded.clone()))?;
+            transaction.enter(
+                &input,
+                &portion,
+                Some(EnteredPortion::ReadAgain(recorded.clone())),
+            )?;
         }
         commit(transaction, number)
     }
@@ -352,14 +359,14 @@ fn stage(transaction: &mut Transaction, changes: Vec<ChangedTable>) -> Result<()
 
 /// The next portion of an input, which has to be as it was.
 fn read_again(reader: &mut InputReader, input: &Input, recorded: &ReadPortion) -> Result<Portion> {
-    let (portion, end) = (reader.next()?, reader.position()?);
+    let (portion, end) = (reader.next_to(&recorded.end.position())?, reader.position()?);
     let (Some(portion), Some(end)) = (portion, end) else {
         let (end, rows) = (recorded.end.position(), recorded.len());
         return Err(Error::source(format!(
             "the file was changed: it ends, and {rows} rows up to {end} were read from it before"
         )));
     };
-    recorded.check(&ReadPortion::new(input.id(), &portion, &end)?)?;
+    recorded.check(&ReadPortion::new(input.id(), &portion, &end))?;
     Ok(portion)
 }
 
@@ -417,7 +424,7 @@ mod tests {
     /// An epoch of the transaction of this number.
     fn epoch_of(transaction: u64, number: u64, parts: u32, n: i64) -> Record {
         let (time, changes, key, refused) = (number as i64, row(n), None, Vec::new());
-        Record::Epoch { number, time, transaction, parts, changes, key, refused }
+        Record::Epoch { number, time, transaction, parts, changes, key, refused, end: None }
     }
 
     fn epoch(number: u64, n: i64) -> Record {

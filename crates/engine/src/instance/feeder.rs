@@ -1,8 +1,8 @@
 //! The threads that read inputs into tables.
 //!
-//! Each table with inputs has a thread, which reads them one after the other: rows enter the table in the order of its
-//! connectors and their rows, independently of other tables. Each portion is a transaction. A thread that is too far
-//! ahead of the dataflows waits for them.
+//! Each table with inputs from files has a thread, which reads them one after the other: rows enter the table in the order of its
+//! connectors and their rows, independently of other tables. Each input from elsewhere has a thread of its own, since it has no end.
+//! Each portion is a transaction. A thread that is too far ahead of the dataflows waits for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,9 +12,9 @@ use std::thread;
 use alluvium_sql::stack;
 
 use super::Instance;
-use crate::durable::portion::ReadPortion;
+use crate::durable::portion::{EnteredPortion, ReadPortion, SavedPosition};
 use crate::error::{Error, Result};
-use crate::source::{Input, InputReader, Live, Portion, Refusing, SourceRequest, named};
+use crate::source::{Asked, Input, InputReader, Live, Portion, Refusing, named};
 use crate::transaction::Transaction;
 
 /// How many epochs of one table's inputs may be in flight.
@@ -39,7 +39,10 @@ impl Instance {
             let bytes = self.context.budget().policy().portion_for(views);
             let live = self.live(&input);
             let reader = self.open_input(&input, (self.settings.batch_rows, bytes), Some(live))?;
-            match tables.iter_mut().find(|(table, _)| *table == input.table) {
+            let of_same = |(table, inputs): &&mut (String, Opened)| {
+                *table == input.table && inputs.iter().all(|(input, _)| input.origin.is_files())
+            };
+            match tables.iter_mut().find(of_same).filter(|_| input.origin.is_files()) {
                 Some((_, inputs)) => inputs.push((input, reader)),
                 None => tables.push((input.table.clone(), vec![(input, reader)])),
             }
@@ -76,36 +79,35 @@ impl Instance {
         live: Option<Live>,
     ) -> Result<InputReader> {
         let entry = self.writer.catalog.get(&input.table)?;
-        let request = SourceRequest {
-            path: input.path.clone(),
-            options: input.options.clone(),
+        let asked = Asked {
             schema: entry.schema.clone(),
             has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
+            key: entry.as_table()?.primary_key.clone(),
             batch_rows,
             batch_bytes,
             live,
             start: self.writer.position(&input.id()),
         };
-        input.begin(request.start.as_ref());
-        let opened = self.connectors.formats.open(&*input.source, &request);
+        input.begin(asked.start.as_ref());
+        let opened = input.origin.open(&self.connectors.formats, asked);
         opened.map_err(|error| named(input, error))
     }
 }
 
 impl Transaction {
-    /// Brings a portion of an input in, which ends at `end` if it can be read again.
+    /// Brings a portion of an input in, which has a position if it is `entered`.
     pub(crate) fn enter(
         &mut self,
         input: &Input,
         portion: &Portion,
-        end: Option<ReadPortion>,
+        entered: Option<EnteredPortion>,
     ) -> Result<()> {
         self.insert_portion(&input.table, portion)?;
         let mut refusing = Refusing::new(self.budget());
         refusing.extend(portion.refused.iter().cloned());
         self.refuse(&input.table, &input.name, refusing);
-        if let Some(end) = end {
-            self.set_read(end);
+        if let Some(entered) = entered {
+            self.set_entered(entered);
         }
         Ok(())
     }
@@ -141,20 +143,21 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         let rows = portion.rows.num_rows() as u64;
         transaction.check_refused(&portion.refused)?;
         let position = reader.position()?;
-        let end = match &position {
-            Some(end) if instance.definitions.is_durable() => {
-                Some(ReadPortion::new(input.id(), &portion, end)?)
-            }
+        let entered = match &position {
+            Some(end) if instance.definitions.is_durable() => Some(match reader.replays()? {
+                true => EnteredPortion::ReadAgain(ReadPortion::new(input.id(), &portion, end)),
+                false => EnteredPortion::Recorded(input.id(), SavedPosition::new(end)),
+            }),
             _ => None,
         };
-        let is_ahead = end.is_some() && !input.liveness.follow;
-        transaction.enter(input, &portion, end)?;
+        let is_ahead = entered.is_some() && !input.liveness.follow;
+        transaction.enter(input, &portion, entered)?;
         // Rows from a pipe, or past the end of a file, may be the last for long.
         in_flight.push_back(match is_ahead {
             true => transaction.submit()?,
             false => transaction.commit()?,
         });
-        input.count(rows, portion.bytes, portion.refused, position);
+        input.count(rows, portion.bytes, portion.refused, (position, reader.unread()?));
         if in_flight.len() > IN_FLIGHT
             && let Some(epoch) = in_flight.pop_front()
         {

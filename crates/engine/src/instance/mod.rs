@@ -51,7 +51,7 @@ use crate::sequencer::Sequencer;
 use crate::session::clients::Clients;
 use crate::settings::Settings;
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::{Source, Transport};
 use crate::subscription::feed::{Feed, SubscriberId};
 use crate::subscription::{Client, Owner, Subscription};
 use crate::view::KeyedRelations;
@@ -85,6 +85,7 @@ pub(crate) struct Instance {
 /// The sources, sinks and functions that a program adds to an engine.
 pub(crate) struct Extensions {
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) transports: Vec<Arc<dyn Transport>>,
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
     pub(crate) functions: RegisteredFunctions,
     pub(crate) system: SystemSchemas,
@@ -102,7 +103,8 @@ impl Instance {
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
-        let Extensions { sources, sinks, functions, system, file_access, log } = extensions;
+        let Extensions { sources, transports, sinks, functions, system, file_access, log } =
+            extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
@@ -124,7 +126,8 @@ impl Instance {
         let bytes = context.budget().policy().queries;
         let storage = context.storage().cloned();
         let query = Arc::new(QueryEngine::new(bytes, storage, processors(), &poison));
-        let connectors = Connectors::new(sources, sinks, poison.clone(), context.budget());
+        let connectors =
+            Connectors::new(sources, transports, sinks, poison.clone(), context.budget());
         let clients = Arc::<Clients>::default();
         let writer = Writer::new(
             clock,

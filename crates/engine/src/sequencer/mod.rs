@@ -49,7 +49,7 @@ use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::durable::Durable;
 use crate::durable::checkpoint::Checkpoint;
-use crate::durable::portion::{InputName, ReadPortion, SavedPosition};
+use crate::durable::portion::{EnteredPortion, InputName, SavedPosition};
 use crate::durable::record::{Record, Recorded};
 use crate::durable::refused::RefusedRows;
 use crate::durable::restore::Restored;
@@ -117,8 +117,8 @@ pub(crate) struct Commit<'a> {
     /// The changes as they are recorded; `None` without a journal, or if a portion is recorded instead.
     pub(crate) recorded: Option<RecordedChanges<'a>>,
     pub(crate) time: Moment,
-    /// The portion of an input that it is, if that can be read again.
-    pub(crate) read: Option<ReadPortion>,
+    /// The portion of an input that it is, if that has a position.
+    pub(crate) entered: Option<EnteredPortion>,
     /// The key of the transaction, which is committed once.
     pub(crate) key: Option<String>,
     /// The table that is created with its rows.
@@ -287,8 +287,16 @@ impl Sequencer {
         commit: Commit<'_>,
         ordered: impl FnOnce(Epoch, &[LateRows]) -> Result<()>,
     ) -> Result<Committed> {
-        let Commit { mut changes, mut recorded, time, read, key, completes, refused, definitions } =
-            commit;
+        let Commit {
+            mut changes,
+            mut recorded,
+            time,
+            entered,
+            key,
+            completes,
+            refused,
+            definitions,
+        } = commit;
         let bound = || match self.budget.is_exceeded() {
             true => 1,
             false => IN_FLIGHT,
@@ -315,22 +323,26 @@ impl Sequencer {
         let mut shares = partition::partition(changes, self.workers());
         let mut state = self.state.lock();
         let number = self.last() + 1;
-        let record = match (recorded.as_mut().map(RecordedChanges::take), &read) {
+        let record = match (recorded.as_mut().map(RecordedChanges::take), &entered) {
             (Some((transaction, parts, changes)), _) => {
                 let key = key.clone();
+                let end = entered.as_ref().map(|entered| {
+                    let (input, end) = entered.end();
+                    (input.clone(), end.clone())
+                });
                 let epoch =
-                    Record::Epoch { number, time, transaction, parts, changes, key, refused };
+                    Record::Epoch { number, time, transaction, parts, changes, key, refused, end };
                 match (&completes, &definitions) {
                     (None, None) => self.durable.append(&epoch)?,
                     (Some(table), _) => self.durable.append(&epoch.completing(table)?)?,
                     (None, Some(defined)) => self.durable.append(&defined.record(Some(&epoch))?)?,
                 }
             }
-            (None, Some(portion)) => {
+            (None, Some(EnteredPortion::ReadAgain(portion))) => {
                 self.durable.count(portion.bytes);
                 self.durable.append(&Record::Read { number, time, portion: portion.clone() })?
             }
-            (None, None) => None,
+            (None, _) => None,
         };
         drop(recorded);
         let effects = state.apply(&Applied {
@@ -338,7 +350,7 @@ impl Sequencer {
             time,
             tables: &tables,
             sifted: &sifted,
-            read: read.as_ref(),
+            end: entered.as_ref().map(EnteredPortion::end),
             key: key.as_deref(),
             completes: completes.as_deref(),
         })?;

@@ -191,6 +191,16 @@ impl Session {
         }
     }
 
+    /// Fails unless the session may connect to other systems: as a superuser or, without a role, if it may use all files.
+    pub(super) fn check_connects(&self, transport: &str) -> Result<()> {
+        match self.rights.is_some() || *self.file_access == FileAccess::Nothing {
+            true => Err(Error::denied(format!(
+                "only a superuser may use the transport \"{transport}\""
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// The files that the session may use for a purpose.
     pub(super) fn file_access(&self, purpose: Purpose) -> &FileAccess {
         match (&self.private_files, &self.identity) {

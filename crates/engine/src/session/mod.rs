@@ -504,6 +504,13 @@ impl Session {
         if self.is_redoing {
             return Ok(());
         }
+        let formats = &self.instance().connectors.formats;
+        let connects =
+            connectors.iter().find(|it| formats.transport(&it.transport.value).is_some());
+        if let Some(connector) = connects {
+            self.check_connects(&connector.transport.value)
+                .map_err(|error| error.at(connector.transport.position))?;
+        }
         let settings = connectors.iter().flat_map(|connector| &connector.config);
         settings.filter(|setting| setting.name == "path").try_for_each(|path| {
             let allowed = self.file(&path.value, purpose);

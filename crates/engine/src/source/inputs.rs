@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use arrow::datatypes::SchemaRef;
 use parking_lot::Mutex;
 
-use super::{Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceState};
+use super::{
+    FilePosition, InputReader, Live, Liveness, Refusal, Registry, Source, SourcePosition,
+    SourceProgress, SourceRequest, SourceState, Transport, TransportConnector, TransportRequest,
+};
 use crate::changes::pace::{Amount, Pace};
 use crate::durable::portion::InputName;
 use crate::error::{Error, Result};
@@ -23,9 +27,7 @@ pub(crate) struct Input {
     /// How many inputs of the table come before it.
     pub(crate) number: u32,
     pub(crate) name: String,
-    pub(crate) path: PathBuf,
-    pub(crate) source: Arc<dyn Source>,
-    pub(crate) options: Vec<(String, String)>,
+    pub(crate) origin: Origin,
     pub(crate) liveness: Liveness,
     pace: Pace,
     refused: AtomicU64,
@@ -33,6 +35,8 @@ pub(crate) struct Input {
     begun: AtomicU64,
     /// Where it is, as long as it can be read again from there.
     position: Mutex<Option<SourcePosition>>,
+    /// As [`SourceReader::unread`](super::SourceReader::unread), after its last rows.
+    unread: Mutex<Option<u64>>,
     /// Whether its table is gone; changes while its table's writers wait.
     stopped: AtomicBool,
     messages: Mutex<Vec<Refusal>>,
@@ -43,19 +47,16 @@ impl Input {
         table: String,
         number: u32,
         name: String,
-        path: PathBuf,
-        source: Arc<dyn Source>,
-        options: Vec<(String, String)>,
+        origin: Origin,
         liveness: Liveness,
     ) -> Self {
         Self {
             table,
             number,
             name,
-            path,
-            source,
-            options,
+            origin,
             liveness,
+            unread: Mutex::default(),
             pace: Pace::default(),
             refused: AtomicU64::new(0),
             begun: AtomicU64::new(0),
@@ -79,29 +80,100 @@ impl Input {
         let Some(start) = start else { return };
         *self.position.lock() = Some(start.clone());
         // Such a file is text as it is stored.
-        if self.liveness.follow {
-            let begun = start.offset.saturating_sub(self.pace.all().bytes);
+        if self.liveness.follow
+            && let Ok(FilePosition { offset, .. }) = FilePosition::of(start)
+        {
+            let begun = offset.saturating_sub(self.pace.all().bytes);
             self.begun.store(begun, Ordering::Relaxed);
         }
     }
 
-    /// Counts the rows of a transaction, after which reading continues at `position`.
+    /// Counts the rows of a transaction, after which reading continues at `position`, with so many rows to come.
     pub(crate) fn count(
         &self,
         rows: u64,
         bytes: u64,
         refused: Vec<Refusal>,
-        position: Option<SourcePosition>,
+        (position, unread): (Option<SourcePosition>, Option<u64>),
     ) {
         self.pace.add(Amount { rows, bytes });
         let count = refused.len() as u64;
         let before = self.refused.fetch_add(count, Ordering::Relaxed);
         log::refused(&self.table, &self.name, before, before + count);
         *self.position.lock() = position;
+        *self.unread.lock() = unread;
         if !refused.is_empty() {
             let mut messages = self.messages.lock();
             let room = REPORTED - messages.len();
             messages.extend(refused.into_iter().take(room));
+        }
+    }
+}
+
+/// The place that an input reads.
+pub(crate) enum Origin {
+    /// Files of a format.
+    Files { path: PathBuf, source: Arc<dyn Source>, options: Vec<(String, String)> },
+    /// Another system.
+    Transport { transport: Arc<dyn Transport>, connector: TransportConnector, place: String },
+}
+
+/// The rows that are asked for of an [`Origin`].
+pub(crate) struct Asked {
+    pub(crate) schema: SchemaRef,
+    pub(crate) has_default: Vec<bool>,
+    pub(crate) key: Vec<usize>,
+    pub(crate) batch_rows: usize,
+    pub(crate) batch_bytes: usize,
+    pub(crate) live: Option<Live>,
+    pub(crate) start: Option<SourcePosition>,
+}
+
+impl Origin {
+    /// Where it is, for people.
+    fn place(&self) -> PathBuf {
+        match self {
+            Self::Files { path, .. } => path.clone(),
+            Self::Transport { place, .. } => place.into(),
+        }
+    }
+
+    /// Whether it may have an end.
+    pub(crate) fn is_files(&self) -> bool {
+        matches!(self, Self::Files { .. })
+    }
+
+    /// Begins to read.
+    pub(crate) fn open(&self, formats: &Registry, asked: Asked) -> Result<InputReader> {
+        let Asked { schema, has_default, key, batch_rows, batch_bytes, live, start } = asked;
+        match self {
+            Self::Files { path, source, options } => {
+                let (path, options) = (path.clone(), options.clone());
+                let request = SourceRequest {
+                    path,
+                    options,
+                    schema,
+                    has_default,
+                    batch_rows,
+                    batch_bytes,
+                    live,
+                    start,
+                };
+                formats.open(&**source, &request)
+            }
+            Self::Transport { transport, connector, .. } => {
+                let request = TransportRequest {
+                    connector: connector.clone(),
+                    schema,
+                    has_default,
+                    key,
+                    batch_rows,
+                    batch_bytes,
+                    live,
+                    start,
+                };
+                formats.open_transport(&**transport, &request)
+            }
         }
     }
 }
@@ -222,7 +294,7 @@ impl Inputs {
                 table: input.table.clone(),
                 number: input.number,
                 name: input.name.clone(),
-                path: input.path.clone(),
+                path: input.origin.place(),
                 state: match state {
                     State::Waiting => SourceState::Waiting,
                     State::Running => SourceState::Running,
@@ -237,6 +309,7 @@ impl Inputs {
                 minute_bytes: minute.bytes,
                 last_rows: input.pace.last(),
                 position: input.position.lock().clone(),
+                unread: *input.unread.lock(),
                 messages: input.messages.lock().clone(),
             }
         };

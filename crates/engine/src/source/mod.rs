@@ -5,7 +5,7 @@
 //!
 //! - `COPY … FROM` and `CREATE TABLE … FROM` read on the thread of the client that asked for it, as one
 //!   transaction;
-//! - the *inputs* of a table, which its connectors define, are read by a thread of their own once
+//! - the *inputs* of a table, which its connectors define, from files or by a [`Transport`], are read by a thread of their own once
 //!   they are started, as a transaction per portion. [`inputs`] knows them all and how far they have come;
 //! - `SELECT … FROM 'path'` reads while the query runs.
 //!
@@ -13,9 +13,11 @@
 
 mod inputs;
 mod live;
+mod position;
 mod progress;
 mod refusals;
 mod registry;
+mod transport;
 mod waiting;
 
 use std::fmt;
@@ -23,12 +25,14 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
-pub(crate) use inputs::{Input, Inputs, named};
+pub(crate) use inputs::{Asked, Input, Inputs, Origin, named};
 pub use live::Live;
 pub(crate) use live::Liveness;
+pub use position::{FilePosition, SourcePosition};
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{InputReader, OutputWriter, Registry};
+pub use transport::{Transport, TransportConnector, TransportRequest};
 
 use crate::error::{Error, Result};
 
@@ -116,31 +120,6 @@ pub struct SourceRequest {
     pub start: Option<SourcePosition>,
 }
 
-/// A place between two rows of a source, from where it can be read again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SourcePosition {
-    /// The file it is in, of those that the path names.
-    pub file: PathBuf,
-    /// How much of the file comes before it: bytes of text, decompressed, or rows of any other format.
-    pub offset: u64,
-    /// How many lines of text that is, or how many rows.
-    pub lines: u64,
-}
-
-impl SourcePosition {
-    /// The place after so many bytes, or rows, and so many lines of a file.
-    pub fn new(file: impl Into<PathBuf>, offset: u64, lines: u64) -> Self {
-        Self { file: file.into(), offset, lines }
-    }
-}
-
-impl fmt::Display for SourcePosition {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{}:{}", self.file.display(), self.lines)
-    }
-}
-
 impl SourceRequest {
     /// All rows of a path that are there, with these columns: no column has a default, and a portion has some 40,000 rows or
     /// a mebibyte.
@@ -155,6 +134,14 @@ impl SourceRequest {
             live: None,
             start: None,
         }
+    }
+
+    /// Where reading begins, if not at the start.
+    ///
+    /// # Errors
+    /// If that is not a place in a file.
+    pub fn file_start(&self) -> Result<Option<FilePosition>> {
+        self.start.as_ref().map(FilePosition::of).transpose()
     }
 
     /// Whether a source may leave out this column of the schema: then rows take its DEFAULT, or NULL.
@@ -183,6 +170,26 @@ pub trait SourceReader: Send {
     fn position(&self) -> Option<SourcePosition> {
         None
     }
+
+    /// Whether the same rows can be read again from a position, until the engine has a checkpoint behind them. If not, an engine with a
+    /// state directory records rows as well as positions.
+    fn replays(&self) -> bool {
+        true
+    }
+
+    /// The rows from where it is to `end`, a position that a reader had after a portion which began there. The engine asks for
+    /// them when it opens a state directory, and they have to be the same as then, in any order that has the same effect.
+    ///
+    /// A reader whose portions depend on nothing but its position and their size need not care about `end`.
+    fn next_to(&mut self, end: &SourcePosition) -> Result<Option<Portion>> {
+        let _ = end;
+        self.next()
+    }
+
+    /// How many rows there are that it has not read yet, as far as it knows.
+    fn unread(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Some of a source's rows.
@@ -198,12 +205,17 @@ pub struct Portion {
     pub bytes: u64,
     /// Values that the source does not have in some of the rows only. The engine fills them in as well.
     pub absent: Vec<Absent>,
+    /// For each row whether it is deleted, instead of inserted; `None` if all are inserted. Rows take effect in their order.
+    ///
+    /// A row that is inserted takes the place of the one with its primary key. A row that is deleted from a table with a primary key is the
+    /// one with its key, whatever its other columns are.
+    pub deleted: Option<BooleanArray>,
 }
 
 impl Portion {
-    /// These rows: none was refused, no bytes are counted, and no value is absent.
+    /// These rows: none was refused, no bytes are counted, no value is absent, and all are inserted.
     pub fn new(rows: RecordBatch) -> Self {
-        Self { rows, refused: Vec::new(), bytes: 0, absent: Vec::new() }
+        Self { rows, refused: Vec::new(), bytes: 0, absent: Vec::new(), deleted: None }
     }
 }
 

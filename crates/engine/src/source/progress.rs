@@ -47,6 +47,8 @@ pub struct SourceProgress {
     pub last_rows: Option<SystemTime>,
     /// Where reading continues, if it has begun and the path can be read again from there.
     pub position: Option<SourcePosition>,
+    /// How many rows there are after those that it has read, if it is no file, and the source knows.
+    pub unread: Option<u64>,
     /// The first ten rows that were refused.
     pub messages: Vec<Refusal>,
 }

@@ -8,14 +8,18 @@ use alluvium_dataflow::messages::shorten::shorten;
 use arrow::array::RecordBatch;
 
 use super::waiting::Waiting;
-use super::{Inferred, Portion, Source, SourcePosition, SourceReader, SourceRequest};
+use super::{
+    Inferred, Portion, Source, SourcePosition, SourceReader, SourceRequest, Transport,
+    TransportRequest,
+};
 use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::sink::{Sink, SinkRequest, SinkWriter};
 
-/// The sources and sinks an engine was built with. A panic inside any of them poisons the engine.
+/// The sources, transports and sinks an engine was built with. A panic inside any of them poisons the engine.
 pub(crate) struct Registry {
     sources: Vec<Arc<dyn Source>>,
+    transports: Vec<Arc<dyn Transport>>,
     sinks: Vec<Arc<dyn Sink>>,
     poison: Arc<Poison>,
     /// The reads that may wait for another program.
@@ -25,10 +29,11 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new(
         sources: Vec<Arc<dyn Source>>,
+        transports: Vec<Arc<dyn Transport>>,
         sinks: Vec<Arc<dyn Sink>>,
         poison: Arc<Poison>,
     ) -> Self {
-        Self { sources, sinks, poison, waiting: Arc::default() }
+        Self { sources, transports, sinks, poison, waiting: Arc::default() }
     }
 
     /// The source of this format or, if none is named, the first one that handles the path.
@@ -51,6 +56,30 @@ impl Registry {
             None => self.sinks.iter().find(|sink| sink.handles(path)),
         };
         found.cloned().ok_or_else(|| unknown(format, path, "writes", "sinks", names()))
+    }
+
+    /// The transport that a connector of a table names.
+    pub(crate) fn transport(&self, name: &str) -> Option<&Arc<dyn Transport>> {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_suffix("_input").unwrap_or(&name);
+        self.transports.iter().find(|transport| transport.name() == name)
+    }
+
+    /// The names that connectors of tables know transports by.
+    pub(crate) fn names_of_transports(&self) -> impl Iterator<Item = String> {
+        let others = self.transports.iter().map(|transport| transport.name());
+        ["file"].into_iter().chain(others).map(|name| format!("\"{name}_input\""))
+    }
+
+    /// Begins to read from a transport.
+    pub(crate) fn open_transport(
+        &self,
+        transport: &dyn Transport,
+        request: &TransportRequest,
+    ) -> Result<InputReader> {
+        let guard = self.guard("transport", transport.name());
+        let reader = guard.call(|| transport.open(request))?;
+        Ok(InputReader { reader, guard, waiting: self.waiting.clone(), path: None })
     }
 
     /// Begins to read.
@@ -131,19 +160,39 @@ impl InputReader {
     /// The next rows, as [`SourceReader::next`], with messages that are not longer than anyone reads.
     pub(crate) fn next(&mut self) -> Result<Option<Portion>> {
         let next = || self.guard.call(|| self.reader.next());
-        let mut portion = self.waiting.during(self.path.as_deref(), next)?;
-        if let Some(portion) = &mut portion {
-            for refusal in &mut portion.refused {
-                refusal.message = shorten(std::mem::take(&mut refusal.message));
-            }
-        }
-        Ok(portion)
+        let portion = self.waiting.during(self.path.as_deref(), next)?;
+        Ok(portion.map(with_short_messages))
+    }
+
+    /// As [`SourceReader::next_to`].
+    pub(crate) fn next_to(&mut self, end: &SourcePosition) -> Result<Option<Portion>> {
+        let next = || self.guard.call(|| self.reader.next_to(end));
+        let portion = self.waiting.during(self.path.as_deref(), next)?;
+        Ok(portion.map(with_short_messages))
+    }
+
+    /// As [`SourceReader::replays`].
+    pub(crate) fn replays(&self) -> Result<bool> {
+        self.guard.call(|| Ok(self.reader.replays()))
+    }
+
+    /// As [`SourceReader::unread`].
+    pub(crate) fn unread(&self) -> Result<Option<u64>> {
+        self.guard.call(|| Ok(self.reader.unread()))
     }
 
     /// As [`SourceReader::position`].
     pub(crate) fn position(&self) -> Result<Option<SourcePosition>> {
         self.guard.call(|| Ok(self.reader.position()))
     }
+}
+
+/// A portion whose messages are not longer than anyone reads.
+fn with_short_messages(mut portion: Portion) -> Portion {
+    for refusal in &mut portion.refused {
+        refusal.message = shorten(std::mem::take(&mut refusal.message));
+    }
+    portion
 }
 
 /// A writer whose panics poison the engine.

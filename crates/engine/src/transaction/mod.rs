@@ -46,7 +46,7 @@ use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::definitions::alter::Parts;
 use crate::definitions::{Exchange, StagedDefinitions};
-use crate::durable::portion::ReadPortion;
+use crate::durable::portion::EnteredPortion;
 use crate::durable::refused::RefusedRows;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, armed};
@@ -84,8 +84,8 @@ pub struct Transaction {
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
     refused: Vec<Refused>,
-    /// The portion of an input that it is, if that can be read again.
-    read: Option<ReadPortion>,
+    /// The portion of an input that it is, if that has a position.
+    entered: Option<EnteredPortion>,
     key: Option<String>,
     /// The table that is created with its rows.
     completes: Option<String>,
@@ -119,7 +119,7 @@ impl Transaction {
             time,
             is_time_given: at.is_some(),
             refused: Vec::new(),
-            read: None,
+            entered: None,
             key: None,
             completes: None,
             overlays: Mutex::default(),
@@ -242,7 +242,7 @@ impl Transaction {
             time,
             is_time_given,
             refused,
-            read,
+            entered,
             key,
             completes,
             overlays,
@@ -280,7 +280,7 @@ impl Transaction {
         };
         let makes_epoch = changes.values().any(|(_, staged)| !staged.changes().is_empty())
             || is_time_given
-            || read.is_some()
+            || entered.is_some()
             || key.is_some()
             || (is_recorded && (completes.is_some() || !refused.is_empty()));
         if !makes_epoch && definitions.is_none() {
@@ -328,9 +328,10 @@ impl Transaction {
             }
             _ => None,
         };
-        let recorded = match read {
-            Some(_) => None,
-            None => writer.record_changes(&changes)?,
+        let is_read_again = matches!(entered, Some(EnteredPortion::ReadAgain(_)));
+        let recorded = match is_read_again {
+            true => None,
+            false => writer.record_changes(&changes)?,
         };
         let lock = lock.map_or_else(|| writer.lock(), Ok)?;
         if let Some(epoch) = committed(&key)? {
@@ -349,7 +350,7 @@ impl Transaction {
             }
         }
         validation.map_or(Ok(()), Validation::finish)?;
-        let rows = match is_recorded && read.is_none() {
+        let rows = match is_recorded && !is_read_again {
             true => refused.iter().map(Refused::recorded).collect::<Result<_>>()?,
             false => Vec::new(),
         };
@@ -375,7 +376,7 @@ impl Transaction {
                         changes,
                         recorded,
                         time,
-                        read,
+                        entered,
                         key,
                         completes,
                         refused,
@@ -529,9 +530,9 @@ impl Transaction {
         Ok(rows)
     }
 
-    /// It is a portion of an input that can be read again.
-    pub(crate) fn set_read(&mut self, portion: ReadPortion) {
-        self.read = Some(portion);
+    /// It is a portion of an input.
+    pub(crate) fn set_entered(&mut self, portion: EnteredPortion) {
+        self.entered = Some(portion);
     }
 
     /// Stages a change that was committed before.

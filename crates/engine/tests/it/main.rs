@@ -79,6 +79,7 @@ mod temporary_tables;
 mod time_windows;
 mod told;
 mod transactions;
+mod transports;
 mod unchecked;
 mod uniques;
 mod until;

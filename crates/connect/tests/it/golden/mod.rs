@@ -191,7 +191,7 @@ fn every_version_is_upgraded_though_processes_are_killed_meanwhile() {
     with_each(|workers, recorded| {
         let formats = || StateDirectory::open("state").unwrap().formats().unwrap();
         let before = formats();
-        let is_newest = before.checkpoints.contains(&8) && before.records.contains(&4);
+        let is_newest = before.checkpoints.contains(&9) && before.records.contains(&5);
         assert_eq!(before.are_newest(), is_newest, "{before}");
         for kill in 0..kills {
             let mut command = Command::new(env::current_exe().unwrap());

@@ -5,10 +5,11 @@ use rkyv::Serialize;
 use rkyv::{Archive, Deserialize};
 
 use super::super::checkpoint::{OutputName, SavedDataflow, SavedWaterlines};
-use super::super::portion::{InputName, SavedPosition};
+use super::super::portion::InputName;
 use super::super::refused::SavedRefusals;
 use super::checkpoint_7;
 use super::record_2::Record;
+use super::record_4::SavedPosition;
 use crate::clock::Moment;
 
 /// The version.
@@ -77,6 +78,7 @@ mod tests {
             base: String::new(),
             now: 5,
         };
+        let position = SavedPosition { file: "/t.csv".to_owned(), offset: 1000, lines: 70 };
         let before = newest.clone();
         let checkpoint = Checkpoint {
             epoch: before.epoch,
@@ -88,7 +90,7 @@ mod tests {
             replay: before.replay,
             definitions: vec![("t".to_owned(), table())],
             changed: before.changed,
-            positions: before.positions,
+            positions: vec![(InputName { table: "t".to_owned(), number: 0 }, position)],
             keys: before.keys,
             outputs: before.outputs,
             refused: before.refused,

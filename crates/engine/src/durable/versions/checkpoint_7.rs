@@ -4,10 +4,12 @@
 use rkyv::Serialize;
 use rkyv::{Archive, Deserialize};
 
-use super::super::checkpoint::{self, OutputName, SavedDataflow, SavedWaterlines};
-use super::super::portion::{InputName, SavedPosition};
+use super::super::checkpoint::{OutputName, SavedDataflow, SavedWaterlines};
+use super::super::portion::InputName;
 use super::super::refused::SavedRefusals;
+use super::checkpoint_8;
 use super::record_3::Record;
+use super::record_4::SavedPosition;
 use crate::clock::Moment;
 
 /// The version.
@@ -36,7 +38,7 @@ pub(in crate::durable) struct Checkpoint {
     pub(super) failed: Vec<(String, String)>,
 }
 
-impl From<Checkpoint> for checkpoint::Checkpoint {
+impl From<Checkpoint> for checkpoint_8::Checkpoint {
     fn from(checkpoint: Checkpoint) -> Self {
         let definitions = checkpoint.definitions.into_iter();
         Self {
@@ -67,7 +69,7 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
-    use crate::durable::archive;
+    use crate::durable::{archive, checkpoint};
 
     /// If this fails, checkpoints of this version cannot be read any more.
     #[test]
@@ -78,6 +80,7 @@ mod tests {
             base: String::new(),
             now: 5,
         };
+        let position = SavedPosition { file: "/t.csv".to_owned(), offset: 1000, lines: 70 };
         let before = newest.clone();
         let checkpoint = Checkpoint {
             epoch: before.epoch,
@@ -89,7 +92,7 @@ mod tests {
             replay: before.replay,
             definitions: vec![("t".to_owned(), table())],
             changed: before.changed,
-            positions: before.positions,
+            positions: vec![(InputName { table: "t".to_owned(), number: 0 }, position)],
             keys: before.keys,
             outputs: before.outputs,
             refused: before.refused,

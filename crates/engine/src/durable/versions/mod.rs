@@ -15,5 +15,7 @@
 
 pub(super) mod checkpoint_6;
 pub(super) mod checkpoint_7;
+pub(super) mod checkpoint_8;
 pub(super) mod record_2;
 pub(super) mod record_3;
+pub(super) mod record_4;

@@ -4,10 +4,10 @@
 use rkyv::Serialize;
 use rkyv::{Archive, Deserialize};
 
-use super::super::portion::ReadPortion;
 use super::super::record::ChangedTable;
 use super::super::refused::RefusedRows;
 use super::record_3;
+use super::record_4::ReadPortion;
 use crate::clock::Moment;
 
 /// The version.
@@ -87,24 +87,24 @@ impl From<Record> for record_3::Record {
 mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
+    use super::super::record_4::{self, SavedPosition};
     use super::*;
     use crate::catalog::RelationKind;
-    use crate::durable::portion::{InputName, SavedPosition};
+    use crate::durable::portion::InputName;
     use crate::durable::{archive, record};
-    use crate::source::{Refusal, Refusing, SourcePosition};
+    use crate::source::{Refusal, Refusing};
 
     /// If this fails, journals of this version cannot be read any more.
     #[test]
     fn the_bytes_of_records_are_those_of_version_2() {
         let changed =
             |table: &str| ChangedTable { table: table.to_owned(), weights: 2, rows: vec![1, 2, 3] };
-        let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
         let portion = || ReadPortion {
             input: InputName { table: "t".to_owned(), number: 1 },
             rows: 40,
             refused: 2,
             bytes: 500,
-            end: SavedPosition::new(&position).unwrap(),
+            end: SavedPosition { file: "/t.csv".to_owned(), offset: 1000, lines: 70 },
         };
         let refusal = Refusal { file: "/t.csv".into(), line: 3, message: "no number".to_owned() };
         let refusing = Refusing::of(vec![refusal], 5);
@@ -147,7 +147,10 @@ mod tests {
         for record in records() {
             let bytes = archive::encode(&record, VERSION).unwrap();
             all.extend_from_slice(&bytes);
-            assert_eq!(record::Record::decode(&bytes), Ok(record_3::Record::from(record).into()));
+            assert_eq!(
+                record::Record::decode(&bytes),
+                Ok(record_4::Record::from(record_3::Record::from(record)).into())
+            );
         }
         assert_eq!(xxh3_64(&all), 8_733_113_258_089_675_783);
         // The record in a record has a version of its own.
@@ -158,7 +161,10 @@ mod tests {
         ];
         for record in others {
             let bytes = archive::encode(&record, VERSION).unwrap();
-            assert_eq!(record::Record::decode(&bytes), Ok(record_3::Record::from(record).into()));
+            assert_eq!(
+                record::Record::decode(&bytes),
+                Ok(record_4::Record::from(record_3::Record::from(record)).into())
+            );
         }
     }
 }

@@ -4,9 +4,9 @@
 use rkyv::Serialize;
 use rkyv::{Archive, Deserialize};
 
-use super::super::portion::ReadPortion;
-use super::super::record::{self, ChangedTable, UNNUMBERED};
+use super::super::record::{ChangedTable, UNNUMBERED};
 use super::super::refused::RefusedRows;
+use super::record_4::{self, ReadPortion};
 use crate::clock::Moment;
 
 /// The version.
@@ -69,7 +69,7 @@ pub(in crate::durable) enum Record {
     },
 }
 
-impl From<Record> for record::Record {
+impl From<Record> for record_4::Record {
     fn from(record: Record) -> Self {
         match record {
             Record::Definition { sql, base, now } => Self::Definition { sql, base, now },
@@ -97,24 +97,24 @@ impl From<Record> for record::Record {
 mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
+    use super::super::record_4::SavedPosition;
     use super::*;
     use crate::catalog::RelationKind;
-    use crate::durable::archive;
-    use crate::durable::portion::{InputName, SavedPosition};
-    use crate::source::{Refusal, Refusing, SourcePosition};
+    use crate::durable::portion::InputName;
+    use crate::durable::{archive, record};
+    use crate::source::{Refusal, Refusing};
 
     /// If this fails, journals of this version cannot be read any more.
     #[test]
     fn the_bytes_of_records_are_those_of_version_3() {
         let changed =
             |table: &str| ChangedTable { table: table.to_owned(), weights: 2, rows: vec![1, 2, 3] };
-        let position = SourcePosition { file: "/t.csv".into(), offset: 1000, lines: 70 };
         let portion = || ReadPortion {
             input: InputName { table: "t".to_owned(), number: 1 },
             rows: 40,
             refused: 2,
             bytes: 500,
-            end: SavedPosition::new(&position).unwrap(),
+            end: SavedPosition { file: "/t.csv".to_owned(), offset: 1000, lines: 70 },
         };
         let refusal = Refusal { file: "/t.csv".into(), line: 3, message: "no number".to_owned() };
         let refusing = Refusing::of(vec![refusal], 5);
@@ -159,7 +159,7 @@ mod tests {
         for record in records() {
             let bytes = archive::encode(&record, VERSION).unwrap();
             all.extend_from_slice(&bytes);
-            assert_eq!(record::Record::decode(&bytes), Ok(record.into()));
+            assert_eq!(record::Record::decode(&bytes), Ok(record_4::Record::from(record).into()));
         }
         assert_eq!(xxh3_64(&all), 15_078_152_344_871_650_377);
         // The record in a record has a version of its own.
@@ -170,7 +170,7 @@ mod tests {
         ];
         for record in others {
             let bytes = archive::encode(&record, VERSION).unwrap();
-            assert_eq!(record::Record::decode(&bytes), Ok(record.into()));
+            assert_eq!(record::Record::decode(&bytes), Ok(record_4::Record::from(record).into()));
         }
     }
 }

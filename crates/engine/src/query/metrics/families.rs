@@ -304,9 +304,9 @@ fn of_connectors(shown: &Shown<'_>, all: &mut Families) {
     );
     all.gauge(
         ("alluvium_source_lag_bytes", "The bytes of its file that an input has not read yet."),
-        of_inputs(&|it| Some(Lag::of(it)?.bytes as f64)),
+        of_inputs(&|it| Some(Lag::of(it)?.bytes? as f64)),
     );
-    let lag_seconds = |it: &SourceProgress| Some(Lag::of(it)?.time.as_secs_f64());
+    let lag_seconds = |it: &SourceProgress| Some(Lag::of(it)?.time?.as_secs_f64());
     all.gauge(
         ("alluvium_source_lag_seconds", "The time that they have been there."),
         of_inputs(&lag_seconds),

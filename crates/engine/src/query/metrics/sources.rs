@@ -30,10 +30,12 @@ pub(super) fn columns(inputs: Vec<SourceProgress>, relations: &Relations<'_>) ->
         numbers(rows.iter().map(|it| it.refused)),
         numbers(rows.iter().map(|it| it.minute_rows)),
         numbers(rows.iter().map(|it| it.minute_bytes)),
-        some_numbers(lags.iter().map(|lag| lag.as_ref().map(|lag| lag.bytes))),
+        some_numbers(lags.iter().map(|lag| lag.as_ref().and_then(|lag| lag.bytes))),
         some_numbers(lags.iter().map(|lag| lag.as_ref().and_then(|lag| lag.rows))),
         some_times(rows.iter().map(|it| it.last_rows)),
-        some_numbers(lags.iter().map(|lag| lag.as_ref().map(|lag| milliseconds(lag.time)))),
+        some_numbers(
+            lags.iter().map(|lag| lag.as_ref().and_then(|lag| lag.time.map(milliseconds))),
+        ),
     ]
 }
 
@@ -46,13 +48,14 @@ fn state(state: &SourceState) -> &'static str {
     }
 }
 
-/// The part of a file that has not been read.
+/// The part of a file, or of what another system has, that has not been read.
 pub(super) struct Lag {
-    pub(super) bytes: u64,
-    /// As many rows as there were in so many bytes before; `None` before the first.
+    /// `None` if the system does not know it.
+    pub(super) bytes: Option<u64>,
+    /// Of a file as many rows as there were in so many bytes before; `None` before the first.
     rows: Option<u64>,
-    /// For how long all of it has been there; zero if there is none.
-    pub(super) time: Duration,
+    /// For how long all of it has been there; zero if there is none, and `None` if the system does not know it.
+    pub(super) time: Option<Duration>,
 }
 
 impl Lag {
@@ -60,6 +63,11 @@ impl Lag {
     pub(super) fn of(input: &SourceProgress) -> Option<Self> {
         if input.state == SourceState::Finished {
             return Some(Self::default());
+        }
+        if let Some(rows) = input.unread {
+            let is_none = rows == 0;
+            let time = is_none.then_some(Duration::ZERO);
+            return Some(Self { bytes: is_none.then_some(0), rows: Some(rows), time });
         }
         let file = fs::metadata(&input.path).ok().filter(fs::Metadata::is_file)?;
         let bytes = file.len().saturating_sub(input.begun + input.bytes);
@@ -71,14 +79,15 @@ impl Lag {
             file.modified().ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
         let rows = u128::from(bytes) * u128::from(input.rows + input.refused);
         let rows = rows.checked_div(u128::from(input.bytes));
-        Some(Self { bytes, rows: rows.and_then(|rows| u64::try_from(rows).ok()), time })
+        let rows = rows.and_then(|rows| u64::try_from(rows).ok());
+        Some(Self { bytes: Some(bytes), rows, time: Some(time) })
     }
 }
 
 impl Default for Lag {
     /// None.
     fn default() -> Self {
-        Self { bytes: 0, rows: Some(0), time: Duration::ZERO }
+        Self { bytes: Some(0), rows: Some(0), time: Some(Duration::ZERO) }
     }
 }
 
@@ -111,9 +120,11 @@ mod tests {
                 minute_bytes: 0,
                 last_rows: None,
                 position: None,
+                unread: None,
                 messages: Vec::new(),
             };
-            Lag::of(&of).map(|lag| (lag.bytes, lag.rows, lag.time >= Duration::from_secs(100)))
+            let long = |time: Duration| time >= Duration::from_secs(100);
+            Lag::of(&of).map(|lag| (lag.bytes.unwrap(), lag.rows, lag.time.is_some_and(long)))
         };
         let running = || SourceState::Running;
         assert_eq!(lag(running(), (0, 0, 0)), Some((100, None, true)));

@@ -52,7 +52,7 @@ use super::state::Kept;
 use crate::changes::TableChange;
 use crate::clock::Moment;
 use crate::durable::checkpoint::Checkpoint;
-use crate::durable::portion::ReadPortion;
+use crate::durable::portion::{InputName, SavedPosition};
 use crate::error::Result;
 use crate::worker::DataflowId;
 
@@ -103,8 +103,8 @@ pub(crate) struct Applied<'a> {
     pub(super) tables: &'a [DataflowId],
     /// Its effect on the waterlines of tables.
     pub(super) sifted: &'a [Sifted],
-    /// The portion of an input that it is, if that can be read again.
-    pub(super) read: Option<&'a ReadPortion>,
+    /// The input that it reads, and where that has come to with it, if it can go on from there.
+    pub(super) end: Option<(&'a InputName, &'a SavedPosition)>,
     /// The key of the transaction.
     pub(super) key: Option<&'a str>,
     /// The table that is created with its rows.

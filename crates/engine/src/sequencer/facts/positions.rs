@@ -36,8 +36,8 @@ impl Persisted for Positions {
     }
 
     fn apply(&mut self, commit: &Applied<'_>, _: &mut Effects) -> Result<()> {
-        if let Some(portion) = commit.read {
-            self.0.insert(portion.input.clone(), portion.end.clone());
+        if let Some((input, end)) = commit.end {
+            self.0.insert(input.clone(), end.clone());
         }
         Ok(())
     }

@@ -1,0 +1,67 @@
+//! Transports: systems other than files that rows come from.
+
+use arrow::datatypes::SchemaRef;
+
+use super::{Live, SourcePosition, SourceReader};
+use crate::error::Result;
+
+/// A system that rows come from, such as a message broker or a database.
+///
+/// It is registered once, when an engine is built ([`crate::Builder::transport`]), and serves the connectors of tables that
+/// name it. A table's rows from it are read by a thread of their own, until the table is dropped.
+pub trait Transport: Send + Sync {
+    /// Its name, such as `kafka`; in lower case. A connector names it so, or with `_input` behind.
+    fn name(&self) -> &str;
+
+    /// Fails if there is no such option, or it has no such value. Names are in lower case.
+    ///
+    /// A connector is checked when its table is created, long before it is opened.
+    fn check(&self, option: &str, value: &str) -> Result<()>;
+
+    /// What is read, for people, such as `kafka://host:9092/topic`; without secrets. Fails if a connector cannot have these options
+    /// together, or needs more.
+    fn place(&self, connector: &TransportConnector) -> Result<String>;
+
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// If what is asked for is not there, or an option does not suit it. A system that cannot be reached for now is no error:
+    /// the reader tries again until it is.
+    fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>>;
+}
+
+/// A connector that names a transport.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TransportConnector {
+    /// The options of the transport in the order they were written, names in lower case.
+    pub options: Vec<(String, String)>,
+    /// The format of what is transported, if it is named.
+    pub format: Option<String>,
+    /// The options of the format in the order they were written, names in upper case.
+    pub format_options: Vec<(String, String)>,
+}
+
+/// A request to a transport to read rows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TransportRequest {
+    /// The connector.
+    pub connector: TransportConnector,
+    /// The columns of the table. A field that is not nullable belongs to a NOT NULL column: a row without a value there is
+    /// malformed, unless the column has a default or the row is deleted by its key.
+    pub schema: SchemaRef,
+    /// For each of these columns whether it has a DEFAULT other than NULL.
+    pub has_default: Vec<bool>,
+    /// The columns of the table's primary key; none if it has no key.
+    pub key: Vec<usize>,
+    /// How many rows a portion should have at most.
+    pub batch_rows: usize,
+    /// How many bytes the rows of a portion should have at most, give or take one row.
+    pub batch_bytes: usize,
+    /// How long rows wait for others of their portion, and whether they are still needed; `None` if an engine that starts reads again
+    /// what it has read before.
+    pub live: Option<Live>,
+    /// Where reading begins, if not where the options say: a position that a reader of the same connector had.
+    pub start: Option<SourcePosition>,
+}
