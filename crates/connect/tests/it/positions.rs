@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium::{Portion, Source, SourcePosition, SourceRequest};
+use alluvium::{FilePosition, Portion, Source, SourcePosition, SourceRequest};
 use alluvium_connect::{Csv, Json, Parquet};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
@@ -159,11 +159,12 @@ fn a_file_that_was_read_and_is_gone_or_shorter_is_an_error() {
     }
     let pattern = folder.path().join("*.csv");
     let end = read(&Csv, &pattern, 1, None).remove(2).end;
-    assert!(end.file.ends_with("b.csv"));
+    let file = FilePosition::of(&end).unwrap().file;
+    assert!(file.ends_with("b.csv"));
     write(folder.path(), "b.csv", "1\n");
     let error = open(&pattern, &end);
     assert!(error.contains("b.csv") && error.contains("shorter"), "{error}");
-    fs::remove_file(&end.file).unwrap();
+    fs::remove_file(&file).unwrap();
     let error = open(&pattern, &end);
     assert!(error.contains("b.csv\" is gone"), "{error}");
 }
