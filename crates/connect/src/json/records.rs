@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::Refusal;
+use memchr::memchr2;
 
 use crate::input::Text;
 
@@ -141,6 +142,7 @@ pub struct Records {
     passed: u64,
     /// How many bytes and whole lines come before the end of the last object that was read.
     behind: (u64, u64),
+    brackets: Brackets,
 }
 
 /// How objects stand in a file.
@@ -179,7 +181,8 @@ impl Records {
         }
         let (raw, behind) = (Vec::new(), (passed, 0));
         let layout = Layout::Lines;
-        let mut records = Self { input, layout, line: 0, raw, at: 0, passed, behind };
+        let brackets = Brackets::default();
+        let mut records = Self { input, layout, line: 0, raw, at: 0, passed, behind, brackets };
         match records.skip_blanks()? {
             Some(b'[') => {
                 records.at += 1;
@@ -230,6 +233,7 @@ impl Records {
             at: 0,
             passed: offset,
             behind: (offset, lines),
+            brackets: Brackets::default(),
         }
     }
 
@@ -279,9 +283,9 @@ impl Records {
         }
         let text = self.raw[self.at..].trim_ascii_end();
         self.at = self.raw.len();
-        let mut brackets = Brackets::default();
-        Ok(match brackets.pass(text) {
-            Some(end) if end == text.len() => found(&brackets, text, self.line, batch),
+        self.brackets.begin();
+        Ok(match self.brackets.pass(text) {
+            Some(end) if end == text.len() => found(&self.brackets, text, self.line, batch),
             _ => Found::Malformed(self.line, "the line is not one JSON object"),
         })
     }
@@ -332,16 +336,16 @@ impl Records {
     fn read_object(&mut self, batch: &mut Batch) -> io::Result<Found> {
         let line = self.line;
         let mut object = Vec::new();
-        let mut brackets = Brackets::default();
+        self.brackets.begin();
         loop {
             let text = &self.raw[self.at..];
-            if let Some(end) = brackets.pass(text) {
+            if let Some(end) = self.brackets.pass(text) {
                 object.extend_from_slice(&text[..end]);
                 self.at += end;
                 if let Layout::Array(place) = &mut self.layout {
                     *place = Place::Separator;
                 }
-                return Ok(found(&brackets, &object, line, batch));
+                return Ok(found(&self.brackets, &object, line, batch));
             }
             object.extend_from_slice(text);
             if object.len() as u64 > LONGEST || !self.read_line()? {
@@ -418,21 +422,30 @@ struct Brackets {
 }
 
 impl Brackets {
+    /// Another object begins.
+    fn begin(&mut self) {
+        let mut members = std::mem::take(&mut self.members);
+        members.clear();
+        *self = Self { members, ..Self::default() };
+    }
+
     /// Passes some text; where the object ends in it, if it does. Text that begins with anything
     /// but `{` has no object.
     fn pass(&mut self, text: &[u8]) -> Option<usize> {
-        for (at, &byte) in text.iter().enumerate() {
+        let mut next = 0;
+        while let Some(&byte) = text.get(next) {
+            let at = next;
+            next += 1;
             if self.in_string {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => {
-                        self.in_string = false;
-                        if self.depth == 1 && self.expects_name {
-                            self.end_name(at);
-                        }
-                    }
-                    _ => {}
+                if std::mem::take(&mut self.escaped) {
+                    continue;
+                }
+                let Some(length) = memchr2(b'"', b'\\', &text[at..]) else { break };
+                next = at + length + 1;
+                self.escaped = text[at + length] == b'\\';
+                self.in_string = self.escaped;
+                if !self.in_string && self.depth == 1 && self.expects_name {
+                    self.end_name(at + length);
                 }
                 continue;
             }

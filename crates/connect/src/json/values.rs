@@ -19,6 +19,9 @@ pub struct Text<'a> {
 
 /// The values of some texts as those of a field, which may be NULL if the field may.
 ///
+/// A number is no time, but arrow's reader makes texts of numbers everywhere or nowhere. So texts are read a second time if a number may
+/// have become a date.
+///
 /// # Errors
 ///
 /// If a text is something else, or a value is not of the type.
@@ -28,6 +31,10 @@ pub fn values<'a>(
 ) -> Result<ArrayRef, ArrowError> {
     match field.data_type() {
         DataType::Struct(fields) if has_time(field) => {
+            let all = read(&with_texts(field), true, texts.clone())?;
+            if !has_dense_date(&all, field.data_type()) {
+                return of_texts(&all, field);
+            }
             let (times, others): (Vec<FieldRef>, Vec<FieldRef>) =
                 fields.iter().cloned().partition(|field| has_time(field));
             let part = |fields: Vec<FieldRef>| {
@@ -49,12 +56,45 @@ fn as_texts<'a>(
     scalars_are_texts: bool,
     texts: impl Iterator<Item = Text<'a>>,
 ) -> Result<ArrayRef, ArrowError> {
-    let texts_for = texts_for(field.data_type());
-    if texts_for == *field.data_type() {
-        return read(field, scalars_are_texts, texts);
+    of_texts(&read(&with_texts(field), scalars_are_texts, texts)?, field)
+}
+
+/// A field with VARCHAR in place of DECIMAL, dates and times.
+fn with_texts(field: &Field) -> Field {
+    field.clone().with_data_type(texts_for(field.data_type()))
+}
+
+/// Values of [`with_texts`] as those of the field itself.
+fn of_texts(values: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    match values.data_type() == field.data_type() {
+        true => Ok(values.clone()),
+        false => cast(&texts::read(values, field.data_type(), false)?, field.data_type()),
     }
-    let values = read(&field.clone().with_data_type(texts_for), scalars_are_texts, texts)?;
-    cast(&texts::read(&values, field.data_type(), false)?, field.data_type())
+}
+
+/// Whether a text in place of a date or time of this type may have been a number: only a date without signs between its fields
+/// looks like one.
+fn has_dense_date(values: &ArrayRef, kind: &DataType) -> bool {
+    const LENGTH: usize = 8;
+    let is_dense = |text: &str| {
+        let text = text.trim_ascii().as_bytes();
+        text.len() == LENGTH && text.iter().all(u8::is_ascii_digit)
+    };
+    match kind {
+        kind if kind.is_temporal() => values.as_string::<i32>().iter().flatten().any(is_dense),
+        DataType::List(element) => {
+            has_dense_date(values.as_list::<i32>().values(), element.data_type())
+        }
+        DataType::Map(entries, _) => {
+            let values: ArrayRef = Arc::new(values.as_map().entries().clone());
+            has_dense_date(&values, entries.data_type())
+        }
+        DataType::Struct(fields) => {
+            let columns = values.as_struct().columns().iter().zip(fields);
+            columns.into_iter().any(|(values, field)| has_dense_date(values, field.data_type()))
+        }
+        _ => false,
+    }
 }
 
 fn read<'a>(
