@@ -26,7 +26,7 @@ use crate::file_access::FileAccess;
 use crate::instance::{Extensions, Instance};
 use crate::log::{self, LogLine, LogLines};
 use crate::settings::Settings;
-use crate::sink::Sink;
+use crate::sink::{Delivery, Sink};
 use crate::source::{Source, Transport};
 use crate::state_directory::take_back;
 use crate::unstable::BuilderParts;
@@ -37,6 +37,7 @@ pub struct Builder {
     sources: Vec<Arc<dyn Source>>,
     transports: Vec<Arc<dyn Transport>>,
     sinks: Vec<Arc<dyn Sink>>,
+    deliveries: Vec<Arc<dyn Delivery>>,
     scalars: Vec<Arc<ScalarUDF>>,
     aggregates: Vec<Arc<AggregateUDF>>,
     system_path: Vec<String>,
@@ -89,6 +90,7 @@ impl Builder {
             sources: Vec::new(),
             transports: Vec::new(),
             sinks: Vec::new(),
+            deliveries: Vec::new(),
             scalars: Vec::new(),
             aggregates: Vec::new(),
             system_path: Vec::new(),
@@ -142,6 +144,12 @@ impl Builder {
     /// Registers a format that rows can be written in.
     pub fn sink(mut self, sink: impl Sink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Registers a system other than files that views can have connectors to.
+    pub fn delivery(mut self, delivery: impl Delivery + 'static) -> Self {
+        self.deliveries.push(Arc::new(delivery));
         self
     }
 
@@ -470,6 +478,7 @@ impl Builder {
             sources: self.sources,
             transports: self.transports,
             sinks: self.sinks,
+            deliveries: self.deliveries,
             functions,
             system,
             file_access: self.file_access,

@@ -98,7 +98,10 @@ pub use crate::interrupt::Interrupt;
 pub use crate::query::{Metric, MetricFamily, MetricKind, MetricValue, Rows};
 pub use crate::roles::{Role, Roles};
 pub use crate::session::{Description, Outcome, Prepared, Session};
-pub use crate::sink::{OutputMode, Sink, SinkRequest, SinkWriter, Visibility};
+pub use crate::sink::{
+    Delivery, DeliveryRequest, DeliveryWriter, OutputMode, Sink, SinkRequest, SinkWriter,
+    Visibility,
+};
 pub use crate::source::{
     Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Source, SourcePosition,
     SourceProgress, SourceReader, SourceRequest, SourceState, Transport, TransportConnector,

@@ -174,6 +174,7 @@ static OUTPUTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         some_number("lag_ms"),
         some_moment("last_rows"),
         Field::new("holds_commits", DataType::Boolean, true),
+        Field::new("exactly_once", DataType::Boolean, true),
     ]))
 });
 

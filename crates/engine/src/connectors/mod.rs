@@ -13,7 +13,7 @@ pub(crate) use parse::{Asked, FormatOption, checked};
 
 use crate::error::Result;
 use crate::poison::Poison;
-use crate::sink::{Outputs, Sink};
+use crate::sink::{Delivery, Outputs, Sink};
 use crate::source::{Inputs, Refusals, Registry, Source, Transport};
 
 /// The part of an engine that ties tables to sources and views to sinks.
@@ -29,11 +29,18 @@ impl Connectors {
         sources: Vec<Arc<dyn Source>>,
         transports: Vec<Arc<dyn Transport>>,
         sinks: Vec<Arc<dyn Sink>>,
+        deliveries: Vec<Arc<dyn Delivery>>,
         poison: Arc<Poison>,
         budget: &MemoryBudget,
     ) -> Self {
         Self {
-            formats: Arc::new(Registry::new(sources, transports, sinks, poison.clone())),
+            formats: Arc::new(Registry::new(
+                sources,
+                transports,
+                sinks,
+                deliveries,
+                poison.clone(),
+            )),
             inputs: Inputs::new(poison),
             outputs: Arc::default(),
             refusals: Arc::new(Refusals::new(budget)),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use alluvium_sql::statement::{ConnectorDefinition, Setting};
 
 use crate::error::{Error, Result};
-use crate::sink::{Output, OutputMode};
+use crate::sink::{Delivery, Destination, FileOutput, Output, OutputMode};
 use crate::source::{Input, Liveness, Origin, Registry, Transport, TransportConnector};
 
 /// An option of a format: its name in upper case, and its value.
@@ -119,7 +119,10 @@ impl Registry {
         base: &Path,
     ) -> Result<Output> {
         let make = || {
-            let known = &mut ["\"file_output\"".to_owned()].into_iter();
+            if let Some(delivery) = self.delivery(&connector.transport.value) {
+                return to_delivery(delivery, connector);
+            }
+            let known = &mut self.names_of_deliveries();
             let File { path, mode, follow, linger } = file(connector, "file_output", known)?;
             if let Some(setting) = follow.or(linger) {
                 let message = format!("a file_output has no \"{}\"", setting.name);
@@ -142,7 +145,7 @@ impl Registry {
             let format = connector.format.as_ref().map(|format| format.value.as_str());
             let sink = self.sink(format, &path).map_err(|error| error.at(position))?;
             let options = checked(&connector.options, |name, value| sink.check(name, value))?;
-            Ok(Output { path, sink, options, mode })
+            Ok(Output { to: Destination::File(FileOutput { path, sink, options }), mode })
         };
         make().map_err(|error: Error| error.of(&format!("view \"{view}\"")).at(connector.position))
     }
@@ -181,27 +184,43 @@ fn from_transport(
     connector: &ConnectorDefinition,
 ) -> Result<(Origin, Liveness)> {
     let mut liveness = Liveness { follow: true, ..Liveness::default() };
-    let mut options = Vec::with_capacity(connector.config.len());
-    for setting in &connector.config {
-        let name = setting.name.to_ascii_lowercase();
-        if name == "linger_ms" {
-            liveness.linger = linger(setting)?;
-            continue;
-        }
-        let checked = transport.check(&name, &setting.value);
-        checked.map_err(|error| error.at(setting.position))?;
-        options.push((name, setting.value.clone()));
+    let is_own = |setting: &&Setting| setting.name.eq_ignore_ascii_case("linger_ms");
+    if let Some(setting) = connector.config.iter().find(is_own) {
+        liveness.linger = linger(setting)?;
     }
-    let format_options = connector.options.iter();
-    let asked = TransportConnector {
-        options,
-        format: connector.format.as_ref().map(|format| format.value.clone()),
-        format_options: format_options
-            .map(|setting| (setting.name.to_ascii_uppercase(), setting.value.clone()))
-            .collect(),
-    };
+    let others = connector.config.iter().filter(|setting| !is_own(setting));
+    let asked = asked(connector, others, |name, value| transport.check(name, value))?;
     let place = transport.place(&asked).map_err(|error| error.at(connector.transport.position))?;
     Ok((Origin::Transport { transport: transport.clone(), connector: asked, place }, liveness))
+}
+
+/// The output of a connector that names a delivery.
+fn to_delivery(delivery: &Arc<dyn Delivery>, connector: &ConnectorDefinition) -> Result<Output> {
+    let check = |name: &str, value: &str| delivery.check(name, value);
+    let asked = asked(connector, connector.config.iter(), check)?;
+    let place = delivery.place(&asked).map_err(|error| error.at(connector.transport.position))?;
+    let (delivery, connector, place) = (delivery.clone(), asked, place.into());
+    let to = Destination::Delivery { delivery, connector, place };
+    Ok(Output { to, mode: Some(OutputMode::Changes) })
+}
+
+/// A connector as other systems take it, with those of its options that are not the engine's.
+fn asked<'a>(
+    connector: &ConnectorDefinition,
+    options: impl Iterator<Item = &'a Setting>,
+    check: impl Fn(&str, &str) -> Result<()>,
+) -> Result<TransportConnector> {
+    let option = |Setting { name, value, position }: &Setting| {
+        let name = name.to_ascii_lowercase();
+        check(&name, value).map_err(|error| error.at(*position))?;
+        Ok((name, value.clone()))
+    };
+    let of_format = |setting: &Setting| (setting.name.to_ascii_uppercase(), setting.value.clone());
+    Ok(TransportConnector {
+        options: options.map(option).collect::<Result<_>>()?,
+        format: connector.format.as_ref().map(|format| format.value.clone()),
+        format_options: connector.options.iter().map(of_format).collect(),
+    })
 }
 
 /// The transport options of a connector; fails if its transport is not files.

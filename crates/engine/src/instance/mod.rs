@@ -50,7 +50,7 @@ use crate::query::{Observed, Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
 use crate::session::clients::Clients;
 use crate::settings::Settings;
-use crate::sink::Sink;
+use crate::sink::{Delivery, Sink};
 use crate::source::{Source, Transport};
 use crate::subscription::feed::{Feed, SubscriberId};
 use crate::subscription::{Client, Owner, Subscription};
@@ -87,6 +87,7 @@ pub(crate) struct Extensions {
     pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) transports: Vec<Arc<dyn Transport>>,
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
+    pub(crate) deliveries: Vec<Arc<dyn Delivery>>,
     pub(crate) functions: RegisteredFunctions,
     pub(crate) system: SystemSchemas,
     pub(crate) file_access: FileAccess,
@@ -103,8 +104,16 @@ impl Instance {
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
-        let Extensions { sources, transports, sinks, functions, system, file_access, log } =
-            extensions;
+        let Extensions {
+            sources,
+            transports,
+            sinks,
+            deliveries,
+            functions,
+            system,
+            file_access,
+            log,
+        } = extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
@@ -126,8 +135,14 @@ impl Instance {
         let bytes = context.budget().policy().queries;
         let storage = context.storage().cloned();
         let query = Arc::new(QueryEngine::new(bytes, storage, processors(), &poison));
-        let connectors =
-            Connectors::new(sources, transports, sinks, poison.clone(), context.budget());
+        let connectors = Connectors::new(
+            sources,
+            transports,
+            sinks,
+            deliveries,
+            poison.clone(),
+            context.budget(),
+        );
         let clients = Arc::<Clients>::default();
         let writer = Writer::new(
             clock,

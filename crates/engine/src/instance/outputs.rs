@@ -1,10 +1,14 @@
 //! Outputs of views: opening them, and writing contents.
 
 use std::env;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::Instance;
 use crate::catalog::RelationKind;
@@ -13,10 +17,15 @@ use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::sink::{
-    OpenedChanges, OpenedOutput, Output, OutputMode, Running, Sink, SinkRequest, Visibility,
-    Writing, changes,
+    ChangesWriter, Delivery, DeliveryRequest, Destination, FileOutput, IsOver, OpenWriter,
+    OpenedChanges, OpenedOutput, OpenedWriter, Output, OutputMode, Running, Sink, SinkRequest,
+    Visibility, Writing, changes,
 };
+use crate::source::TransportConnector;
 use crate::subscription::Client;
+
+/// How long a view that is created waits for the system that its changes go to.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Instance {
     /// As [`crate::Engine::output`].
@@ -35,8 +44,9 @@ impl Instance {
             true => Some(Record::output(relation, &path, format, options, mode)?),
             false => None,
         };
-        let output = Output { path, sink, options: options.to_vec(), mode: Some(mode) };
-        if self.connectors.outputs.has(relation, &output.path)? {
+        let to = Destination::File(FileOutput { path, sink, options: options.to_vec() });
+        let output = Output { to, mode: Some(mode) };
+        if self.connectors.outputs.has(relation, output.path())? {
             return Ok(());
         }
         let entry = self.definitions.catalog.get(relation)?;
@@ -61,28 +71,42 @@ impl Instance {
         Ok(here.join(path))
     }
 
-    /// The request to the sink of an output of a relation with these columns, and the name of the output in checkpoints; `None`
-    /// if it writes its contents.
-    ///
-    /// # Errors
-    /// If there can be no such output.
-    pub(crate) fn output_request(
+    /// Fails if there can be no such output of a relation with these columns.
+    pub(crate) fn check_output(
         &self,
         relation: &str,
         kind: RelationKind,
         columns: &SchemaRef,
         output: &Output,
-    ) -> Result<Option<(SinkRequest, Option<OutputName>)>> {
-        if output.mode_for(relation, kind)? == OutputMode::Contents {
-            return Ok(None);
+    ) -> Result<()> {
+        match (output.mode_for(relation, kind)?, &output.to) {
+            (OutputMode::Changes, Destination::File(file)) => {
+                self.file_request(relation, columns, file).map(drop)
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// The request to the sink of an output of changes of a relation with these columns, and the name of the output in checkpoints.
+    fn file_request(
+        &self,
+        relation: &str,
+        columns: &SchemaRef,
+        file: &FileOutput,
+    ) -> Result<(SinkRequest, Option<OutputName>)> {
         let schema = changes::schema(relation, columns)?;
-        let request = output.request(schema, Visibility::WhenFlushed);
-        let name = match self.definitions.is_durable() {
-            true => Some(output_name(relation, &*output.sink, &request)?),
-            false => None,
-        };
-        Ok(Some((request, name)))
+        let request = file.request(schema, Visibility::WhenFlushed);
+        if self.definitions.is_durable() {
+            check_resumes(relation, &*file.sink, &request)?;
+        }
+        let name = self.output_name(relation, &request.path)?;
+        Ok((request, name))
+    }
+
+    /// The name of an output in checkpoints, if there are any.
+    fn output_name(&self, relation: &str, path: &Path) -> Result<Option<OutputName>> {
+        let name = |path| OutputName { relation: relation.to_owned(), path };
+        self.definitions.is_durable().then(|| text_of(path).map(name)).transpose()
     }
 
     /// Opens the sink for the contents of a relation with these columns, or for its changes.
@@ -93,17 +117,65 @@ impl Instance {
         columns: &SchemaRef,
         output: Output,
     ) -> Result<OpenedOutput> {
-        let Some((mut request, name)) = self.output_request(relation, kind, columns, &output)?
-        else {
-            return Ok(OpenedOutput::Contents(output));
+        let mode = output.mode_for(relation, kind)?;
+        let restored = |name: Option<&OutputName>| {
+            name.and_then(|name| self.connectors.outputs.restored.lock().remove(name))
         };
-        let restored = &self.connectors.outputs.restored;
-        let restored = name.as_ref().and_then(|name| restored.lock().remove(name));
-        request.start = restored.map(|(_, length)| length);
-        let writer = self.connectors.formats.create(&*output.sink, &request)?;
-        let written = restored.map(|(epoch, _)| epoch);
-        let (path, schema) = (output.path, request.schema);
-        Ok(OpenedOutput::Changes(OpenedChanges { path, schema, writer, written, name }))
+        Ok(match (output.to, mode) {
+            (Destination::File(file), OutputMode::Contents) => OpenedOutput::Contents(file),
+            (Destination::File(file), OutputMode::Changes) => {
+                let (mut request, name) = self.file_request(relation, columns, &file)?;
+                let restored = restored(name.as_ref());
+                request.start = restored.map(|(_, length)| length);
+                let writer = self.connectors.formats.create(&*file.sink, &request)?;
+                let writer = OpenedWriter::Rows(writer, request.schema);
+                let written = restored.map(|(epoch, _)| epoch);
+                OpenedOutput::Changes(OpenedChanges { path: file.path, writer, written, name })
+            }
+            (Destination::Delivery { delivery, connector, place }, _) => {
+                let name = self.output_name(relation, &place)?;
+                let written = restored(name.as_ref()).map(|(epoch, _)| epoch);
+                let writer = OpenedWriter::Delivery(delivery, connector);
+                OpenedOutput::Changes(OpenedChanges { path: place, writer, written, name })
+            }
+        })
+    }
+
+    /// How an output writes to another system. A view that is created is not there if the system cannot be reached.
+    fn connect(
+        self: &Arc<Self>,
+        relation: &str,
+        (delivery, connector): (Arc<dyn Delivery>, TransportConnector),
+        place: &Path,
+        is_over: &Arc<AtomicBool>,
+    ) -> Result<OpenWriter> {
+        let is_new = !self.reader.sequencer.durable().is_replaying();
+        let created = match self.reader.sequencer.defined_at(relation) {
+            Some(created) => created.to_string(),
+            // It ends with this process.
+            None => format!("{:x}", RandomState::new().hash_one(relation)),
+        };
+        let number = xxh3_64(place.as_os_str().as_encoded_bytes());
+        let (poison, is_over) = (self.poison.clone(), is_over.clone());
+        let is_over: IsOver =
+            Arc::new(move || is_over.load(Ordering::Relaxed) || poison.check().is_err());
+        let request = DeliveryRequest::new(
+            connector,
+            relation,
+            self.definitions.catalog.get(relation)?.schema.clone(),
+            format!("{relation}-{created}-{number:x}"),
+            is_new.then_some(PATIENCE),
+            is_over,
+        );
+        let formats = self.connectors.formats.clone();
+        let open = move || formats.deliver(&*delivery, &request).map(ChangesWriter::to_delivery);
+        match is_new {
+            true => {
+                let writer = open()?;
+                Ok(Box::new(|| Ok(writer)))
+            }
+            false => Ok(Box::new(open)),
+        }
     }
 
     /// Writes to an output that is open: the contents of a relation when the engine finishes, or its changes from now on.
@@ -118,17 +190,28 @@ impl Instance {
             Some(record) => self.definitions.record_output(relation, record),
             None => Ok(()),
         };
-        let OpenedChanges { path, schema, writer, written, name } = match opened {
+        let OpenedChanges { path, writer, written, name } = match opened {
             OpenedOutput::Contents(output) => {
                 outputs.contents.lock().push((relation.to_owned(), output));
                 return record();
             }
             OpenedOutput::Changes(opened) => opened,
         };
+        let is_over = Arc::<AtomicBool>::default();
+        let is_delivery = matches!(writer, OpenedWriter::Delivery(..));
+        let open: OpenWriter = match writer {
+            OpenedWriter::Rows(writer, schema) => {
+                Box::new(|| Ok(ChangesWriter::Rows { writer, schema }))
+            }
+            OpenedWriter::Delivery(delivery, connector) => {
+                self.connect(relation, (delivery, connector), &path, &is_over)?
+            }
+        };
         let lasting = name.as_ref().map(|name| &*name.path);
         let subscription = self.subscribe(relation, Client::Output(lasting))?;
         let lasting = name.map(|name| (name, self.poison.clone()));
-        let writing = Writing { path, subscription, writer, schema, written, lasting };
+        let restored = written;
+        let writing = Writing { path, subscription, open, restored, lasting, is_delivery, is_over };
         let running = Running::start(relation, writing)?;
         // A checkpoint with its length has its definition: else it would write everything again after its earlier output.
         record()?;
@@ -165,7 +248,7 @@ impl Instance {
         written
     }
 
-    fn write_contents(&self, relation: &str, output: &Output) -> Result<()> {
+    fn write_contents(&self, relation: &str, output: &FileOutput) -> Result<()> {
         let mut contents = self.reader.contents(relation)?;
         let request = output.request(contents.schema().clone(), Visibility::WhenFinished);
         let mut writer = self.connectors.formats.create(&*output.sink, &request)?;
@@ -177,14 +260,14 @@ impl Instance {
     }
 }
 
-/// The name of an output in checkpoints; fails if it cannot resume after a restart.
-fn output_name(relation: &str, sink: &dyn Sink, request: &SinkRequest) -> Result<OutputName> {
+/// Fails if an output cannot resume after a restart.
+fn check_resumes(relation: &str, sink: &dyn Sink, request: &SinkRequest) -> Result<()> {
     let path = request.path.display();
-    if !sink.resumes(request) {
-        return Err(Error::source(format!(
+    match sink.resumes(request) {
+        true => Ok(()),
+        false => Err(Error::source(format!(
             "the changes of \"{relation}\" cannot be written to \"{path}\" by an engine with a state directory, which goes on \
              writing after a restart: that needs a file of CSV or JSON lines without compression"
-        )));
+        ))),
     }
-    Ok(OutputName { relation: relation.to_owned(), path: text_of(&request.path)? })
 }

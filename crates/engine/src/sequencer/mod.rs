@@ -482,6 +482,11 @@ impl Sequencer {
         self.state.lock().changed.has(table)
     }
 
+    /// When a relation was created, if its definition is recorded.
+    pub(crate) fn defined_at(&self, name: &str) -> Option<Moment> {
+        self.state.lock().definitions.time(name)
+    }
+
     /// The statements that declared and created a relation, if they are recorded.
     pub(crate) fn definition(&self, name: &str) -> Option<String> {
         self.state.lock().definitions.text(name)

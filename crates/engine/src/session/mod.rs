@@ -505,8 +505,11 @@ impl Session {
             return Ok(());
         }
         let formats = &self.instance().connectors.formats;
-        let connects =
-            connectors.iter().find(|it| formats.transport(&it.transport.value).is_some());
+        let is_other = |connector: &&ConnectorDefinition| {
+            let name = &connector.transport.value;
+            formats.transport(name).is_some() || formats.delivery(name).is_some()
+        };
+        let connects = connectors.iter().find(is_other);
         if let Some(connector) = connects {
             self.check_connects(&connector.transport.value)
                 .map_err(|error| error.at(connector.transport.position))?;

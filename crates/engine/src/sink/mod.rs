@@ -2,19 +2,28 @@
 //!
 //! A sink is a format that rows are written in. It is registered once, when an engine is built
 //! ([`crate::Builder::sink`]), and serves every statement that names a path it handles: `COPY … TO` writes the result of a
-//! query, and the [`outputs`] of a view, which its connectors define, write its final contents or each of its changes.
+//! query, and the [`outputs`] of a view, which its connectors define, write its final contents or each of its changes. Changes may go to
+//! another system as well, by a [`Delivery`].
 
 pub(crate) mod changes;
+mod delivery;
 mod outputs;
 mod running;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+pub(crate) use delivery::IsOver;
+pub use delivery::{Delivery, DeliveryRequest, DeliveryWriter};
 pub use outputs::OutputMode;
-pub(crate) use outputs::{OpenedChanges, OpenedOutput, Output, Outputs, ShownOutput};
-pub(crate) use running::{Marks, Running, Writing};
+pub(crate) use outputs::{
+    Destination, FileOutput, OpenedChanges, OpenedOutput, OpenedWriter, Output, Outputs,
+    ShownOutput,
+};
+pub(crate) use running::{Marks, OpenWriter, Running, Writing};
+pub(crate) use writer::ChangesWriter;
 
 use crate::error::{Error, Result};
 

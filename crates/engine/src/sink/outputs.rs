@@ -20,11 +20,11 @@ use arrow::datatypes::SchemaRef;
 use parking_lot::Mutex;
 
 use super::running::{Marks, Running};
-use super::{Sink, SinkRequest, Visibility};
+use super::{Delivery, Sink, SinkRequest, Visibility};
 use crate::catalog::RelationKind;
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
-use crate::source::OutputWriter;
+use crate::source::{OutputWriter, TransportConnector};
 use crate::subscription::feed::Waiting;
 
 /// Which rows of a view an output writes.
@@ -37,21 +37,44 @@ pub enum OutputMode {
     Contents,
 }
 
-/// Where a view's rows go: a connector that has been checked.
+/// What a view's rows are written to, and which: a connector that has been checked.
 pub(crate) struct Output {
-    pub(crate) path: PathBuf,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) options: Vec<(String, String)>,
+    pub(crate) to: Destination,
     /// `None` for what suits the view: contents if it keeps them, or else changes.
     pub(crate) mode: Option<OutputMode>,
 }
 
-impl Output {
+/// What rows are written to.
+pub(crate) enum Destination {
+    /// A file.
+    File(FileOutput),
+    /// Another system, and where in it, for people.
+    Delivery { delivery: Arc<dyn Delivery>, connector: TransportConnector, place: PathBuf },
+}
+
+/// A file that rows are written to.
+pub(crate) struct FileOutput {
+    pub(crate) path: PathBuf,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) options: Vec<(String, String)>,
+}
+
+impl FileOutput {
     /// The request to its sink: to write rows of these columns from the start.
     pub(crate) fn request(&self, schema: SchemaRef, visibility: Visibility) -> SinkRequest {
         let mut request = SinkRequest::new(&self.path, schema, visibility);
         request.options.clone_from(&self.options);
         request
+    }
+}
+
+impl Output {
+    /// Where it is; no two outputs are at the same place.
+    pub(crate) fn path(&self) -> &Path {
+        match &self.to {
+            Destination::File(file) => &file.path,
+            Destination::Delivery { place, .. } => place,
+        }
     }
 
     /// The mode in which it writes a relation of this kind.
@@ -71,20 +94,26 @@ impl Output {
 
 /// An output that can be written.
 pub(crate) enum OpenedOutput {
-    Contents(Output),
+    Contents(FileOutput),
     Changes(OpenedChanges),
 }
 
 /// An output of changes that can be written.
 pub(crate) struct OpenedChanges {
     pub(crate) path: PathBuf,
-    /// The columns of the written rows.
-    pub(crate) schema: SchemaRef,
-    pub(crate) writer: OutputWriter,
+    pub(crate) writer: OpenedWriter,
     /// The epoch whose changes, with those before it, are written already.
     pub(crate) written: Option<Epoch>,
     /// Its name in checkpoints, if it resumes after a restart.
     pub(crate) name: Option<OutputName>,
+}
+
+/// How an output of changes is written.
+pub(crate) enum OpenedWriter {
+    /// To a file that is open, as rows of these columns.
+    Rows(OutputWriter, SchemaRef),
+    /// To another system, which is connected to once the view is there.
+    Delivery(Arc<dyn Delivery>, TransportConnector),
 }
 
 /// An output, and how far it is.
@@ -102,12 +131,14 @@ pub(crate) struct ShownOutput {
     /// The changes that wait to be written.
     pub(crate) waiting: Option<Waiting>,
     pub(crate) last_rows: Option<SystemTime>,
+    /// Whether changes are there once, also after a restart; `None` as long as it is not known.
+    pub(crate) is_exact: Option<bool>,
 }
 
 /// All outputs there are.
 #[derive(Default)]
 pub(crate) struct Outputs {
-    pub(crate) contents: Mutex<Vec<(String, Output)>>,
+    pub(crate) contents: Mutex<Vec<(String, FileOutput)>>,
     pub(crate) changes: Mutex<Vec<Running>>,
     /// From the checkpoint that the engine resumes from: its epoch, and the lengths of outputs.
     pub(crate) restored: Mutex<BTreeMap<OutputName, (Epoch, u64)>>,
@@ -155,6 +186,7 @@ impl Outputs {
             minute_rows: 0,
             waiting: None,
             last_rows: None,
+            is_exact: Some(true),
         });
         let mut shown: Vec<ShownOutput> = contents.collect();
         shown.extend(self.changes.lock().iter().map(|running| {
@@ -175,6 +207,7 @@ impl Outputs {
                 minute_rows: written.pace.minute().rows,
                 waiting: running.waiting(),
                 last_rows: written.pace.last(),
+                is_exact: written.is_exact.get().copied(),
             }
         }));
         shown
@@ -234,6 +267,7 @@ impl Outputs {
         let here: ThreadId = thread::current().id();
         let ended = std::mem::take(&mut *self.changes.lock());
         for running in ended {
+            running.give_up();
             if running.thread() != here {
                 // No handle is left that could return the error.
                 let _ = running.join();

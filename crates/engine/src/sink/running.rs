@@ -1,23 +1,21 @@
 //! Outputs of changes, each written by a thread of its own.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
 
 use alluvium_sql::stack;
 use alluvium_trace::Epoch;
-use arrow::datatypes::SchemaRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use super::changes;
-use crate::changes::bytes_of;
-use crate::changes::pace::{Amount, Pace};
+use super::ChangesWriter;
+use crate::changes::pace::Pace;
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
 use crate::log;
 use crate::poison::Poison;
-use crate::source::OutputWriter;
 use crate::subscription::feed::{Feed, SubscriberId, Waiting};
 use crate::subscription::{Step, Subscription};
 use crate::worker::DataflowId;
@@ -33,7 +31,13 @@ pub(crate) struct Running {
     thread: JoinHandle<Result<()>>,
     /// The marks that a checkpoint asks for, if it can resume after a restart.
     marks: Option<Marks>,
+    is_delivery: bool,
+    /// Set when nobody waits for the changes any more.
+    is_over: Arc<AtomicBool>,
 }
+
+/// How long a relation that is dropped waits for another system to take its last changes.
+const LAST_CHANGES: Duration = Duration::from_secs(5);
 
 /// How far an output has been written.
 #[derive(Default)]
@@ -43,7 +47,12 @@ pub(crate) struct Written {
     pub(crate) epoch: AtomicU64,
     /// How it has ended, once it has.
     pub(crate) ended: OnceLock<std::result::Result<(), String>>,
+    /// Whether changes are there once, also after a restart.
+    pub(crate) is_exact: OnceLock<bool>,
 }
+
+/// Opens a writer. The thread that writes does it: an engine that starts does not wait for other systems.
+pub(crate) type OpenWriter = Box<dyn FnOnce() -> Result<ChangesWriter> + Send>;
 
 /// The places in an output that checkpoints ask for.
 #[derive(Clone)]
@@ -57,13 +66,15 @@ pub(crate) struct Marks {
 pub(crate) struct Writing {
     pub(crate) path: PathBuf,
     pub(crate) subscription: Subscription,
-    pub(crate) writer: OutputWriter,
-    /// The columns of the written rows.
-    pub(crate) schema: SchemaRef,
-    /// The epoch whose changes, with those before it, are written already.
-    pub(crate) written: Option<Epoch>,
+    pub(crate) open: OpenWriter,
+    /// The epoch of the checkpoint that the engine starts from: the changes up to it are written already.
+    pub(crate) restored: Option<Epoch>,
     /// How it resumes after a restart: its name in checkpoints, and the poison that stops the engine if it cannot be written.
     pub(crate) lasting: Option<(OutputName, Arc<Poison>)>,
+    /// Whether it writes to another system.
+    pub(crate) is_delivery: bool,
+    /// Set when nobody waits for the changes any more.
+    pub(crate) is_over: Arc<AtomicBool>,
 }
 
 impl Running {
@@ -79,6 +90,7 @@ impl Running {
             feed: feed.clone(),
             reached,
         });
+        let (is_delivery, is_over) = (writing.is_delivery, writing.is_over.clone());
         let notes = written.clone();
         let relation = relation.to_owned();
         let written_relation = relation.clone();
@@ -87,7 +99,18 @@ impl Running {
             .stack_size(stack::THREAD)
             .spawn(move || writing.run(&written_relation, &reach, &notes))
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
-        Ok(Self { relation, path, subscription, feed, subscriber, written, thread, marks })
+        Ok(Self {
+            relation,
+            path,
+            subscription,
+            feed,
+            subscriber,
+            written,
+            thread,
+            marks,
+            is_delivery,
+            is_over,
+        })
     }
 
     /// Waits until all that was delivered is written.
@@ -96,9 +119,24 @@ impl Running {
         self.thread.join().unwrap_or(Ok(()))
     }
 
-    /// Waits until all that was delivered is written, if its relation has not failed.
+    /// Nobody waits for the changes any more: a writer that waits for another system ends.
+    pub(super) fn give_up(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until all that was delivered is written, if its relation has not failed; not for ever for another system.
     pub(super) fn end(self) -> Result<()> {
         let has_failed = self.has_failed();
+        let start = Instant::now();
+        while self.is_delivery && !self.thread.is_finished() {
+            if start.elapsed() >= LAST_CHANGES {
+                self.give_up();
+                // No handle is left that could return the error.
+                let _ = self.join();
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         self.join().or_else(|error| if has_failed { Ok(()) } else { Err(error) })
     }
 
@@ -165,10 +203,19 @@ impl Writing {
         ended
     }
 
-    fn write_to_end(mut self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
-        let written = self.write(reached, notes);
-        let Self { path, subscription, writer, lasting, .. } = self;
+    fn write_to_end(self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
+        let Self { path, mut subscription, open, restored, lasting, is_over, .. } = self;
+        let write = || {
+            let mut writer = open()?;
+            let delivered = writer.delivered(restored)?;
+            // Nobody else sets it.
+            let _ = notes.is_exact.set(writer.is_exact(lasting.is_some())?);
+            write(&mut subscription, &mut writer, delivered, reached, notes)?;
+            writer.finish()
+        };
+        let written = write();
         if let (Err(error), Some((_, poison))) = (&written, &lasting)
+            && !is_over.load(Ordering::Relaxed)
             && !subscription.feed().has_failed()
             && poison.check().is_ok()
         {
@@ -177,28 +224,36 @@ impl Writing {
                 path.display()
             ));
         }
-        drop(subscription);
-        written.and_then(|()| writer.finish())
+        written
     }
+}
 
-    fn write(&mut self, reached: &Sender<(Epoch, u64)>, notes: &Written) -> Result<()> {
-        loop {
-            match self.subscription.next_step()? {
-                Step::Change(change) if self.written.is_some_and(|last| change.epoch <= last) => {}
-                Step::Change(change) => {
-                    let (epoch, rows) = (change.epoch, change.rows.num_rows() as u64);
-                    let changes = changes::rows(change, &self.schema)?;
-                    self.writer.write(&changes)?;
-                    self.writer.flush()?;
-                    notes.pace.add(Amount { rows, bytes: bytes_of(&changes) as u64 });
-                    notes.epoch.store(epoch, Ordering::Relaxed);
-                }
-                Step::Mark(epoch) => {
-                    // No thread waits for it if the checkpoint has failed.
-                    let _ = reached.send((epoch, self.writer.sync()?));
-                }
-                Step::Nothing | Step::End => return Ok(()),
+/// Writes all changes after those that were delivered.
+fn write(
+    subscription: &mut Subscription,
+    writer: &mut ChangesWriter,
+    delivered: Option<Epoch>,
+    reached: &Sender<(Epoch, u64)>,
+    notes: &Written,
+) -> Result<()> {
+    loop {
+        let step = match writer.is_pending() {
+            true => subscription.next_step_at_once()?,
+            false => subscription.next_step()?,
+        };
+        match step {
+            Step::Change(change) if delivered.is_some_and(|last| change.epoch <= last) => {}
+            Step::Change(change) => {
+                let epoch = change.epoch;
+                notes.pace.add(writer.write(change)?);
+                notes.epoch.store(epoch, Ordering::Relaxed);
             }
+            Step::Mark(epoch) => {
+                // No thread waits for it if the checkpoint has failed.
+                let _ = reached.send((epoch, writer.mark(epoch)?));
+            }
+            Step::Nothing if writer.is_pending() => writer.commit()?,
+            Step::Nothing | Step::End => return Ok(()),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) use live::Liveness;
 pub use position::{FilePosition, SourcePosition};
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
-pub(crate) use registry::{InputReader, OutputWriter, Registry};
+pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registry};
 pub use transport::{Transport, TransportConnector, TransportRequest};
 
 use crate::error::{Error, Result};

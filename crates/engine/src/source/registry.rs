@@ -14,13 +14,14 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::poison::Poison;
-use crate::sink::{Sink, SinkRequest, SinkWriter};
+use crate::sink::{Delivery, DeliveryRequest, DeliveryWriter, Sink, SinkRequest, SinkWriter};
 
-/// The sources, transports and sinks an engine was built with. A panic inside any of them poisons the engine.
+/// The sources, transports, sinks and deliveries an engine was built with. A panic inside any of them poisons the engine.
 pub(crate) struct Registry {
     sources: Vec<Arc<dyn Source>>,
     transports: Vec<Arc<dyn Transport>>,
     sinks: Vec<Arc<dyn Sink>>,
+    deliveries: Vec<Arc<dyn Delivery>>,
     poison: Arc<Poison>,
     /// The reads that may wait for another program.
     pub(crate) waiting: Arc<Waiting>,
@@ -31,9 +32,10 @@ impl Registry {
         sources: Vec<Arc<dyn Source>>,
         transports: Vec<Arc<dyn Transport>>,
         sinks: Vec<Arc<dyn Sink>>,
+        deliveries: Vec<Arc<dyn Delivery>>,
         poison: Arc<Poison>,
     ) -> Self {
-        Self { sources, transports, sinks, poison, waiting: Arc::default() }
+        Self { sources, transports, sinks, deliveries, poison, waiting: Arc::default() }
     }
 
     /// The source of this format or, if none is named, the first one that handles the path.
@@ -63,6 +65,19 @@ impl Registry {
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix("_input").unwrap_or(&name);
         self.transports.iter().find(|transport| transport.name() == name)
+    }
+
+    /// The delivery that a connector of a view names.
+    pub(crate) fn delivery(&self, name: &str) -> Option<&Arc<dyn Delivery>> {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_suffix("_output").unwrap_or(&name);
+        self.deliveries.iter().find(|delivery| delivery.name() == name)
+    }
+
+    /// The names that connectors of views know deliveries by.
+    pub(crate) fn names_of_deliveries(&self) -> impl Iterator<Item = String> {
+        let others = self.deliveries.iter().map(|delivery| delivery.name());
+        ["file"].into_iter().chain(others).map(|name| format!("\"{name}_output\""))
     }
 
     /// The names that connectors of tables know transports by.
@@ -107,6 +122,17 @@ impl Registry {
         let guard = self.guard("sink", sink.name());
         let writer = guard.call(|| sink.create(request))?;
         Ok(OutputWriter { writer, guard })
+    }
+
+    /// Begins to write to another system.
+    pub(crate) fn deliver(
+        &self,
+        delivery: &dyn Delivery,
+        request: &DeliveryRequest,
+    ) -> Result<DeliveryOutput> {
+        let guard = self.guard("delivery", delivery.name());
+        let writer = guard.call(|| delivery.open(request))?;
+        Ok(DeliveryOutput { writer, guard })
     }
 
     fn guard(&self, kind: &str, name: &str) -> Guard {
@@ -221,5 +247,33 @@ impl OutputWriter {
     pub(crate) fn finish(self) -> Result<()> {
         let Self { writer, guard } = self;
         guard.call(|| writer.finish())
+    }
+}
+
+/// A writer to another system whose panics poison the engine.
+pub(crate) struct DeliveryOutput {
+    writer: Box<dyn DeliveryWriter>,
+    guard: Guard,
+}
+
+impl DeliveryOutput {
+    /// As [`DeliveryWriter::delivered`].
+    pub(crate) fn delivered(&self) -> Result<Option<u64>> {
+        self.guard.call(|| Ok(self.writer.delivered()))
+    }
+
+    /// As [`DeliveryWriter::keeps_marks`].
+    pub(crate) fn keeps_marks(&self) -> Result<bool> {
+        self.guard.call(|| Ok(self.writer.keeps_marks()))
+    }
+
+    /// As [`DeliveryWriter::write`].
+    pub(crate) fn write(&mut self, epoch: u64, rows: &RecordBatch, weights: &[i64]) -> Result<()> {
+        self.guard.call(|| self.writer.write(epoch, rows, weights))
+    }
+
+    /// As [`DeliveryWriter::commit`].
+    pub(crate) fn commit(&mut self, epoch: u64) -> Result<()> {
+        self.guard.call(|| self.writer.commit(epoch))
     }
 }

@@ -268,6 +268,11 @@ impl Subscription {
         Ok(self.wait(None, Self::step)?.unwrap_or(Step::End))
     }
 
+    /// The next item if there is one already.
+    pub(crate) fn next_step_at_once(&mut self) -> Result<Step> {
+        self.step(None)
+    }
+
     /// Waits until there is something; `None` at the deadline.
     fn wait(
         &mut self,

@@ -17,6 +17,7 @@ mod create_as;
 mod dealt;
 mod deep;
 mod definitions;
+mod deliveries;
 mod describe;
 mod durable;
 mod error_texts;

@@ -37,5 +37,6 @@ pub(super) fn columns(outputs: Vec<ShownOutput>, relations: &Relations<'_>) -> V
         Arc::new(BooleanArray::from_iter(
             rows.iter().map(|it| it.waiting.map(|waiting| waiting.holds_commits)),
         )),
+        Arc::new(BooleanArray::from_iter(rows.iter().map(|it| it.is_exact))),
     ]
 }

@@ -47,6 +47,13 @@ impl DefinedRelations {
     }
 
     /// The statements that declared and created a relation.
+    pub(in crate::sequencer) fn time(&self, name: &str) -> Option<Moment> {
+        self.0.iter().rev().find_map(|(known, record)| match record {
+            Record::Definition { now, .. } if known == name => Some(*now),
+            _ => None,
+        })
+    }
+
     pub(in crate::sequencer) fn text(&self, name: &str) -> Option<String> {
         let texts = self.0.iter().filter_map(|(known, record)| match record {
             Record::Definition { sql, .. } if known == name => Some(sql.as_str()),

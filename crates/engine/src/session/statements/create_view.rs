@@ -35,7 +35,7 @@ impl Session {
         for connector in &definition.connectors {
             let output = instance.connectors.formats.output(name, connector, &base)?;
             output.mode_for(name, kind)?;
-            if paths.insert(output.path.clone()) {
+            if paths.insert(output.path().to_owned()) {
                 all.push(output);
             }
         }
@@ -45,8 +45,8 @@ impl Session {
         // One of the view that is replaced stays open until that is gone.
         let (mut opened, mut taken) = (Vec::new(), Vec::new());
         for output in all {
-            instance.output_request(name, kind, &columns, &output).map_err(of_view)?;
-            match outputs.has(name, &output.path).map_err(of_view)? || self.is_redoing {
+            instance.check_output(name, kind, &columns, &output).map_err(of_view)?;
+            match outputs.has(name, output.path()).map_err(of_view)? || self.is_redoing {
                 true => taken.push(output),
                 false => opened.push(open(output).map_err(of_view)?),
             }
