@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
+use std::fmt;
+
+use alluvium::unstable::named_type;
 use alluvium::{Error, Result};
+use arrow::datatypes::DataType;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::input;
 
@@ -77,6 +82,57 @@ pub fn texts(value: &str) -> Vec<String> {
     match value.starts_with('[').then(|| serde_json::from_str(value)) {
         Some(Ok(texts)) => texts,
         _ => vec![value.to_owned()],
+    }
+}
+
+/// An option of names and their types: `{"id": "BIGINT", "day": "DATE"}`.
+pub fn types(option: &str, value: &str) -> Result<Vec<(String, DataType)>> {
+    let Ok(Members(members)) = serde_json::from_str(value) else {
+        return Err(Error::source(format!(
+            "{option} is an object of names and types, such as {{\"id\": \"BIGINT\"}}, not \"{value}\""
+        )));
+    };
+    let mut types: Vec<(String, DataType)> = Vec::with_capacity(members.len());
+    for (name, of) in members {
+        if types.iter().any(|(other, _)| *other == name) {
+            return Err(Error::source(format!("{option} has \"{name}\" twice")));
+        }
+        let kind = named_type(&of).map_err(|error| {
+            Error::source(format!("the type of \"{name}\" in {option}: {error}"))
+        })?;
+        types.push((name, kind));
+    }
+    match types.is_empty() {
+        true => Err(Error::source(format!("{option} names no column"))),
+        false => Ok(types),
+    }
+}
+
+/// The members of a JSON object, whose values are texts, in their order.
+struct Members(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut object: A,
+            ) -> std::result::Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = object.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
     }
 }
 

@@ -18,7 +18,7 @@ pub use alluvium_storage::disk::platform;
 use alluvium_storage::{ClaimedStorage, Compaction, Journal, Manifests, Storage};
 use alluvium_trace::Schedule;
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 
 pub use crate::durable::directory::note_address;
 use crate::error::{Error, Result};
@@ -36,6 +36,11 @@ pub use crate::wait::thread_waker;
 /// Seeded faults of this crate, which judges have to find.
 pub mod fault {
     pub use crate::fault::Fault;
+}
+
+/// The type of a table's column that SQL calls so.
+pub fn named_type(name: &str) -> Result<DataType> {
+    Ok(alluvium_sql::statement::named_type(name)?)
 }
 
 /// The syntax tree of a statement.

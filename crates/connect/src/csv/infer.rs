@@ -7,7 +7,7 @@ use alluvium::unstable::texts as read_texts;
 use alluvium::{Error, Inferred, Result};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 
 use super::dialect::Dialect;
@@ -28,23 +28,13 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let read = Options::read(options)?;
     let path = &input::paths(path)?.remove(0);
     let found = Found::read(path, &read)?;
-    let kinds: Vec<DataType> =
-        found.columns.iter().map(|values| kind(values, &read.spelling)).collect();
-    let has_header = read.headers.unwrap_or_else(|| found.has_header(&kinds, &read.spelling));
-    let (names, kinds) = match has_header {
-        true => (found.names.clone(), kinds),
-        false => (
-            (0..found.first.len()).map(|index| format!("column{index}")).collect(),
-            found.with_first().iter().map(|values| kind(values, &read.spelling)).collect(),
-        ),
+    let (schema, has_header, remarks) = match read.schema() {
+        Some(given) => {
+            let has_header = found.has_given_header(path, &given, &read)?;
+            (given, has_header, Vec::new())
+        }
+        None => found.columns(&read),
     };
-    let values = if has_header { found.columns.clone() } else { found.with_first() };
-    let remarks =
-        kinds.iter().zip(&values).map(|(kind, values)| remark(kind, values, &read.spelling));
-    let remarks = remarks.collect();
-    let fields = names.into_iter().zip(kinds);
-    let fields = fields.map(|(name, kind)| Field::new(name, kind, true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let mut options = options.to_vec();
     options.push(("HEADERS".to_owned(), has_header.to_string()));
     let dialect = found.dialect.options();
@@ -52,6 +42,11 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let mut inferred = Inferred::new(schema, options);
     inferred.remarks = remarks;
     Ok(inferred)
+}
+
+/// What is known of a file's columns if these are given.
+fn known(given: Option<&SchemaRef>) -> sniff::Columns<'_> {
+    given.map_or(sniff::Columns::Unknown, sniff::Columns::Known)
 }
 
 /// Why a column is of texts, if less than half of its values are of no other type.
@@ -86,9 +81,10 @@ struct Found {
 impl Found {
     fn read(path: &Path, options: &Options) -> Result<Self> {
         let failed = |error| failed("open", path, &error);
+        let given = options.schema();
         let input = input::open(path, options.compression, None).map_err(failed)?;
         let dialect = match input.lasts {
-            true => dialect(path, options, sniff::Columns::Unknown)?,
+            true => dialect(path, options, known(given.as_ref()))?,
             false => options.given.or(usual(path)),
         };
         let mut records = Records::new(input.bytes, &dialect, options.skip).map_err(failed)?;
@@ -122,7 +118,7 @@ impl Found {
                 let fields = (0..record.len()).map(|index| value(&record, index, &nulls));
                 let fields = fields.map(|field| field.map(str::to_owned)).collect();
                 columns.resize_with(record.len(), StringBuilder::new);
-                first = Some((fields, header::numbered(&record)));
+                first = Some((fields, header::numbered(&header::written(&record))));
                 continue;
             };
             let is_blank = record.is_blank() && fields.len() != 1;
@@ -148,6 +144,53 @@ impl Found {
         others.check(path, first.len())?;
         let columns = columns.into_iter().map(|mut values| Arc::new(values.finish()) as ArrayRef);
         Ok(Self { dialect, first, names, columns: columns.collect() })
+    }
+
+    /// The columns that are found, whether the first record names them, and why they are of their types.
+    fn columns(&self, options: &Options) -> (SchemaRef, bool, Vec<Option<String>>) {
+        let spelling = &options.spelling;
+        let kinds = |values: &[ArrayRef]| -> Vec<DataType> {
+            values.iter().map(|values| kind(values, spelling)).collect()
+        };
+        let of_others = kinds(&self.columns);
+        let has_header = options.headers.unwrap_or_else(|| self.has_header(&of_others, spelling));
+        let (names, kinds, values) = match has_header {
+            true => (self.names.clone(), of_others, self.columns.clone()),
+            false => {
+                let numbered = (0..self.first.len()).map(|index| format!("column{index}"));
+                let values = self.with_first();
+                (numbered.collect(), kinds(&values), values)
+            }
+        };
+        let remarks = kinds.iter().zip(&values);
+        let remarks = remarks.map(|(kind, values)| remark(kind, values, spelling)).collect();
+        let fields = names.into_iter().zip(kinds);
+        let fields = fields.map(|(name, kind)| Field::new(name, kind, true));
+        (Arc::new(Schema::new(fields.collect::<Vec<_>>())), has_header, remarks)
+    }
+
+    /// Whether the first record names columns that are given: it has their names, or a text that is no value of one.
+    fn has_given_header(&self, path: &Path, given: &SchemaRef, options: &Options) -> Result<bool> {
+        let (found, expected) = (self.first.len(), given.fields().len());
+        if found != expected {
+            return Err(Error::source(format!(
+                "\"{}\" has {found} columns with {}, and COLUMNS {expected}",
+                path.display(),
+                self.dialect
+            )));
+        }
+        let columns = || self.first.iter().zip(given.fields());
+        let is_name = |(text, field): (&Option<String>, &FieldRef)| {
+            text.as_ref().is_some_and(|text| text.trim().eq_ignore_ascii_case(field.name()))
+        };
+        let is_no_value = |(text, field): (&Option<String>, &FieldRef)| {
+            let kind = field.data_type();
+            let Some(text) = text.as_ref().filter(|_| !kind.is_nested()) else { return false };
+            let text: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
+            values(&text, kind, &options.spelling).is_ok_and(|value| value.is_null(0))
+        };
+        let is_header = || columns().all(is_name) || columns().any(is_no_value);
+        Ok(options.headers.unwrap_or_else(is_header))
     }
 
     /// Whether the first record names the columns: it has a text where the others have values of another type, or nothing

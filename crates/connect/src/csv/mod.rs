@@ -40,6 +40,7 @@ use crate::options::Compression;
 use crate::target::Target;
 use columns::Columns;
 use dialect::Dialect;
+use header::Layout;
 use options::Options;
 use record::{Reading, Record, Records};
 
@@ -133,7 +134,8 @@ impl CsvReader {
         let live = request.live.as_ref();
         let mut input = input::open(path, options.compression, live).map_err(failed)?;
         let follows = input.lasts && live.is_some_and(|live| live.follow);
-        let known = sniff::Columns::Known(&request.schema);
+        let given = options.schema();
+        let known = sniff::Columns::Known(given.as_ref().unwrap_or(&request.schema));
         let dialect = match input.lasts && !follows {
             true => dialect(path, options, known)?,
             false => options.given.or(options::usual(path)),
@@ -141,27 +143,21 @@ impl CsvReader {
         let mut records = Records::new(input.bytes, &dialect, options.skip).map_err(failed)?;
         let mut behind_header = records.place();
         let mut record = Record::default();
-        let mut width = request.schema.fields().len();
-        let mut fields: Vec<Option<usize>> = (0..width).map(Some).collect();
-        let mut first_record = None;
-        if options.headers != Some(false) {
-            let first = records.read(&mut record).map_err(failed)?;
-            let names = match first {
-                Reading::Record => header::names(&request.schema, &record),
-                Reading::Malformed(problem) => Err(problem.to_owned()),
-                Reading::End => Err("the file is empty: it has no header line".to_owned()),
-            };
-            match names {
-                Ok(names) => {
-                    fields = header::check(request, path, names)?;
-                    width = record.len();
-                    behind_header = records.place();
-                }
-                Err(problem) if options.headers == Some(true) => {
-                    return Err(Error::source(format!("{}:1: {problem}", path.display())));
-                }
-                Err(_) => first_record = Some(first),
-            }
+        let first = match options.headers {
+            Some(false) => None,
+            _ => Some(records.read(&mut record).map_err(failed)?),
+        };
+        let names = first.as_ref().map(|first| match first {
+            Reading::Record => Ok(header::written(&record)),
+            Reading::Malformed(problem) => Err((*problem).to_owned()),
+            Reading::End => Err("the file is empty: it has no header line".to_owned()),
+        });
+        let Layout { fields, width, has_header } = Layout::new(&request.schema, options, names)
+            .map_err(|problem| Error::source(format!("{}:1: {problem}", path.display())))?;
+        let fields = header::check(request, path, fields)?;
+        let mut first_record = first.filter(|_| !has_header);
+        if has_header {
+            behind_header = records.place();
         }
         let start = request.file_start()?.map(|start| (start.offset, start.lines));
         if let Some(start) = start.or(follows.then_some(behind_header)) {

@@ -1,17 +1,19 @@
 //! The options of a CSV file.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use alluvium::{Error, Result};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::dialect::{Dialect, LineEnd};
 use super::spelling::Spelling;
 use crate::input::ends_with;
-use crate::options::{Compression, Sample, compression, switch, texts, unknown};
+use crate::options::{Compression, Sample, compression, switch, texts, types, unknown};
 
 /// The names of the options that there are.
-const KNOWN: &str = "HEADERS, NULL_VALUE, DELIMITER, QUOTE, ESCAPE, COMMENT, NEW_LINE, SKIP, PADDING, DECIMAL_SEPARATOR, \
-                     DATE_FORMAT, TIMESTAMP_FORMAT, SAMPLE and COMPRESSION";
+const KNOWN: &str = "HEADERS, NULL_VALUE, DELIMITER, QUOTE, ESCAPE, COMMENT, NEW_LINE, SKIP, PADDING, COLUMNS, \
+                     DECIMAL_SEPARATOR, DATE_FORMAT, TIMESTAMP_FORMAT, SAMPLE and COMPRESSION";
 
 /// The options of a CSV file. Those of its dialect that are not given are detected.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,8 +29,12 @@ pub struct Options {
     pub skip: u64,
     /// `PADDING`: whether fields that a record lacks at its end are NULL.
     pub padding: bool,
+    /// `COLUMNS`: the names of the fields of each record, in order, and their types.
+    pub columns: Option<Vec<(String, DataType)>>,
     /// How numbers, dates and times are written.
     pub spelling: Spelling,
+    /// The names of fields of a header that are no columns, because the file's folders have them.
+    pub passed: Vec<String>,
     /// `SAMPLE`: how many records are looked at to find types.
     pub sample: Sample,
     /// `COMPRESSION`: how the file is compressed, if the file is not to say.
@@ -122,6 +128,7 @@ impl Options {
                 })?;
             }
             "PADDING" => self.padding = switch(name, value)?,
+            "COLUMNS" => self.columns = Some(types(name, value)?),
             "DECIMAL_SEPARATOR" => self.spelling.set_decimal_separator(value)?,
             "DATE_FORMAT" => self.spelling.set_date_format(value)?,
             "TIMESTAMP_FORMAT" => self.spelling.set_timestamp_format(value)?,
@@ -132,6 +139,13 @@ impl Options {
             _ => return Err(unknown(name, "CSV", KNOWN)),
         }
         Ok(())
+    }
+
+    /// The columns that are given.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        let field = |(name, kind): &(String, DataType)| Field::new(name, kind.clone(), true);
+        let columns = self.columns.as_ref()?;
+        Some(Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>())))
     }
 
     /// The texts that stand for NULL: the empty one if none is given.

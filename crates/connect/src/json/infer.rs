@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::{Error, Inferred, Result};
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use serde::de::IgnoredAny;
 
 use super::kind::Kind;
@@ -36,6 +36,8 @@ pub fn infer(path: &Path, options: &[(String, String)], may_be_sequence: bool) -
     if !columns.has_values {
         return Err(wrong("none of its first rows can be read"));
     }
+    let remarks = columns.fields.iter().zip(&columns.found);
+    let remarks = remarks.map(|((_, kind), found)| found.remark(kind)).collect();
     let fields = columns.fields.into_iter();
     let fields = fields.map(|(name, kind)| Field::new(name, kind.data_type(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -43,13 +45,17 @@ pub fn infer(path: &Path, options: &[(String, String)], may_be_sequence: bool) -
     if !options.iter().any(|(name, _)| name.eq_ignore_ascii_case("new_members")) {
         options.push(("NEW_MEMBERS".to_owned(), "tell".to_owned()));
     }
-    Ok(Inferred::new(schema, options))
+    let mut inferred = Inferred::new(schema, options);
+    inferred.remarks = remarks;
+    Ok(inferred)
 }
 
 /// The members of some objects.
 #[derive(Default)]
 struct Columns {
     fields: Vec<(String, Kind)>,
+    /// How many values of which sort each has.
+    found: Vec<Found>,
     /// Whether an object could be read.
     has_values: bool,
     /// The columns by their names, and in lower case.
@@ -75,8 +81,10 @@ impl Columns {
                     taken.insert(column);
                 }
                 if is_json {
+                    let value = &object[member.value()];
+                    columns.found[column].see(value);
                     let kind = &mut columns.fields[column].1;
-                    *kind = std::mem::take(kind).and(Kind::of(&object[member.value()]));
+                    *kind = std::mem::take(kind).and(Kind::of(value));
                 }
             }
         }
@@ -97,5 +105,55 @@ impl Columns {
         self.exact.insert(name.to_owned(), self.fields.len());
         self.folded.entry(name.to_ascii_lowercase()).or_insert(self.fields.len());
         self.fields.push((name.to_owned(), Kind::Null));
+        self.found.push(Found::default());
+    }
+}
+
+/// How many values of each sort a column has: texts, numbers, booleans, lists, objects.
+#[derive(Default)]
+struct Found([usize; 5]);
+
+impl Found {
+    const NAMES: [(&str, &str); 5] = [
+        ("text", "texts"),
+        ("number", "numbers"),
+        ("boolean", "booleans"),
+        ("list", "lists"),
+        ("object", "objects"),
+    ];
+
+    fn see(&mut self, value: &[u8]) {
+        let sort = match value.trim_ascii_start().first() {
+            Some(b'"') => 0,
+            Some(b't' | b'f') => 2,
+            Some(b'[') => 3,
+            Some(b'{') => 4,
+            Some(b'n') | None => return,
+            Some(_) => 1,
+        };
+        self.0[sort] += 1;
+    }
+
+    /// Why the column is of texts, if its values are not.
+    fn remark(&self, kind: &Kind) -> Option<String> {
+        if kind.data_type() != DataType::Utf8 {
+            return None;
+        }
+        let found = self.0.iter().zip(Self::NAMES).filter(|(count, _)| **count > 0);
+        let counts = found.clone().map(|(count, (one, several))| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {several}"),
+        });
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        match found.map(|(_, (name, _))| name).collect::<Vec<_>>()[..] {
+            [] => Some("there is no value".to_owned()),
+            ["text"] => None,
+            ["number"] => Some("no type of numbers has all digits of each value".to_owned()),
+            ["object"] if matches!(kind, Kind::Struct(_)) => {
+                Some("its objects have no members".to_owned())
+            }
+            [_] => Some(format!("its {counts} have values of several types inside")),
+            _ => Some(format!("there are values of several types: {counts}")),
+        }
     }
 }

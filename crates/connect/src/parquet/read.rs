@@ -127,7 +127,22 @@ pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let (builder, _) = open(&input::paths(path)?.remove(0))?;
     let known = |field: &FieldRef| field.as_ref().clone().with_data_type(known(field.data_type()));
     let fields: Vec<Field> = builder.schema().fields().iter().map(known).collect();
-    Ok(Inferred::new(Arc::new(Schema::new(fields)), options.to_vec()))
+    let found = builder.schema().fields().iter();
+    let remarks = found.zip(&fields).map(|(found, field)| remark(found, field)).collect();
+    let mut inferred = Inferred::new(Arc::new(Schema::new(fields)), options.to_vec());
+    inferred.remarks = remarks;
+    Ok(inferred)
+}
+
+/// Why a column is of texts, or has some inside, if its values are not.
+fn remark(found: &Field, field: &Field) -> Option<String> {
+    let (found, kind) = (found.data_type(), field.data_type());
+    (found != kind).then(|| match kind {
+        DataType::Utf8 => {
+            format!("it is {found} in the file, which tables do not have{}", way_out(found))
+        }
+        _ => format!("it is {found} in the file: texts stand for what tables do not have"),
+    })
 }
 
 /// A type, with texts in place of types that tables do not have.

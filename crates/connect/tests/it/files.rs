@@ -69,3 +69,85 @@ fn no_statement_reads_a_file_that_its_session_may_not() {
         assert_eq!(workspace.problem(sql), "this session may not read the file \"a.csv\"", "{sql}");
     }
 }
+
+#[test]
+fn columns_of_a_csv_file_may_be_given() {
+    let mut workspace = Workspace::new();
+    workspace.file("a.csv", "1;01234;x\n2;00007;y\n");
+    let columns = "columns = {'id': 'INTEGER', 'zip': 'VARCHAR', 'v': 'VARCHAR'}";
+    let read = format!("read_csv('a.csv', {columns})");
+    assert_eq!(workspace.query(&format!("SELECT zip, id FROM {read} WHERE id > 1")), ["00007|2"]);
+    workspace.file("h.csv", "nr,plz,v\n1,01234,\n");
+    workspace.run(&format!(
+        "CREATE TABLE t FROM 'h.csv' (COLUMNS '{}')",
+        r#"{"id": "INT", "zip": "TEXT", "v": "DECIMAL(5, 2)"}"#
+    ));
+    assert_eq!(workspace.columns("t"), ["id Int32", "zip Utf8", "v Decimal128(5, 2)"]);
+    assert_eq!(workspace.query("SELECT * FROM t"), ["1|01234|NULL"]);
+    workspace.file("g.csv", "ID,ZIP,V\nx,y,z\n");
+    let texts = "columns = {'id': 'TEXT', 'zip': 'TEXT', 'v': 'TEXT'}";
+    assert_eq!(workspace.query(&format!("SELECT * FROM read_csv('g.csv', {texts})")), ["x|y|z"]);
+    let copied =
+        "COPY t FROM 'a.csv' (DELIMITER ';', COLUMNS {'zip': 'INT', 'id': 'INT', 'v': 'INT'})";
+    assert_eq!(workspace.copied(copied), (0, 2));
+    for (options, problem) in [
+        (
+            "columns = {'id': 'INT'}, delim = ';'",
+            "\"a.csv\" has 3 columns with DELIMITER ';', and COLUMNS 1",
+        ),
+        ("columns = {'id': 'NOTHING'}", "the type of \"id\" in COLUMNS"),
+        (
+            "columns = 'id'",
+            "COLUMNS is an object of names and types, such as {\"id\": \"BIGINT\"}, not \"id\"",
+        ),
+    ] {
+        let found = workspace.problem(&format!("SELECT * FROM read_csv('a.csv', {options})"));
+        assert!(found.contains(problem), "{found}");
+    }
+}
+
+#[test]
+fn a_connector_ends_at_a_row_that_cannot_be_read_if_it_is_to() {
+    for (option, rows, problem) in
+        [("true", "3", None), ("false", "0", Some("a.csv:3: \"x\" is not an INTEGER (column a)"))]
+    {
+        let mut workspace = Workspace::new();
+        workspace.file("a.csv", "a\n1\nx\n2\n3\n");
+        workspace.run(&format!(
+            "CREATE TABLE t (a INT) WITH (connector = 'file', path = 'a.csv', ignore_errors = '{option}', \
+             'materialized' = 'true')"
+        ));
+        workspace.session.set_awaits_sources(false);
+        workspace.run("START");
+        let ended = workspace.engine.wait_for_sources();
+        assert_eq!(ended.is_err(), problem.is_some());
+        if let (Err(error), Some(problem)) = (ended, problem) {
+            assert!(workspace.message(&error).ends_with(problem), "{error}");
+        }
+        assert_eq!(workspace.query("SELECT COUNT(*) FROM t"), [rows]);
+    }
+    let mut workspace = Workspace::new();
+    let unknown = "CREATE TABLE t (a INT) WITH ('connectors' = '[{\"transport\": {\"name\": \"file_input\", \
+                   \"config\": {\"path\": \"a.csv\"}}, \"format\": {\"name\": \"csv\", \"config\": {\"format\": \"json\"}}}]')";
+    assert!(workspace.problem(unknown).contains("no option \"FORMAT\" for CSV"));
+}
+
+#[test]
+fn describe_tells_why_columns_of_json_and_parquet_are_texts() {
+    let mut workspace = Workspace::new();
+    workspace.file(
+        "a.jsonl",
+        "{\"a\": 1, \"b\": null, \"c\": \"x\", \"d\": {}}\n{\"a\": \"y\", \"c\": \"z\"}\n{\"a\": 2, \"l\": [1, [2]]}\n",
+    );
+    let remarks = "a|VARCHAR|there are values of several types: 1 text, 2 numbers|FORMAT jsonl, NEW_MEMBERS 'tell'";
+    let described = workspace.query("DESCRIBE 'a.jsonl'");
+    assert_eq!(described[0], remarks);
+    let of = |column: &str| {
+        let line = described.iter().find(|line| line.starts_with(column)).unwrap();
+        line.split('|').nth(2).unwrap().to_owned()
+    };
+    assert_eq!(of("b"), "there is no value");
+    assert_eq!(of("c"), "NULL");
+    assert_eq!(of("d"), "its objects have no members");
+    assert_eq!(of("l"), "its 1 list have values of several types inside");
+}

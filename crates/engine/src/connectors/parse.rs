@@ -102,10 +102,15 @@ impl Registry {
                 let message = format!("the format {} cannot \"follow\" a file", source.name());
                 return Err(Error::sql(message).at(follow.position));
             }
-            let options = checked(&connector.options, |name, value| source.check(name, value))?;
+            let Asked { format, ignores_errors, mut others } = Asked::of(&connector.options)?;
+            // That of the connector has a place of its own.
+            others.extend(format.cloned());
+            let options = checked(&others, |name, value| source.check(name, value))?;
             let name = connector.name.clone().unwrap_or_else(|| source.name().to_owned());
             let origin = Origin::Files { path, source, options };
-            Ok(Input::new(table.to_owned(), number, name, origin, liveness))
+            let mut input = Input::new(table.to_owned(), number, name, origin, liveness);
+            input.fails = ignores_errors == Some(false);
+            Ok(input)
         };
         make()
             .map_err(|error: Error| error.of(&format!("table \"{table}\"")).at(connector.position))

@@ -140,6 +140,9 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         if input.is_stopped() {
             return Ok(());
         }
+        if let Some(refusal) = portion.refused.first().filter(|_| input.fails) {
+            return Err(Error::source(refusal.to_string()));
+        }
         let rows = portion.rows.num_rows() as u64;
         transaction.check_refused(&portion.refused)?;
         let position = reader.position()?;

@@ -29,6 +29,8 @@ pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) origin: Origin,
     pub(crate) liveness: Liveness,
+    /// Whether it ends at the first row that cannot be read.
+    pub(crate) fails: bool,
     pace: Pace,
     refused: AtomicU64,
     /// The bytes of a file that is followed which come before those that were read.
@@ -57,6 +59,7 @@ impl Input {
             origin,
             liveness,
             unread: Mutex::default(),
+            fails: false,
             pace: Pace::default(),
             refused: AtomicU64::new(0),
             begun: AtomicU64::new(0),

@@ -11,7 +11,10 @@ use datafusion_expr::planner::{ContextProvider, TypePlanner};
 use datafusion_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion_sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use sqlparser::ast::{self, ColumnDef};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
+use super::dialect::Alluvium;
 use super::is_column_type;
 use crate::error::Error;
 use crate::options::OPTIONS;
@@ -152,6 +155,19 @@ pub fn column_type(column: &ColumnDef) -> crate::error::Result<DataType> {
         return Err(Error::not_supported(format!("a column of type {}", column.data_type), None));
     }
     Ok(data_type)
+}
+
+/// The type of a table's column that a text names, such as `DECIMAL(10, 2)`.
+pub fn named_type(text: &str) -> crate::error::Result<DataType> {
+    let dialect = Alluvium::new(text.len());
+    let parsed = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| {
+        let data_type = parser.parse_data_type()?;
+        parser.expect_token(&Token::EOF)?;
+        Ok(data_type)
+    });
+    let wrong = |_| Error::new(format!("\"{text}\" is not the name of a type"), None);
+    let (name, options) = (ast::Ident::new("column"), Vec::new());
+    column_type(&ColumnDef { name, data_type: parsed.map_err(wrong)?, options })
 }
 
 /// The time of an interval that is written as one literal; `None` of any other expression, of one with months, and if it is negative.

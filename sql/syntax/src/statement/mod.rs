@@ -57,7 +57,7 @@ use std::time::Duration;
 
 pub use self::alter::{Alter, AlteredKind, Change, Constraint};
 pub use self::changes::Subscribe;
-pub use self::column_type::{MoreTypes, column_type};
+pub use self::column_type::{MoreTypes, column_type, named_type};
 pub use self::comment::{Comment, CommentedKind};
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::constraint::check::{Check, check_names};

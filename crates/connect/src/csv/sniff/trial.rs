@@ -52,7 +52,7 @@ impl Trial {
         let _ = each(dialect, sample, options, &mut |record| {
             if let (true, Columns::Known(schema), Some(record)) = (is_first, columns, record)
                 && options.headers != Some(false)
-                && header::names(schema, record).is_ok()
+                && header::names(schema, &header::written(record), &options.passed).is_ok()
             {
                 width = Some(record.len());
             }
