@@ -210,6 +210,14 @@ fn quote(given: &ArrayRef, text: &str) -> String {
     }
 }
 
+/// Texts as values of a type; what is none becomes NULL.
+pub fn cast_texts(texts: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+    match texts::are_read(texts.data_type(), kind) {
+        true => texts::read(texts, kind, true),
+        false => cast_with_options(texts, kind, &CastOptions::default()),
+    }
+}
+
 /// A type as SQL calls it, with its article.
 pub fn type_name(kind: &DataType) -> String {
     let name = sql_name(kind);

@@ -1,14 +1,13 @@
-//! Files to read: which ones a path names, one after the other, compressed or not.
+//! A file to read, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::vec::IntoIter;
 
 use alluvium::unstable::{MOST_COLUMNS, MOST_NAME_BYTES};
-use alluvium::{Error, Live, Portion, Result, SourcePosition, SourceReader, SourceRequest};
+use alluvium::{Error, Live, Result};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::live::LiveText;
@@ -208,90 +207,6 @@ pub fn check_length(length: u64, read: u64) -> io::Result<()> {
     }
 }
 
-/// The files that a path names, in alphabetical order: several if it is a pattern of `*`, `?`, `[…]` and `**`.
-pub fn paths(path: &Path) -> Result<Vec<PathBuf>> {
-    let Some(pattern) = path.to_str() else { return Ok(vec![path.to_owned()]) };
-    if !pattern.contains(['*', '?', '[']) || path.exists() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let wrong =
-        |error: String| Error::source(format!("\"{pattern}\" is not a pattern of files: {error}"));
-    let mut paths = Vec::new();
-    for path in glob::glob(pattern).map_err(|error| wrong(error.to_string()))? {
-        let path = path.map_err(|error| failed("read", error.path(), error.error()))?;
-        if path.is_file() {
-            paths.push(path);
-        }
-    }
-    match paths.is_empty() {
-        true => Err(Error::source(format!("no file matches \"{pattern}\"{}", hint(path)))),
-        false => Ok(paths),
-    }
-}
-
-/// Opens one file.
-type OpenFile = Box<dyn Fn(&Path, &SourceRequest) -> Result<Box<dyn SourceReader>> + Send>;
-
-/// Reads several files as if they were one.
-pub struct Files {
-    open: OpenFile,
-    request: SourceRequest,
-    paths: IntoIter<PathBuf>,
-    file: Option<Box<dyn SourceReader>>,
-}
-
-impl Files {
-    /// The files that are requested; the first one is opened, and has to be there.
-    pub fn open(
-        request: &SourceRequest,
-        open: impl Fn(&Path, &SourceRequest) -> Result<Box<dyn SourceReader>> + Send + 'static,
-    ) -> Result<Self> {
-        let mut paths = paths(&request.path)?;
-        if request.live.as_ref().is_some_and(|live| live.follow) && paths.len() > 1 {
-            let (path, files) = (request.path.display(), paths.len());
-            let message = format!("\"{path}\" matches {files} files, and \"follow\" reads one");
-            return Err(Error::source(message));
-        }
-        if let Some(start) = request.file_start()? {
-            let Some(read) = paths.iter().position(|path| *path == start.file) else {
-                return Err(Error::source(format!(
-                    "\"{}\" is gone, of which {} lines or rows were read before; reading goes on there",
-                    start.file.display(),
-                    start.lines
-                )));
-            };
-            paths.drain(..read);
-        }
-        let (open, paths) = (Box::new(open), paths.into_iter());
-        let mut files = Self { open, request: request.clone(), paths, file: None };
-        files.step()?;
-        files.request.start = None;
-        Ok(files)
-    }
-
-    fn step(&mut self) -> Result<()> {
-        let open = |path: PathBuf| (self.open)(&path, &self.request);
-        self.file = self.paths.next().map(open).transpose()?;
-        Ok(())
-    }
-}
-
-impl SourceReader for Files {
-    fn next(&mut self) -> Result<Option<Portion>> {
-        while let Some(file) = &mut self.file {
-            if let Some(portion) = file.next()? {
-                return Ok(Some(portion));
-            }
-            self.step()?;
-        }
-        Ok(None)
-    }
-
-    fn position(&self) -> Option<SourcePosition> {
-        self.file.as_ref()?.position()
-    }
-}
-
 /// Fails if a file has more columns than tables can have, or their names have more bytes. They are counted before there is
 /// anything for each of them.
 pub fn check_columns(path: &Path, columns: usize, name_bytes: usize) -> Result<()> {
@@ -316,7 +231,8 @@ pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Error {
     Error::source(format!("cannot {verb} \"{}\": {error}{hint}", path.display()))
 }
 
-fn hint(path: &Path) -> &'static str {
+/// What to look at if there is no file.
+pub fn hint(path: &Path) -> &'static str {
     match path.is_absolute() {
         true => "; check the path",
         false => {

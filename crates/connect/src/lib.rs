@@ -9,10 +9,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Parts that all formats share: [`input`] opens files, also those that a pattern names, [`fit`] makes their values fit
+//! Parts that all formats share: [`files`] finds those that a pattern names, and columns that are in no file, [`input`] opens one, [`fit`] makes their values fit
 //! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
 mod csv;
+mod files;
 mod fit;
 mod input;
 mod json;

@@ -103,9 +103,9 @@ pub use crate::sink::{
     Visibility,
 };
 pub use crate::source::{
-    Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Source, SourcePosition,
-    SourceProgress, SourceReader, SourceRequest, SourceState, Transport, TransportConnector,
-    TransportRequest,
+    Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Source, SourceFiles,
+    SourcePosition, SourceProgress, SourceReader, SourceRequest, SourceState, Transport,
+    TransportConnector, TransportRequest,
 };
 pub use crate::state::State;
 pub use crate::state_directory::StateDirectory;

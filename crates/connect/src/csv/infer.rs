@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::unstable::texts as read_texts;
 use alluvium::{Error, Inferred, Result};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 
@@ -16,17 +14,16 @@ use super::options::{Options, usual};
 use super::record::{Reading, Record, Records};
 use super::spelling::Spelling;
 use super::{dialect, sniff};
-use crate::fit::type_name;
+use crate::fit::{cast_texts, type_name};
 use crate::input::{self, check_columns, failed};
 
-/// The columns of the (first) file that a path names: named by its first line, unless `HEADERS false` is said, or the first
+/// The columns of a file: named by its first line, unless `HEADERS false` is said, or the first
 /// line has values of the others' types.
 ///
 /// A column is of the first of BOOLEAN, BIGINT, DOUBLE, DATE and TIMESTAMP that all its values in the first
 /// records are values of, or else VARCHAR.
 pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     let read = Options::read(options)?;
-    let path = &input::paths(path)?.remove(0);
     let found = Found::read(path, &read)?;
     let (schema, has_header, remarks) = match read.schema() {
         Some(given) => {
@@ -304,10 +301,5 @@ fn values(
     kind: &DataType,
     spelling: &Spelling,
 ) -> std::result::Result<ArrayRef, ArrowError> {
-    match spelling.usual(texts, kind)?.as_ref().unwrap_or(texts) {
-        texts if read_texts::are_read(texts.data_type(), kind) => {
-            read_texts::read(texts, kind, true)
-        }
-        texts => cast_with_options(texts, kind, &CastOptions::default()),
-    }
+    cast_texts(spelling.usual(texts, kind)?.as_ref().unwrap_or(texts), kind)
 }

@@ -31,11 +31,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use alluvium::{
-    Error, Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source,
+    Error, Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourceFiles,
     SourcePosition, SourceReader, SourceRequest,
 };
 
-use crate::input::{self, Counter, Files, Text, failed};
+use crate::files::{self, File, Files};
+use crate::input::{self, Counter, Text, failed};
 use crate::options::Compression;
 use crate::target::Target;
 use columns::Columns;
@@ -65,7 +66,7 @@ impl Source for Csv {
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
-        Options::default().set(option, value)
+        files::check(option, value, || Options::default().set(option, value))
     }
 
     fn follows(&self) -> bool {
@@ -73,12 +74,26 @@ impl Source for Csv {
     }
 
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
-        infer::infer(path, options)
+        self.infer_all(&[path.to_owned()], Path::new(""), options)
+    }
+
+    fn infer_all(
+        &self,
+        paths: &[PathBuf],
+        base: &Path,
+        options: &[(String, String)],
+    ) -> Result<Inferred> {
+        files::infer(paths, base, options, &infer::infer)
+    }
+
+    fn files(&self, paths: &[PathBuf], request: &SourceRequest) -> Result<Option<SourceFiles>> {
+        files::list(paths, request)
     }
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
-        let options = Options::read(&request.options)?;
-        let open = move |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
+        let open = |file: File<'_>| -> Result<Box<dyn SourceReader>> {
+            let File { path, request, passed } = file;
+            let options = Options { passed, ..Options::read(&request.options)? };
             Ok(Box::new(CsvReader::open(path, request, &options)?))
         };
         Ok(Box::new(Files::open(request, open)?))

@@ -28,6 +28,8 @@ pub struct Decoder {
     quoted: Vec<Arc<[u8]>>,
     names: Names,
     new_members: Option<NewMembers>,
+    /// The names of other members that are not told.
+    passed: Vec<String>,
 }
 
 /// How many members there are that are no columns, and the line of the first, by name.
@@ -37,8 +39,9 @@ pub type NewMembers = HashMap<String, (u64, u64)>;
 const TOLD: usize = 1000;
 
 impl Decoder {
-    /// For the columns that are requested.
-    pub fn new(request: &SourceRequest, tells_new_members: bool) -> Result<Self, ArrowError> {
+    /// For the columns that are requested. Members that are none are told but those that are `passed` over, or not if
+    /// there is no list of these.
+    pub fn new(request: &SourceRequest, passed: Option<&[String]>) -> Result<Self, ArrowError> {
         let fields = request.schema.fields();
         let member = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
         let members = fields.iter().map(member).collect();
@@ -52,7 +55,8 @@ impl Decoder {
             members,
             quoted,
             names: Names::new(fields),
-            new_members: tells_new_members.then(NewMembers::new),
+            new_members: passed.map(|_| NewMembers::new()),
+            passed: passed.unwrap_or_default().to_vec(),
         })
     }
 
@@ -157,6 +161,9 @@ impl Decoder {
     fn see_other(&mut self, written: &[u8], line: u64) {
         let Some(new_members) = &mut self.new_members else { return };
         let Some(name) = name(written) else { return };
+        if self.passed.iter().any(|passed| passed.eq_ignore_ascii_case(&name)) {
+            return;
+        }
         if let Some((count, _)) = new_members.get_mut(&*name) {
             *count += 1;
         } else if new_members.len() < TOLD {

@@ -13,11 +13,10 @@ use super::options::Options;
 use super::records::{Batch, Records, name};
 use crate::input::{self, check_columns, failed};
 
-/// The columns of the (first) file that a path names: all members of its first objects, in the order in which
+/// The columns of a file: all members of its first objects, in the order in which
 /// they first occur. Those that are wrong are passed over.
 pub fn infer(path: &Path, options: &[(String, String)], may_be_sequence: bool) -> Result<Inferred> {
     let read = Options::read(options)?;
-    let path = &input::paths(path)?.remove(0);
     let failed = |error| failed("open", path, &error);
     let mut records = Records::new(
         input::open(path, read.compression, None).map_err(failed)?.bytes,

@@ -26,12 +26,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use alluvium::{
-    Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourcePosition,
-    SourceReader, SourceRequest,
+    Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourceFiles,
+    SourcePosition, SourceReader, SourceRequest,
 };
 use arrow::json::writer::{JsonArray, LineDelimited};
 
-use crate::input::{self, Counter, Files, failed};
+use crate::files::{self, File, Files};
+use crate::input::{self, Counter, failed};
 use crate::options::Compression;
 use crate::target::Target;
 use decode::Decoder;
@@ -83,7 +84,7 @@ impl Source for Json {
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
-        Options::default().set(option, value)
+        files::check(option, value, || Options::default().set(option, value))
     }
 
     fn follows(&self) -> bool {
@@ -91,7 +92,24 @@ impl Source for Json {
     }
 
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
-        infer::infer(path, options, self.may_be_sequence())
+        self.infer_all(&[path.to_owned()], Path::new(""), options)
+    }
+
+    fn infer_all(
+        &self,
+        paths: &[PathBuf],
+        base: &Path,
+        options: &[(String, String)],
+    ) -> Result<Inferred> {
+        let may_be_sequence = self.may_be_sequence();
+        let one = |path: &Path, options: &[(String, String)]| {
+            infer::infer(path, options, may_be_sequence)
+        };
+        files::infer(paths, base, options, &one)
+    }
+
+    fn files(&self, paths: &[PathBuf], request: &SourceRequest) -> Result<Option<SourceFiles>> {
+        files::list(paths, request)
     }
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
@@ -142,8 +160,9 @@ struct JsonReader {
 
 impl JsonReader {
     fn open_all(request: &SourceRequest, may_be_sequence: bool) -> Result<Box<dyn SourceReader>> {
-        let options = Options::read(&request.options)?;
-        let open = move |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
+        let open = move |file: File<'_>| -> Result<Box<dyn SourceReader>> {
+            let File { path, request, passed } = file;
+            let options = Options { passed, ..Options::read(&request.options)? };
             Ok(Box::new(Self::open(path, request, &options, may_be_sequence)?))
         };
         Ok(Box::new(Files::open(request, open)?))
@@ -159,8 +178,9 @@ impl JsonReader {
         let live = request.live.as_ref();
         let mut input = input::open(path, options.compression, live).map_err(failed)?;
         let mut records = Records::new(input.bytes, may_be_sequence).map_err(failed)?;
-        let decoder = Decoder::new(request, options.tells_new_members)
-            .map_err(|error| failed(io::Error::other(error)))?;
+        let passed = options.tells_new_members.then_some(&options.passed[..]);
+        let decoder =
+            Decoder::new(request, passed).map_err(|error| failed(io::Error::other(error)))?;
         if input.lasts {
             // Wherever reading begins, objects stand as at the start of the file.
             let is_blank = records.is_blank();

@@ -13,6 +13,8 @@ pub struct Options {
     pub sample: Sample,
     /// `NEW_MEMBERS`: whether members that are no columns are told.
     pub tells_new_members: bool,
+    /// The names of members that are no columns, because the file's folders have them.
+    pub passed: Vec<String>,
 }
 
 impl Options {

@@ -14,13 +14,15 @@ mod options;
 mod read;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use alluvium::{
-    Error, Inferred, Result, Sink, SinkRequest, SinkWriter, Source, SourceReader, SourceRequest,
+    Error, Inferred, Result, Sink, SinkRequest, SinkWriter, Source, SourceFiles, SourceReader,
+    SourceRequest,
 };
 
-use crate::input::{self, Files};
+use crate::files::{self, File, Files};
+use crate::input;
 use options::Options;
 
 /// Files whose names end with `.parquet`, or are said to be Parquet.
@@ -54,12 +56,25 @@ impl Source for Parquet {
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
-        options::check_read(option, value)
+        files::check(option, value, || options::check_read(option, value))
     }
 
     fn infer(&self, path: &Path, options: &[(String, String)]) -> Result<Inferred> {
-        Self::check_name(path)?;
-        read::infer(path, options)
+        self.infer_all(&[path.to_owned()], Path::new(""), options)
+    }
+
+    fn infer_all(
+        &self,
+        paths: &[PathBuf],
+        base: &Path,
+        options: &[(String, String)],
+    ) -> Result<Inferred> {
+        paths.iter().try_for_each(|path| Self::check_name(path))?;
+        files::infer(paths, base, options, &read::infer)
+    }
+
+    fn files(&self, paths: &[PathBuf], request: &SourceRequest) -> Result<Option<SourceFiles>> {
+        files::list(paths, request)
     }
 
     fn finds_by_name(&self) -> bool {
@@ -68,9 +83,10 @@ impl Source for Parquet {
 
     fn open(&self, request: &SourceRequest) -> Result<Box<dyn SourceReader>> {
         Self::check_name(&request.path)?;
-        let check = |(name, value): &(String, String)| options::check_read(name, value);
-        request.options.iter().try_for_each(check)?;
-        let open = |path: &Path, request: &SourceRequest| -> Result<Box<dyn SourceReader>> {
+        let open = |file: File<'_>| -> Result<Box<dyn SourceReader>> {
+            let File { path, request, .. } = file;
+            let check = |(name, value): &(String, String)| options::check_read(name, value);
+            request.options.iter().try_for_each(check)?;
             Ok(Box::new(read::ParquetReader::open(path, request)?))
         };
         Ok(Box::new(Files::open(request, open)?))

@@ -16,7 +16,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 
 use super::options;
 use crate::fit::{Fit, type_name};
-use crate::input::{self, check_length, failed};
+use crate::input::{check_length, failed};
 
 /// Reads the rows of one file.
 pub struct ParquetReader {
@@ -121,10 +121,10 @@ impl SourceReader for ParquetReader {
     }
 }
 
-/// The columns of the (first) file that a path names.
+/// The columns of a file.
 pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     options.iter().try_for_each(|(name, value)| options::check_read(name, value))?;
-    let (builder, _) = open(&input::paths(path)?.remove(0))?;
+    let (builder, _) = open(path)?;
     let known = |field: &FieldRef| field.as_ref().clone().with_data_type(known(field.data_type()));
     let fields: Vec<Field> = builder.schema().fields().iter().map(known).collect();
     let found = builder.schema().fields().iter();

@@ -140,7 +140,7 @@ fn what_a_connector_cannot_be_is_said_when_it_is_defined() {
         |options: &str| workspace.problem(&format!("CREATE TABLE t (a INT) WITH ({options})"));
     assert_eq!(
         table("connector = 'file', path = 'a.csv', colour = 'red'"),
-        "table \"t\": no option \"COLOUR\" for CSV; there are HEADERS, NULL_VALUE, DELIMITER, QUOTE, ESCAPE, COMMENT, NEW_LINE, SKIP, PADDING, DECIMAL_SEPARATOR, DATE_FORMAT, TIMESTAMP_FORMAT, SAMPLE and COMPRESSION"
+        "table \"t\": no option \"COLOUR\" for CSV; there are HEADERS, NULL_VALUE, DELIMITER, QUOTE, ESCAPE, COMMENT, NEW_LINE, SKIP, PADDING, COLUMNS, DECIMAL_SEPARATOR, DATE_FORMAT, TIMESTAMP_FORMAT, SAMPLE and COMPRESSION"
     );
     assert_eq!(
         table("connector = 'file', path = 'a.xls'"),

@@ -304,7 +304,7 @@ fn a_missing_file_is_named_with_what_to_check() {
 fn unknown_options_are_refused_by_name() {
     assert_eq!(
         File::new(abc(), "").with("limit", "5").problem(),
-        "no option \"LIMIT\" for CSV; there are HEADERS, NULL_VALUE, DELIMITER, QUOTE, ESCAPE, COMMENT, NEW_LINE, SKIP, PADDING, DECIMAL_SEPARATOR, DATE_FORMAT, TIMESTAMP_FORMAT, SAMPLE and COMPRESSION"
+        "no option \"LIMIT\" for CSV; there are HEADERS, NULL_VALUE, DELIMITER, QUOTE, ESCAPE, COMMENT, NEW_LINE, SKIP, PADDING, COLUMNS, DECIMAL_SEPARATOR, DATE_FORMAT, TIMESTAMP_FORMAT, SAMPLE and COMPRESSION"
     );
     assert_eq!(
         File::new(abc(), "").with("headers", "yes").problem(),

@@ -10,6 +10,7 @@ mod dialects;
 mod durable;
 mod file_access;
 mod files;
+mod folders;
 #[cfg(target_os = "linux")]
 mod golden;
 mod json;

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use alluvium_dataflow::rows::codec::one_nan;
 use alluvium_sql::catalog::{self as sql, Relation};
 use alluvium_sql::planner::SqlFunctions;
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
+use datafusion::common::DFSchema;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::memory::{LazyBatchGenerator, LazyMemoryExec};
 use parking_lot::{Mutex, RwLock};
@@ -23,7 +24,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::catalog::{Entries, Scope};
 use crate::error::Error;
 use crate::settings::Settings;
-use crate::source::{Inferred, InputReader, Registry, Source, SourceRequest};
+use crate::source::{Inferred, InputReader, Registry, Source, SourceFiles, SourceRequest};
 use crate::writer::complete_with_nulls;
 
 /// The relations and files that a statement may name.
@@ -62,6 +63,8 @@ pub(crate) struct File {
     pub(crate) request: SourceRequest,
     /// What is read one after the other.
     pub(crate) paths: Vec<PathBuf>,
+    /// The columns that have one value in all rows of a file.
+    shared: Vec<String>,
     /// Whether rows that cannot be read are passed over.
     pub(crate) ignores_errors: bool,
 }
@@ -78,10 +81,13 @@ impl File {
         let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let path = paths.first().cloned().unwrap_or_default();
+        let shared = inferred.shared.iter().map(|&column| schema.field(column).name().clone());
+        let shared = shared.collect();
         let mut request = SourceRequest::new(path, schema);
         request.options = inferred.options;
         (request.batch_rows, request.batch_bytes) = (settings.batch_rows, settings.batch_bytes);
-        Self { source, request, paths, ignores_errors: false }
+        request.threads = settings.workers;
+        Self { source, request, paths, shared, ignores_errors: false }
     }
 }
 
@@ -113,14 +119,37 @@ impl TableProvider for FileTable {
         TableType::Base
     }
 
+    /// Filters on columns that all rows of a file share are seen, and evaluated again above the scan.
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let is_shared = |filter: &Expr| {
+            let columns = filter.column_refs();
+            !columns.is_empty()
+                && columns.iter().all(|column| self.file.shared.contains(&column.name))
+        };
+        let support = |filter: &&Expr| match is_shared(filter) {
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
     async fn scan(
         &self,
-        _: &dyn Session,
+        session: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _: &[Expr],
+        filters: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (mut file, formats) = (self.file.clone(), self.formats.clone());
+        if !filters.is_empty() {
+            let found = formats.files(&*file.source, &file.paths, &file.request);
+            if let Some(found) = found.map_err(external)? {
+                file.paths = wanted(session, found, filters)?;
+            }
+        }
         let mut projection = projection.cloned();
         if file.source.finds_by_name()
             && let Some(columns) = projection.take()
@@ -135,6 +164,29 @@ impl TableProvider for FileTable {
         let plan = LazyMemoryExec::try_new(schema, vec![Arc::new(RwLock::new(rows))])?;
         Ok(Arc::new(plan.with_projection(projection)))
     }
+}
+
+/// The files that filters do not rule out.
+fn wanted(session: &dyn Session, found: SourceFiles, filters: &[Expr]) -> Result<Vec<PathBuf>> {
+    let SourceFiles { mut paths, shared } = found;
+    let schema = DFSchema::try_from(shared.schema())?;
+    let mut are_kept = vec![true; paths.len()];
+    for filter in filters {
+        let filter = session.create_physical_expr(filter.clone(), &schema)?;
+        let evaluated =
+            filter.evaluate(&shared).and_then(|kept| kept.into_array(shared.num_rows()));
+        // An error is that of the rows.
+        let Ok(kept) = evaluated else { continue };
+        let Some(kept) = kept.as_boolean_opt() else { continue };
+        are_kept.iter_mut().zip(kept).for_each(|(is_kept, kept)| *is_kept &= kept == Some(true));
+    }
+    let mut are_kept = are_kept.into_iter();
+    paths.retain(|_| are_kept.next() != Some(false));
+    Ok(paths)
+}
+
+fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 /// The rows of a file, portion by portion.
@@ -165,7 +217,6 @@ impl LazyBatchGenerator for FileRows {
     }
 
     fn generate_next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let external = |error: Error| DataFusionError::External(Box::new(error));
         let reader = self.reader.get_mut();
         let portion = loop {
             if reader.is_none() {

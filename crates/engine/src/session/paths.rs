@@ -83,11 +83,12 @@ impl Paths<'_> {
         let first = paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
         let source = formats.source(asked.format.map(|format| format.value.as_str()), first)?;
         let options = connectors::checked(&asked.others, |name, value| source.check(name, value))?;
-        let inferred = formats.infer(&*source, first, &options)?;
+        let inferred = formats.infer(&*source, (&paths, self.base), &options)?;
         let (remarks, read_with) = (inferred.remarks.clone(), inferred.options.clone());
         let format = source.name().to_owned();
         let schema = TableDefinition::columns(&inferred.schema)?;
         let mut file = File::new(source, paths, schema, inferred, &instance.settings);
+        file.request.base = self.base.to_owned();
         file.ignores_errors = asked.ignores_errors == Some(true);
         Ok(FoundFile { file, format, read_with, remarks })
     }

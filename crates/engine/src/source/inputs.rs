@@ -154,11 +154,13 @@ impl Origin {
                 let (path, options) = (path.clone(), options.clone());
                 let request = SourceRequest {
                     path,
+                    base: PathBuf::new(),
                     options,
                     schema,
                     has_default,
                     batch_rows,
                     batch_bytes,
+                    threads: 1,
                     live,
                     start,
                 };

@@ -62,6 +62,25 @@ pub trait Source: Send + Sync {
         )))
     }
 
+    /// As [`Source::infer`], of several paths whose rows are read as those of one. What a path says of its rows is told from
+    /// `base` on, the folder that relative paths count from.
+    fn infer_all(
+        &self,
+        paths: &[PathBuf],
+        base: &Path,
+        options: &[(String, String)],
+    ) -> Result<Inferred> {
+        let _ = base;
+        self.infer(paths.first().map_or(Path::new(""), PathBuf::as_path), options)
+    }
+
+    /// The files that paths name, in the order in which they are read, with the values of columns that all rows of a file
+    /// share; `None` if it knows no such column. A query then opens only files whose rows may be wanted.
+    fn files(&self, paths: &[PathBuf], request: &SourceRequest) -> Result<Option<SourceFiles>> {
+        let _ = (paths, request);
+        Ok(None)
+    }
+
     /// Whether it can read on where a path grows ([`Live::follow`]).
     fn follows(&self) -> bool {
         false
@@ -88,12 +107,31 @@ pub struct Inferred {
     pub options: Vec<(String, String)>,
     /// For each column why it is of its type, if there is something to tell; may be empty.
     pub remarks: Vec<Option<String>>,
+    /// The columns that have one value in all rows of a file, which [`Source::files`] tells.
+    pub shared: Vec<usize>,
+}
+
+/// Files, and what is known of their rows before they are opened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SourceFiles {
+    /// The files.
+    pub paths: Vec<PathBuf>,
+    /// For each of them a row: the values that all of its rows share, in columns of [`SourceRequest::schema`].
+    pub shared: RecordBatch,
+}
+
+impl SourceFiles {
+    /// These files, whose rows share these values.
+    pub fn new(paths: Vec<PathBuf>, shared: RecordBatch) -> Self {
+        Self { paths, shared }
+    }
 }
 
 impl Inferred {
     /// These columns, read with these options.
     pub fn new(schema: SchemaRef, options: Vec<(String, String)>) -> Self {
-        Self { schema, options, remarks: Vec::new() }
+        Self { schema, options, remarks: Vec::new(), shared: Vec::new() }
     }
 }
 
@@ -103,6 +141,8 @@ impl Inferred {
 pub struct SourceRequest {
     /// The path, counted from the session's base directory if it was relative.
     pub path: PathBuf,
+    /// The directory after which a path is told to those who read; empty if all of it is.
+    pub base: PathBuf,
     /// The options in the order they were written: names in upper case, values as written, without quotes.
     pub options: Vec<(String, String)>,
     /// The columns wanted. A field that is not nullable belongs to a NOT NULL column: a row without a value there is
@@ -114,6 +154,9 @@ pub struct SourceRequest {
     pub batch_rows: usize,
     /// How many bytes the rows of a portion should have at most, give or take one row.
     pub batch_bytes: usize,
+    /// How many threads may decode at once. Rows have the same order with any number; how many are in a portion may differ,
+    /// so there is one where positions are recorded.
+    pub threads: usize,
     /// How rows are read that have not been written yet; `None` if those that are there are asked for.
     pub live: Option<Live>,
     /// Where reading begins, if not at the start: a position that a reader of the same path had with the same options.
@@ -122,15 +165,17 @@ pub struct SourceRequest {
 
 impl SourceRequest {
     /// All rows of a path that are there, with these columns: no column has a default, and a portion has some 40,000 rows or
-    /// a mebibyte.
+    /// a mebibyte, and one thread reads.
     pub fn new(path: impl Into<PathBuf>, schema: SchemaRef) -> Self {
         Self {
             path: path.into(),
+            base: PathBuf::new(),
             options: Vec::new(),
             has_default: vec![false; schema.fields().len()],
             schema,
             batch_rows: 40_000,
             batch_bytes: 1 << 20,
+            threads: 1,
             live: None,
             start: None,
         }

@@ -1,7 +1,7 @@
 //! The formats an engine knows.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_dataflow::messages::shorten::shorten;
@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 
 use super::waiting::Waiting;
 use super::{
-    Inferred, Portion, Source, SourcePosition, SourceReader, SourceRequest, Transport,
+    Inferred, Portion, Source, SourceFiles, SourcePosition, SourceReader, SourceRequest, Transport,
     TransportRequest,
 };
 use crate::error::{Error, Result};
@@ -106,15 +106,27 @@ impl Registry {
         Ok(InputReader { reader, guard, waiting, path })
     }
 
-    /// The columns that a path has.
+    /// The columns that paths have.
     pub(crate) fn infer(
         &self,
         source: &dyn Source,
-        path: &Path,
+        (paths, base): (&[PathBuf], &Path),
         options: &[(String, String)],
     ) -> Result<Inferred> {
-        let infer = || self.guard("source", source.name()).call(|| source.infer(path, options));
-        self.waiting.during(Waiting::of(path).as_deref(), infer)
+        let guard = self.guard("source", source.name());
+        let infer = || guard.call(|| source.infer_all(paths, base, options));
+        let waits = paths.first().and_then(|path| Waiting::of(path));
+        self.waiting.during(waits.as_deref(), infer)
+    }
+
+    /// As [`Source::files`].
+    pub(crate) fn files(
+        &self,
+        source: &dyn Source,
+        paths: &[PathBuf],
+        request: &SourceRequest,
+    ) -> Result<Option<SourceFiles>> {
+        self.guard("source", source.name()).call(|| source.files(paths, request))
     }
 
     /// Begins to write.

@@ -1,6 +1,7 @@
 //! COPY … FROM, COPY … TO, and CREATE TABLE … FROM, of files, and COPY … FROM STDIN, of rows that a client sends.
 
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 
 use alluvium_sql::error::Position;
@@ -101,7 +102,11 @@ impl Session {
         free.map_err(|error| error.at(position))?;
         let mut origin = self.origin(path, options)?;
         let Origin { path, source, options, .. } = &origin;
-        let inferred = self.instance().connectors.formats.infer(&**source, path, options)?;
+        let inferred = self.instance().connectors.formats.infer(
+            &**source,
+            (slice::from_ref(path), &self.base),
+            options,
+        )?;
         let definition = TableDefinition::with_columns(name, position, &inferred.schema)?;
         origin.options = inferred.options;
         let (read, epoch) = self.create_with_rows(&definition, |session, created| {
@@ -166,11 +171,13 @@ impl Session {
         let exist = defaults.exist()?;
         let request = SourceRequest {
             path: origin.path.clone(),
+            base: self.base.clone(),
             options: origin.options.clone(),
             schema: Arc::new(entry.schema.project(columns)?),
             has_default: columns.iter().map(|&column| exist[column]).collect(),
             batch_rows: instance.settings.batch_rows,
             batch_bytes: instance.settings.batch_bytes,
+            threads: instance.settings.workers,
             live: None,
             start: None,
         };
