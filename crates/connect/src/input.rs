@@ -1,7 +1,7 @@
 //! A file to read, compressed or not.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +39,11 @@ pub enum Text {
 }
 
 impl Text {
+    /// A text that was read already.
+    pub fn of(text: Vec<u8>) -> Self {
+        Self::Whole(Box::new(Cursor::new(text)))
+    }
+
     /// A portion begins.
     pub fn begin_portion(&mut self) {
         if let Self::Live(live) = self {

@@ -2,7 +2,7 @@
 //!
 //! [`sniff`] detects the [`dialect`] of a file, [`record`] splits it into records, [`header`] finds the table's columns in
 //! them, [`columns`] makes typed arrays of their text, as [`spelling`] has it, [`infer`] guesses types, [`text`] formats
-//! rows, and [`write`](mod@write) writes files.
+//! rows, and [`write`](mod@write) writes files. [`boundaries`] finds blocks of records for several threads.
 //!
 //! - With `HEADERS true` the first line names the columns, in any order. A name the table does not
 //!   have is an error; a column of the table that the file does not have gets its DEFAULT. Without
@@ -16,6 +16,7 @@
 //!   a value of its column's type, no value where there has to be one, bytes that are not UTF-8, or
 //!   quotes that do not match.
 
+mod boundaries;
 mod columns;
 mod dialect;
 mod header;
@@ -35,13 +36,15 @@ use alluvium::{
     SourcePosition, SourceReader, SourceRequest,
 };
 
+use crate::blocks::{self, Block, BlockReader, Blocks, Decode};
 use crate::files::{self, File, Files};
 use crate::input::{self, Counter, Text, failed};
 use crate::options::Compression;
 use crate::target::Target;
+use boundaries::RecordEnds;
 use columns::Columns;
 use dialect::Dialect;
-use header::Layout;
+use header::{Layout, Names};
 use options::Options;
 use record::{Reading, Record, Records};
 
@@ -94,7 +97,7 @@ impl Source for Csv {
         let open = |file: File<'_>| -> Result<Box<dyn SourceReader>> {
             let File { path, request, passed } = file;
             let options = Options { passed, ..Options::read(&request.options)? };
-            Ok(Box::new(CsvReader::open(path, request, &options)?))
+            CsvReader::open(path, request, &options)?.in_blocks(request, options)
         };
         Ok(Box::new(Files::open(request, open)?))
     }
@@ -137,6 +140,8 @@ struct CsvReader {
     width: usize,
     /// Whether it may have fewer.
     padding: bool,
+    /// The field that holds each column of the table.
+    fields: Names,
     columns: Columns,
     /// The number of records in a portion, and the bytes of their text.
     batch_rows: usize,
@@ -190,9 +195,63 @@ impl CsvReader {
             width,
             padding: options.padding,
             columns: Columns::new(request, &fields, options),
+            fields,
             batch_rows: request.batch_rows,
             batch_bytes: request.batch_bytes,
         })
+    }
+}
+
+impl CsvReader {
+    /// The same rows, of which several threads decode parts at once if so many are asked for.
+    fn in_blocks(
+        mut self,
+        request: &SourceRequest,
+        options: Options,
+    ) -> Result<Box<dyn SourceReader>> {
+        if request.threads <= 1 || request.live.is_some() {
+            return Ok(Box::new(self));
+        }
+        // A first record that is no header has been read.
+        let batch_rows = std::mem::replace(&mut self.batch_rows, 1);
+        let ready = if self.first.is_some() { self.next()? } else { None };
+        let Self { path, records, counter, width, fields, .. } = self;
+        let (dialect, lines) = (records.dialect(), records.place().1);
+        let bytes = blocks::bytes(request);
+        let blocks = Blocks::new(records.into_input(), RecordEnds::new(dialect), bytes, lines);
+        let (request, file, threads) = (request.clone(), path.clone(), request.threads);
+        let make = move || {
+            let path = path.clone();
+            let failed = |error| failed("read", &path, &error);
+            let records = Records::new(Text::of(Vec::new()), &dialect, 0).map_err(failed)?;
+            Ok(Self {
+                records,
+                counter: Counter::default(),
+                lasts: false,
+                record: Record::default(),
+                first: None,
+                width,
+                padding: options.padding,
+                columns: Columns::new(&request, &fields, &options),
+                fields: Vec::new(),
+                batch_rows,
+                batch_bytes: request.batch_bytes,
+                path,
+            })
+        };
+        Ok(Box::new(BlockReader::new(file, blocks, counter, threads, ready, make)?))
+    }
+}
+
+impl Decode for CsvReader {
+    fn decode(&mut self, block: Block, give: &mut dyn FnMut(Portion) -> bool) -> Result<()> {
+        self.records.go_on(Text::of(block.text), (0, block.lines));
+        while let Some(portion) = self.next()? {
+            if !give(portion) {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -122,6 +122,16 @@ impl<R: BufRead> Records<R> {
         &mut self.input
     }
 
+    /// The input, without what was read of it.
+    pub fn into_input(self) -> R {
+        self.input
+    }
+
+    /// How records are written.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// How many bytes and lines come before the next record.
     pub fn place(&self) -> (u64, u64) {
         (self.offset, self.lines)

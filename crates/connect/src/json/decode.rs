@@ -1,6 +1,5 @@
 //! JSON objects, decoded into typed arrays.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
 use arrow::error::ArrowError;
 
 use super::names::{Meaning, Names};
+use super::new_members::NewMembers;
 use super::records::{Batch, Edit, name};
 use super::values::{Text, values};
 use crate::fit::Fit;
@@ -32,12 +32,6 @@ pub struct Decoder {
     passed: Vec<String>,
 }
 
-/// How many members there are that are no columns, and the line of the first, by name.
-pub type NewMembers = HashMap<String, (u64, u64)>;
-
-/// How many of them are told.
-const TOLD: usize = 1000;
-
 impl Decoder {
     /// For the columns that are requested. Members that are none are told but those that are `passed` over, or not if
     /// there is no list of these.
@@ -55,18 +49,19 @@ impl Decoder {
             members,
             quoted,
             names: Names::new(fields),
-            new_members: passed.map(|_| NewMembers::new()),
+            new_members: passed.map(|_| NewMembers::default()),
             passed: passed.unwrap_or_default().to_vec(),
         })
     }
 
-    /// The members that were no columns, in the order of their lines.
-    pub fn take_new_members(&mut self) -> Vec<(String, u64, u64)> {
-        let members = self.new_members.take().into_iter().flatten();
-        let mut members: Vec<_> =
-            members.map(|(name, (count, line))| (name, count, line)).collect();
-        members.sort_unstable_by(|one, other| (one.2, &one.0).cmp(&(other.2, &other.0)));
-        members
+    /// Whether members that are no columns are told.
+    pub fn tells_new_members(&self) -> bool {
+        self.new_members.is_some()
+    }
+
+    /// The members that were no columns since this was last asked.
+    pub fn take_new_members(&mut self) -> Option<NewMembers> {
+        self.new_members.as_mut().map(std::mem::take)
     }
 
     /// The rows of some objects, without those that do not fit.
@@ -164,11 +159,7 @@ impl Decoder {
         if self.passed.iter().any(|passed| passed.eq_ignore_ascii_case(&name)) {
             return;
         }
-        if let Some((count, _)) = new_members.get_mut(&*name) {
-            *count += 1;
-        } else if new_members.len() < TOLD {
-            new_members.insert(name.into_owned(), (1, line));
-        }
+        new_members.see(&name, line);
     }
 
     fn try_decode(&self, text: &[u8], count: usize) -> Result<ArrayRef, String> {

@@ -1,6 +1,6 @@
 //! JSON files, compressed with gzip or not: an object per row.
 //!
-//! [`records`] cuts a file into objects, [`names`] finds the columns of their members, [`decode`] makes rows of them with the
+//! [`records`] cuts a file into objects, [`names`] finds the columns of their members, [`new_members`] counts others, [`decode`] makes rows of them with the
 //! typed arrays of [`values`], [`infer`] guesses types from the [kinds](kind) of values, and [`write`](mod@write) writes. A
 //! file that begins with `[` is read as one array of objects, one of the format `json` whose first line has a part of an
 //! object, or several, as objects one after the other, any other as an object per line; a file is written as one array ([`Json::ARRAY`]) or as an object
@@ -17,6 +17,7 @@ mod decode;
 mod infer;
 mod kind;
 mod names;
+mod new_members;
 mod options;
 mod records;
 mod values;
@@ -24,6 +25,7 @@ mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alluvium::{
     Inferred, Portion, Refusal, Result, Sink, SinkRequest, SinkWriter, Source, SourceFiles,
@@ -31,11 +33,13 @@ use alluvium::{
 };
 use arrow::json::writer::{JsonArray, LineDelimited};
 
+use crate::blocks::{self, Block, BlockReader, Blocks, Decode, Lines};
 use crate::files::{self, File, Files};
-use crate::input::{self, Counter, failed};
+use crate::input::{self, Counter, Text as Input, failed};
 use crate::options::Compression;
 use crate::target::Target;
 use decode::Decoder;
+use new_members::NewMembers;
 use options::Options;
 use records::{Batch, Records};
 pub(crate) use values::{Text, values};
@@ -163,7 +167,7 @@ impl JsonReader {
         let open = move |file: File<'_>| -> Result<Box<dyn SourceReader>> {
             let File { path, request, passed } = file;
             let options = Options { passed, ..Options::read(&request.options)? };
-            Ok(Box::new(Self::open(path, request, &options, may_be_sequence)?))
+            Self::open(path, request, &options, may_be_sequence)?.in_blocks(options)
         };
         Ok(Box::new(Files::open(request, open)?))
     }
@@ -206,34 +210,112 @@ impl JsonReader {
     }
 }
 
-impl SourceReader for JsonReader {
-    fn next(&mut self) -> Result<Option<Portion>> {
+impl JsonReader {
+    /// The same rows, of which several threads decode parts at once if so many are asked for and lines are objects.
+    fn in_blocks(self, options: Options) -> Result<Box<dyn SourceReader>> {
+        let Self { path, records, lasts, request, decoder, .. } = &self;
+        if request.threads <= 1 || request.live.is_some() || !lasts || !records.has_lines() {
+            return Ok(Box::new(self));
+        }
+        let failed = |error| failed("open", path, &error);
+        let (offset, lines) = records.place();
+        let input = input::open_at(path, options.compression, offset, None).map_err(failed)?;
+        let blocks = Blocks::new(input.bytes, Lines, blocks::bytes(request), lines);
+        let (threads, file) = (request.threads, path.clone());
+        let records = records.behind(Input::of(Vec::new()), (0, 0));
+        let all = decoder.tells_new_members().then(NewMembers::default);
+        let all = Arc::new(Mutex::new(all));
+        let (path, request) = (path.clone(), request.clone());
+        let make = move || {
+            let passed = options.tells_new_members.then_some(&options.passed[..]);
+            let wrong = |error| input::failed("open", &path, &io::Error::other(error));
+            let decoder = Decoder::new(&request, passed).map_err(wrong)?;
+            let records = records.behind(Input::of(Vec::new()), (0, 0));
+            let (path, request, counter) = (path.clone(), request.clone(), Counter::default());
+            let reader = Self { path, records, counter, lasts: false, request, decoder };
+            Ok(Part { reader, new_members: all.clone() })
+        };
+        Ok(Box::new(BlockReader::new(file, blocks, input.counter, threads, None, make)?))
+    }
+
+    /// The next rows, without what is told at the end.
+    fn next_rows(&mut self) -> Result<Option<Portion>> {
         let failed = |error| failed("read", &self.path, &error);
         let SourceRequest { batch_rows, batch_bytes, .. } = self.request;
         let batch = self.records.read(batch_rows, batch_bytes, &self.path).map_err(failed)?;
-        let wrong = |error| failed(io::Error::other(error));
-        let Some((records, refused)) = batch else {
-            let told = self.decoder.take_new_members();
-            if told.is_empty() {
-                return Ok(None);
-            }
-            let tell = |(name, count, line): (String, u64, u64)| {
-                let objects = if count == 1 { "one object" } else { &format!("{count} objects") };
-                let message = format!(
-                    "{objects} from here on have a member \"{name}\", which is no column: none of the first objects has it; \
-                     SAMPLE -1 looks at all for columns, NEW_MEMBERS 'pass' passes over it"
-                );
-                Refusal::new(&self.path, line, message)
-            };
-            let mut portion = self.decoder.decode(Batch::default(), &self.path).map_err(wrong)?;
-            portion.refused = told.into_iter().map(tell).collect();
-            return Ok(Some(portion));
-        };
-        let mut portion = self.decoder.decode(records, &self.path).map_err(wrong)?;
+        let Some((records, refused)) = batch else { return Ok(None) };
+        let decoded = self.decoder.decode(records, &self.path);
+        let mut portion = decoded.map_err(|error| failed(io::Error::other(error)))?;
         portion.refused.extend(refused);
         portion.refused.sort_by_key(|refusal| refusal.line);
         portion.bytes = self.counter.take();
         Ok(Some(portion))
+    }
+
+    /// What is told of members that were no columns, if there were any.
+    fn told(&mut self, told: Vec<(String, u64, u64)>) -> Result<Option<Portion>> {
+        if told.is_empty() {
+            return Ok(None);
+        }
+        let tell = |(name, count, line): (String, u64, u64)| {
+            let objects = if count == 1 { "one object" } else { &format!("{count} objects") };
+            let message = format!(
+                "{objects} from here on have a member \"{name}\", which is no column: none of the first objects has it; \
+                 SAMPLE -1 looks at all for columns, NEW_MEMBERS 'pass' passes over it"
+            );
+            Refusal::new(&self.path, line, message)
+        };
+        let nothing = self.decoder.decode(Batch::default(), &self.path);
+        let mut portion =
+            nothing.map_err(|error| failed("read", &self.path, &io::Error::other(error)))?;
+        portion.refused = told.into_iter().map(tell).collect();
+        Ok(Some(portion))
+    }
+}
+
+/// Reads blocks of lines, with the members that are no columns of all of them.
+struct Part {
+    reader: JsonReader,
+    new_members: Arc<Mutex<Option<NewMembers>>>,
+}
+
+impl Part {
+    fn all(&self) -> MutexGuard<'_, Option<NewMembers>> {
+        self.new_members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Decode for Part {
+    fn decode(&mut self, block: Block, give: &mut dyn FnMut(Portion) -> bool) -> Result<()> {
+        let reader = &mut self.reader;
+        reader.records = reader.records.behind(Input::of(block.text), (0, block.lines));
+        while let Some(portion) = reader.next_rows()? {
+            if !give(portion) {
+                return Ok(());
+            }
+        }
+        let found = self.reader.decoder.take_new_members();
+        if let (Some(all), Some(found)) = (&mut *self.all(), found) {
+            all.add(found);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Option<Portion>> {
+        let told = self.all().take().map_or(Vec::new(), NewMembers::in_order);
+        self.reader.told(told)
+    }
+}
+
+impl SourceReader for JsonReader {
+    fn next(&mut self) -> Result<Option<Portion>> {
+        match self.next_rows()? {
+            Some(portion) => Ok(Some(portion)),
+            None => {
+                let told = self.decoder.take_new_members().map_or(Vec::new(), NewMembers::in_order);
+                self.told(told)
+            }
+        }
     }
 
     fn position(&self) -> Option<SourcePosition> {

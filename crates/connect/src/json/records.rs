@@ -196,6 +196,11 @@ impl Records {
         Ok(records)
     }
 
+    /// Whether each line is an object.
+    pub fn has_lines(&self) -> bool {
+        self.layout == Layout::Lines
+    }
+
     /// Whether there was nothing but blanks when reading began.
     pub fn is_blank(&self) -> bool {
         self.raw.is_empty()

@@ -1,6 +1,6 @@
 //! Parquet files, which compress their pages themselves.
 //!
-//! [`read`] reads row groups in batches, [`write`](mod@write) writes, and [`options`] says what may be said.
+//! [`read`] reads row groups in batches, [`groups`] several of them at once, [`write`](mod@write) writes, and [`options`] says what may be said.
 //!
 //! - A column of the table has the values of the file's column of its name, as it stands or else without regard to
 //!   case, cast to the table's type. Other columns of the file are passed over, of whatever type they are; a column that the
@@ -10,6 +10,7 @@
 //! - A file is never compressed as a whole, as its end is read first and then parts of it. A name that
 //!   ends in `.gz` is refused.
 
+mod groups;
 mod options;
 mod read;
 mod write;
@@ -23,6 +24,7 @@ use alluvium::{
 
 use crate::files::{self, File, Files};
 use crate::input;
+use groups::GroupReader;
 use options::Options;
 
 /// Files whose names end with `.parquet`, or are said to be Parquet.
@@ -87,7 +89,14 @@ impl Source for Parquet {
             let File { path, request, .. } = file;
             let check = |(name, value): &(String, String)| options::check_read(name, value);
             request.options.iter().try_for_each(check)?;
-            Ok(Box::new(read::ParquetReader::open(path, request)?))
+            let plan = read::Plan::new(path, request)?;
+            let start = request.start.as_ref().map(|start| start.offset);
+            Ok(match start {
+                None if request.threads > 1 && plan.groups() > 1 => {
+                    Box::new(GroupReader::new(&plan, request.threads)?)
+                }
+                start => Box::new(plan.behind(start.unwrap_or(0))?),
+            })
         };
         Ok(Box::new(Files::open(request, open)?))
     }

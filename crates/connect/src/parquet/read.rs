@@ -11,14 +11,19 @@ use alluvium::{Error, Inferred, Portion, Result, SourcePosition, SourceReader, S
 use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::options;
 use crate::fit::{Fit, type_name};
 use crate::input::{check_length, failed};
 
-/// Reads the rows of one file.
+type Builder = ParquetRecordBatchReaderBuilder<File>;
+
+/// Reads rows of one file.
 pub struct ParquetReader {
     path: PathBuf,
     rows: ParquetRecordBatchReader,
@@ -33,11 +38,23 @@ pub struct ParquetReader {
     reported: u64,
 }
 
-impl ParquetReader {
-    pub fn open(path: &Path, request: &SourceRequest) -> Result<Self> {
-        let (builder, size) = open(path)?;
-        let count = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
-        let found = builder.schema().clone();
+/// How a file is read: opened once, and then as a whole or by its row groups.
+#[derive(Clone)]
+pub struct Plan {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    columns: Vec<(FieldRef, usize)>,
+    mask: ProjectionMask,
+    batch_rows: usize,
+    size: u64,
+    count: u64,
+}
+
+impl Plan {
+    pub fn new(path: &Path, request: &SourceRequest) -> Result<Self> {
+        let (metadata, size) = metadata(path)?;
+        let count = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let found = metadata.schema();
         let place = |name: &str| {
             found.index_of(name).ok().or_else(|| {
                 found.fields().iter().position(|field| field.name().eq_ignore_ascii_case(name))
@@ -74,21 +91,49 @@ impl ParquetReader {
             Some((field.clone(), roots.binary_search(&(*place)?).ok()?))
         });
         let columns = columns.collect();
-        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-        let rows = batch_rows(builder.metadata(), &mask, request);
-        let mut builder = builder.with_projection(mask).with_batch_size(rows);
-        let at = request.file_start()?.map_or(0, |start| start.offset);
-        if at > 0 {
-            check_length(count, at).map_err(|error| failed("open", path, &error))?;
-            builder = builder.with_offset(usize::try_from(at).unwrap_or(usize::MAX));
-        }
-        let rows = guarded(path, || builder.build().map_err(io::Error::other))?;
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), roots);
+        let batch_rows = batch_rows(metadata.metadata(), &mask, request);
         let path = path.to_owned();
-        let mut reader = Self { path, rows, columns, at, size, count, reported: 0 };
+        Ok(Self { path, metadata, columns, mask, batch_rows, size, count })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many row groups the file has.
+    pub fn groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// Reads the rows after the first ones.
+    pub fn behind(&self, at: u64) -> Result<ParquetReader> {
+        check_length(self.count, at).map_err(|error| failed("open", &self.path, &error))?;
+        let offset = usize::try_from(at).unwrap_or(usize::MAX);
+        self.read(at, |builder| if at > 0 { builder.with_offset(offset) } else { builder })
+    }
+
+    /// Reads the rows of one row group.
+    pub fn group(&self, group: usize) -> Result<ParquetReader> {
+        let groups = self.metadata.metadata().row_groups().iter();
+        let rows = groups.take(group).map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
+        self.read(rows.sum(), |builder| builder.with_row_groups(vec![group]))
+    }
+
+    fn read(&self, at: u64, which: impl FnOnce(Builder) -> Builder) -> Result<ParquetReader> {
+        let Self { path, columns, size, count, .. } = self.clone();
+        let file = File::open(&path).map_err(|error| failed("open", &path, &error))?;
+        let builder = Builder::new_with_metadata(file, self.metadata.clone());
+        let builder = builder.with_projection(self.mask.clone()).with_batch_size(self.batch_rows);
+        let rows = guarded(&path, || which(builder).build().map_err(io::Error::other))?;
+        let mut reader = ParquetReader { path, rows, columns, at, size, count, reported: 0 };
         reader.bytes();
         Ok(reader)
     }
+}
 
+impl ParquetReader {
     /// The bytes of the file that belong to the rows read since this was last asked.
     fn bytes(&mut self) -> u64 {
         let all = u128::from(self.size) * u128::from(self.at) / u128::from(self.count.max(1));
@@ -124,10 +169,10 @@ impl SourceReader for ParquetReader {
 /// The columns of a file.
 pub fn infer(path: &Path, options: &[(String, String)]) -> Result<Inferred> {
     options.iter().try_for_each(|(name, value)| options::check_read(name, value))?;
-    let (builder, _) = open(path)?;
+    let (metadata, _) = metadata(path)?;
     let known = |field: &FieldRef| field.as_ref().clone().with_data_type(known(field.data_type()));
-    let fields: Vec<Field> = builder.schema().fields().iter().map(known).collect();
-    let found = builder.schema().fields().iter();
+    let fields: Vec<Field> = metadata.schema().fields().iter().map(known).collect();
+    let found = metadata.schema().fields().iter();
     let remarks = found.zip(&fields).map(|(found, field)| remark(found, field)).collect();
     let mut inferred = Inferred::new(Arc::new(Schema::new(fields)), options.to_vec());
     inferred.remarks = remarks;
@@ -160,16 +205,17 @@ fn known(kind: &DataType) -> DataType {
     }
 }
 
-/// Opens a file, and says how large it is.
-fn open(path: &Path) -> Result<(ParquetRecordBatchReaderBuilder<File>, u64)> {
+/// What a file says of itself, and how large it is.
+fn metadata(path: &Path) -> Result<(ArrowReaderMetadata, u64)> {
     let open = || {
         let file = File::open(path)?;
         let size = file.metadata()?.len();
         Ok((file, size))
     };
     let (file, size) = open().map_err(|error| failed("open", path, &error))?;
-    let builder = || ParquetRecordBatchReaderBuilder::try_new(file).map_err(io::Error::other);
-    Ok((guarded(path, builder)?, size))
+    let options = ArrowReaderOptions::default();
+    let load = || ArrowReaderMetadata::load(&file, options).map_err(io::Error::other);
+    Ok((guarded(path, load)?, size))
 }
 
 /// Runs `read` and turns a panic into an error: the library trusts what a damaged file says of itself in many places.

@@ -1,6 +1,7 @@
 //! Sources that read files.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod blocks;
 mod connectors;
 mod copy;
 mod csv;
