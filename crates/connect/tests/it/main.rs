@@ -4,6 +4,7 @@
 mod blocks;
 mod connectors;
 mod copy;
+mod corpus;
 mod csv;
 mod damage;
 mod decimals;

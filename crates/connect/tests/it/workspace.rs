@@ -77,6 +77,17 @@ impl Workspace {
         }
     }
 
+    /// The answer to the last of some statements, a query, or why one fails.
+    pub fn try_query(&mut self, sql: &str) -> Result<Vec<String>, String> {
+        let outcomes = self.session.execute(sql).map_err(|error| self.message(&error))?;
+        match outcomes.into_iter().last() {
+            Some(Outcome::Rows(rows)) => {
+                rows.into_batches().map(|rows| lines(&rows)).map_err(|error| self.message(&error))
+            }
+            other => panic!("no rows: {other:?}"),
+        }
+    }
+
     /// The names and types of a relation's columns.
     pub fn columns(&self, relation: &str) -> Vec<String> {
         let relations = self.engine.relations().unwrap();
