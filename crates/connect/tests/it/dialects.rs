@@ -288,3 +288,27 @@ fn what_people_write_is_read() {
     assert_eq!(read("rows.csv", "1,2\n3,4\n"), ["1|2", "3|4"]);
     assert_eq!(read("apostrophes.csv", "a,b\n'x, y','z'\n'it''s','w'\n"), ["it's|w", "x, y|z"]);
 }
+
+#[test]
+fn a_file_that_no_dialect_explains_is_not_read_as_another_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    for (text, problem) in [
+        (
+            "\u{feff}id;name;Unit price;created_at\rit's';Müller-Lüdenscheidt C:\\\\new 5\\\";\\;\n1b#:a;100 % x_1\rnaïve' Ada \\\"said\\\" 5\\\"' C:\\\\new;5\\\";#|\\\\\n\\;~;it's end.\r",
+            "some of its lines end with CR",
+        ),
+        (
+            "id;name;Unit price;created_at;note\n\\;|:\\\"a:;C:\\\\new x_1 naïve end.;2743;-735.555;2024-05-09 11:20:00\n#\t~\\\\~:\t;Ada 5\\\";-191;980.244;2024-05-11 23:56:00\n\\\nbb1;N°7;1560;-16.982;2024-05-01 22:23:00\n';C:\\\\new 5\\\";2093;808.386;2024-05-07 15:25:00\n|;river;3262;-671.525;2024-05-21 16:12:00\n\\\":b;100 % end.;2099;731.354;2024-05-03 08:45:00\n\\;#;river end. x_1;544;779.054;2024-05-08 07:36:00\n\\\",;river C:\\\\new Ada;3414;77.026;2024-05-05 22:07:00\n';end. naïve a/b;2280;636.336;2024-05-06 23:21:00\n\\\n\\\n|\\;~;naïve;1234;647.873;2024-05-22 00:30:00\n",
+            "a text between two ' has lines that look like records",
+        ),
+        (
+            "sep=,\rid,name,Unit price,created_at,note,city\rriver\nC:\\\\new\tnaïve,Müller-Lüdenscheidt end. it\\'s it\\'s,2010-06-25,-24.414, :1 #;,2027-06-17\r100 %\\' Ada\tAda\t100 % |,5\" Ada x_1 a/b,2028-04-06,-189.470,',b~,',2014-04-06\r",
+            "some of its lines end with CR",
+        ),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}

@@ -64,6 +64,19 @@ pub fn dialect(
         (Err(_), Columns::Known(_)) => return Ok(usual),
         (Err(problem), Columns::Unknown) => return Err(problem),
     };
+    let trial = trials.iter().find(|trial| trial.dialect == found);
+    // Apostrophes often are text.
+    if let Some(quote) = found.quote.filter(|quote| *quote != b'"' && given.quote.is_none())
+        && matches!(columns, Columns::Unknown)
+        && trial.is_some_and(|trial| trial.hides_records)
+    {
+        let quote = char::from(quote).to_string().replace('\'', "''");
+        return Err(format!(
+            "a text between two {} has lines that look like records: say QUOTE '{quote}' if that is what they are, or else \
+             QUOTE '\"'",
+            quote.replace("''", "'")
+        ));
+    }
     match trial::other_quote(sample, found, options) {
         Some(quote) if given.quote.is_none() && matches!(columns, Columns::Unknown) => {
             Err(format!(
@@ -128,10 +141,14 @@ fn ragged(trials: &[Trial], given: &Given, usual: Dialect) -> Result<Dialect, St
         (trial.fitting_share(), std::cmp::Reverse(trial.odd), trial.dialect == usual)
     };
     match common.max_by_key(rank) {
-        // One column.
-        None => {
-            Ok(trials.iter().find(|trial| !trial.has_strays).map_or(usual, |trial| trial.dialect))
-        }
+        None => match trials.iter().find(|trial| !trial.has_strays) {
+            // One column.
+            Some(trial) => Ok(trial.dialect),
+            None if trials.is_empty() || given.line_end.is_some() => Ok(usual),
+            None => Err("some of its lines end with CR, and others with LF: say the NEW_LINE, and the DELIMITER, QUOTE and \
+                         ESCAPE"
+                .to_owned()),
+        },
         Some(best) if best.fitting * 2 >= best.records || given.delimiter.is_some() => {
             Ok(best.dialect)
         }

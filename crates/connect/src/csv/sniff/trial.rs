@@ -40,6 +40,8 @@ pub struct Trial {
     pub has_decimal_commas: bool,
     /// Whether fields have quotes that they do not need, where others have none.
     has_needless_quotes: bool,
+    /// Whether a field in quotes has lines that would be records of as many fields without them.
+    pub hides_records: bool,
 }
 
 impl Trial {
@@ -88,6 +90,7 @@ impl Trial {
                 && !seen.fractions.contains(&Some(1))
                 && !seen.fractions.contains(&None),
             has_needless_quotes: seen.has_needless_quotes(&dialect),
+            hides_records: seen.hides_records,
         }
     }
 
@@ -169,6 +172,7 @@ struct Seen {
     fractions: HashSet<Option<usize>>,
     /// For each column how many fields have quotes that they do not need, and how many texts have none.
     quoted: Vec<(usize, usize)>,
+    hides_records: bool,
 }
 
 impl Seen {
@@ -200,6 +204,13 @@ impl Seen {
                 false => look(field.text),
             };
             is_odd |= look == Look::Odd;
+            let delimiter = char::from(dialect.delimiter);
+            let mut lines = field.text.split(char::from(dialect.line_end.byte()));
+            // The first and the last are parts of others.
+            lines.next_back();
+            self.hides_records |= field.quoted
+                && record.len() > 1
+                && lines.skip(1).any(|line| line.matches(delimiter).count() + 1 == record.len());
             if !field.quoted {
                 self.strays += field.text.bytes().filter(|byte| *byte == stray).count();
             }
