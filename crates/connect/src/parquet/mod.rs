@@ -90,7 +90,7 @@ impl Source for Parquet {
             let check = |(name, value): &(String, String)| options::check_read(name, value);
             request.options.iter().try_for_each(check)?;
             let plan = read::Plan::new(path, request)?;
-            let start = request.start.as_ref().map(|start| start.offset);
+            let start = request.file_start()?.map(|start| start.offset);
             Ok(match start {
                 None if request.threads > 1 && plan.groups() > 1 => {
                     Box::new(GroupReader::new(&plan, request.threads)?)
