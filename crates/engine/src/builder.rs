@@ -1,6 +1,7 @@
 //! Setting an engine up.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,7 +28,7 @@ use crate::instance::{Extensions, Instance};
 use crate::log::{self, LogLine, LogLines};
 use crate::settings::Settings;
 use crate::sink::{Delivery, Sink};
-use crate::source::{Source, Transport};
+use crate::source::{Secrets, Source, Transport};
 use crate::state_directory::take_back;
 use crate::unstable::BuilderParts;
 
@@ -38,6 +39,7 @@ pub struct Builder {
     transports: Vec<Arc<dyn Transport>>,
     sinks: Vec<Arc<dyn Sink>>,
     deliveries: Vec<Arc<dyn Delivery>>,
+    secrets: Option<PathBuf>,
     scalars: Vec<Arc<ScalarUDF>>,
     aggregates: Vec<Arc<AggregateUDF>>,
     system_path: Vec<String>,
@@ -91,6 +93,7 @@ impl Builder {
             transports: Vec::new(),
             sinks: Vec::new(),
             deliveries: Vec::new(),
+            secrets: None,
             scalars: Vec::new(),
             aggregates: Vec::new(),
             system_path: Vec::new(),
@@ -150,6 +153,13 @@ impl Builder {
     /// Registers a system other than files that views can have connectors to.
     pub fn delivery(mut self, delivery: impl Delivery + 'static) -> Self {
         self.deliveries.push(Arc::new(delivery));
+        self
+    }
+
+    /// The directory of secrets, each a file by its name. A connector names one as `${secret:name}` and never has its value. A secret that is
+    /// not there is looked for in the environment: `ALLUVIUM_SECRET_NAME`.
+    pub fn secrets(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.secrets = Some(directory.into());
         self
     }
 
@@ -479,6 +489,7 @@ impl Builder {
             transports: self.transports,
             sinks: self.sinks,
             deliveries: self.deliveries,
+            secrets: Secrets::new(self.secrets),
             functions,
             system,
             file_access: self.file_access,

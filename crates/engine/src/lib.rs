@@ -103,7 +103,7 @@ pub use crate::sink::{
     Visibility,
 };
 pub use crate::source::{
-    Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Source, SourceFiles,
+    Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Secret, Source, SourceFiles,
     SourcePosition, SourceProgress, SourceReader, SourceRequest, SourceState, Transport,
     TransportConnector, TransportRequest,
 };

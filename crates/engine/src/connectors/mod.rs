@@ -14,7 +14,7 @@ pub(crate) use parse::{Asked, FormatOption, checked};
 use crate::error::Result;
 use crate::poison::Poison;
 use crate::sink::{Delivery, Outputs, Sink};
-use crate::source::{Inputs, Refusals, Registry, Source, Transport};
+use crate::source::{Inputs, Refusals, Registry, Secrets, Source, Transport};
 
 /// The part of an engine that ties tables to sources and views to sinks.
 pub(crate) struct Connectors {
@@ -30,6 +30,7 @@ impl Connectors {
         transports: Vec<Arc<dyn Transport>>,
         sinks: Vec<Arc<dyn Sink>>,
         deliveries: Vec<Arc<dyn Delivery>>,
+        secrets: Secrets,
         poison: Arc<Poison>,
         budget: &MemoryBudget,
     ) -> Self {
@@ -39,6 +40,7 @@ impl Connectors {
                 transports,
                 sinks,
                 deliveries,
+                secrets,
                 poison.clone(),
             )),
             inputs: Inputs::new(poison),

@@ -11,7 +11,10 @@ use alluvium_sql::statement::{ConnectorDefinition, Setting};
 
 use crate::error::{Error, Result};
 use crate::sink::{Delivery, Destination, FileOutput, Output, OutputMode};
-use crate::source::{Input, Liveness, Origin, Registry, Transport, TransportConnector};
+use crate::source::{
+    Input, Liveness, Origin, Registry, Secrets, Transport, TransportConnector, is_reference,
+    reference,
+};
 
 /// An option of a format: its name in upper case, and its value.
 pub(crate) type FormatOption = (String, String);
@@ -84,7 +87,7 @@ impl Registry {
     ) -> Result<Input> {
         let make = || {
             if let Some(transport) = self.transport(&connector.transport.value) {
-                let (origin, liveness) = from_transport(transport, connector)?;
+                let (origin, liveness) = from_transport(transport, connector, &self.secrets)?;
                 let name = connector.name.clone().unwrap_or_else(|| transport.name().to_owned());
                 return Ok(Input::new(table.to_owned(), number, name, origin, liveness));
             }
@@ -125,7 +128,7 @@ impl Registry {
     ) -> Result<Output> {
         let make = || {
             if let Some(delivery) = self.delivery(&connector.transport.value) {
-                return to_delivery(delivery, connector);
+                return to_delivery(delivery, connector, &self.secrets);
             }
             let known = &mut self.names_of_deliveries();
             let File { path, mode, follow, linger } = file(connector, "file_output", known)?;
@@ -187,6 +190,7 @@ fn linger(Setting { value, position, .. }: &Setting) -> Result<Duration> {
 fn from_transport(
     transport: &Arc<dyn Transport>,
     connector: &ConnectorDefinition,
+    secrets: &Secrets,
 ) -> Result<(Origin, Liveness)> {
     let mut liveness = Liveness { follow: true, ..Liveness::default() };
     let is_own = |setting: &&Setting| setting.name.eq_ignore_ascii_case("linger_ms");
@@ -194,15 +198,22 @@ fn from_transport(
         liveness.linger = linger(setting)?;
     }
     let others = connector.config.iter().filter(|setting| !is_own(setting));
-    let asked = asked(connector, others, |name, value| transport.check(name, value))?;
+    let is_secret = |name: &str| transport.is_secret(name);
+    let check = |name: &str, value: &str| transport.check(name, value);
+    let asked = asked(connector, others, (is_secret, check), secrets)?;
     let place = transport.place(&asked).map_err(|error| error.at(connector.transport.position))?;
     Ok((Origin::Transport { transport: transport.clone(), connector: asked, place }, liveness))
 }
 
 /// The output of a connector that names a delivery.
-fn to_delivery(delivery: &Arc<dyn Delivery>, connector: &ConnectorDefinition) -> Result<Output> {
+fn to_delivery(
+    delivery: &Arc<dyn Delivery>,
+    connector: &ConnectorDefinition,
+    secrets: &Secrets,
+) -> Result<Output> {
+    let is_secret = |name: &str| delivery.is_secret(name);
     let check = |name: &str, value: &str| delivery.check(name, value);
-    let asked = asked(connector, connector.config.iter(), check)?;
+    let asked = asked(connector, connector.config.iter(), (is_secret, check), secrets)?;
     let place = delivery.place(&asked).map_err(|error| error.at(connector.transport.position))?;
     let (delivery, connector, place) = (delivery.clone(), asked, place.into());
     let to = Destination::Delivery { delivery, connector, place };
@@ -213,11 +224,17 @@ fn to_delivery(delivery: &Arc<dyn Delivery>, connector: &ConnectorDefinition) ->
 fn asked<'a>(
     connector: &ConnectorDefinition,
     options: impl Iterator<Item = &'a Setting>,
-    check: impl Fn(&str, &str) -> Result<()>,
+    (is_secret, check): (impl Fn(&str) -> bool, impl Fn(&str, &str) -> Result<()>),
+    secrets: &Secrets,
 ) -> Result<TransportConnector> {
     let option = |Setting { name, value, position }: &Setting| {
         let name = name.to_ascii_lowercase();
-        check(&name, value).map_err(|error| error.at(*position))?;
+        let checked = match (is_secret(&name), is_reference(value)) {
+            (true, _) => reference(value).map(drop),
+            (false, true) => Err(Error::sql(format!("\"{name}\" is no secret: write its value"))),
+            (false, false) => check(&name, value),
+        };
+        checked.map_err(|error| error.of(&format!("the option \"{name}\"")).at(*position))?;
         Ok((name, value.clone()))
     };
     let of_format = |setting: &Setting| (setting.name.to_ascii_uppercase(), setting.value.clone());
@@ -225,6 +242,7 @@ fn asked<'a>(
         options: options.map(option).collect::<Result<_>>()?,
         format: connector.format.as_ref().map(|format| format.value.clone()),
         format_options: connector.options.iter().map(of_format).collect(),
+        secrets: secrets.clone(),
     })
 }
 

@@ -51,7 +51,7 @@ use crate::sequencer::Sequencer;
 use crate::session::clients::Clients;
 use crate::settings::Settings;
 use crate::sink::{Delivery, Sink};
-use crate::source::{Source, Transport};
+use crate::source::{Secrets, Source, Transport};
 use crate::subscription::feed::{Feed, SubscriberId};
 use crate::subscription::{Client, Owner, Subscription};
 use crate::view::KeyedRelations;
@@ -88,6 +88,7 @@ pub(crate) struct Extensions {
     pub(crate) transports: Vec<Arc<dyn Transport>>,
     pub(crate) sinks: Vec<Arc<dyn Sink>>,
     pub(crate) deliveries: Vec<Arc<dyn Delivery>>,
+    pub(crate) secrets: Secrets,
     pub(crate) functions: RegisteredFunctions,
     pub(crate) system: SystemSchemas,
     pub(crate) file_access: FileAccess,
@@ -109,6 +110,7 @@ impl Instance {
             transports,
             sinks,
             deliveries,
+            secrets,
             functions,
             system,
             file_access,
@@ -140,6 +142,7 @@ impl Instance {
             transports,
             sinks,
             deliveries,
+            secrets,
             poison.clone(),
             context.budget(),
         );

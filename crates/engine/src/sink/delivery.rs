@@ -20,6 +20,12 @@ pub trait Delivery: Send + Sync {
     /// Fails if there is no such option, or it has no such value. Names are in lower case.
     fn check(&self, option: &str, value: &str) -> Result<()>;
 
+    /// Whether an option is a secret, as [`Transport::is_secret`](crate::Transport::is_secret).
+    fn is_secret(&self, option: &str) -> bool {
+        let _ = option;
+        false
+    }
+
     /// Where changes go, for people, such as `kafka://host:9092/topic`; without secrets. Fails if a connector cannot have these options
     /// together, or needs more.
     fn place(&self, connector: &TransportConnector) -> Result<String>;

@@ -17,6 +17,7 @@ mod position;
 mod progress;
 mod refusals;
 mod registry;
+mod secret;
 mod transport;
 mod waiting;
 
@@ -32,6 +33,8 @@ pub use position::{FilePosition, SourcePosition};
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registry};
+pub use secret::Secret;
+pub(crate) use secret::{Secrets, is_reference, reference};
 pub use transport::{Transport, TransportConnector, TransportRequest};
 
 use crate::error::{Error, Result};

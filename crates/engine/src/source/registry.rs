@@ -9,8 +9,8 @@ use arrow::array::RecordBatch;
 
 use super::waiting::Waiting;
 use super::{
-    Inferred, Portion, Source, SourceFiles, SourcePosition, SourceReader, SourceRequest, Transport,
-    TransportRequest,
+    Inferred, Portion, Secrets, Source, SourceFiles, SourcePosition, SourceReader, SourceRequest,
+    Transport, TransportRequest,
 };
 use crate::error::{Error, Result};
 use crate::poison::Poison;
@@ -22,6 +22,8 @@ pub(crate) struct Registry {
     transports: Vec<Arc<dyn Transport>>,
     sinks: Vec<Arc<dyn Sink>>,
     deliveries: Vec<Arc<dyn Delivery>>,
+    /// What connectors need to know and do not have.
+    pub(crate) secrets: Secrets,
     poison: Arc<Poison>,
     /// The reads that may wait for another program.
     pub(crate) waiting: Arc<Waiting>,
@@ -33,9 +35,10 @@ impl Registry {
         transports: Vec<Arc<dyn Transport>>,
         sinks: Vec<Arc<dyn Sink>>,
         deliveries: Vec<Arc<dyn Delivery>>,
+        secrets: Secrets,
         poison: Arc<Poison>,
     ) -> Self {
-        Self { sources, transports, sinks, deliveries, poison, waiting: Arc::default() }
+        Self { sources, transports, sinks, deliveries, secrets, poison, waiting: Arc::default() }
     }
 
     /// The source of this format or, if none is named, the first one that handles the path.

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 
-use super::{Live, SourcePosition, SourceReader};
+use super::{Live, Secret, Secrets, SourcePosition, SourceReader};
 use crate::error::Result;
 
 /// A system that rows come from, such as a message broker or a database.
@@ -18,6 +18,13 @@ pub trait Transport: Send + Sync {
     /// A connector is checked when its table is created, long before it is opened.
     fn check(&self, option: &str, value: &str) -> Result<()>;
 
+    /// Whether an option is a secret, such as a password. A statement then names the [`Secret`] and does not have it: its value is
+    /// that of [`TransportConnector::secret`].
+    fn is_secret(&self, option: &str) -> bool {
+        let _ = option;
+        false
+    }
+
     /// What is read, for people, such as `kafka://host:9092/topic`; without secrets. Fails if a connector cannot have these options
     /// together, or needs more.
     fn place(&self, connector: &TransportConnector) -> Result<String>;
@@ -30,16 +37,32 @@ pub trait Transport: Send + Sync {
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>>;
 }
 
-/// A connector that names a transport.
+/// A connector that names a transport, or a [`Delivery`](crate::Delivery).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TransportConnector {
-    /// The options of the transport in the order they were written, names in lower case.
+    /// The options of the transport in the order they were written, names in lower case. One that is a secret has its name.
     pub options: Vec<(String, String)>,
     /// The format of what is transported, if it is named.
     pub format: Option<String>,
     /// The options of the format in the order they were written, names in upper case.
     pub format_options: Vec<(String, String)>,
+    pub(crate) secrets: Secrets,
+}
+
+impl TransportConnector {
+    /// The value of an option, as it was written.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of an option that [is a secret](Transport::is_secret), as it is now: it may have changed since it was last asked for.
+    ///
+    /// # Errors
+    /// If there is no secret of that name any more, or it cannot be read.
+    pub fn secret(&self, name: &str) -> Result<Option<Secret>> {
+        self.option(name).map(|value| self.secrets.read(value)).transpose()
+    }
 }
 
 /// A request to a transport to read rows.

@@ -85,6 +85,10 @@ impl Transport for Broker {
         "broker"
     }
 
+    fn is_secret(&self, option: &str) -> bool {
+        option == "password"
+    }
+
     fn check(&self, option: &str, _: &str) -> Result<()> {
         match option {
             "topic" => Ok(()),
@@ -99,6 +103,10 @@ impl Transport for Broker {
     }
 
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
+        let password = request.connector.secret("password")?;
+        if password.is_some_and(|password| password.reveal() != "hush") {
+            return Err(Error::source("the broker refuses the password"));
+        }
         let next = request.start.as_ref().map_or([0; PARTITIONS], offsets);
         Ok(Box::new(Reader { broker: self.clone(), request: request.clone(), next }))
     }
@@ -344,6 +352,12 @@ fn wrong_connectors_are_refused_when_the_table_is_created() {
             r#""kafka_input" is not supported here; there is "file_input", "broker_input""#,
         ),
         ("broker_input", "", r#"a broker needs a "topic""#),
+        (
+            "broker_input",
+            r#""topic": "${secret:topic}""#,
+            r#""topic" is no secret: write its value"#,
+        ),
+        ("broker_input", r#""topic": "a", "password": "hush""#, "but named: ${secret:name}"),
         ("broker_input", r#""topics": "a""#, r#"a broker has no option "topics""#),
         (
             "broker_input",
@@ -383,4 +397,57 @@ fn only_superusers_and_programs_connect_to_other_systems() {
         let error = denied.unwrap_err().to_string();
         assert!(error.contains("only a superuser may use the transport"), "{error}");
     }
+}
+
+/// It is read when the input is opened, and is nowhere that a statement could show it.
+#[test]
+fn a_connector_names_a_secret_and_never_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("secrets")).unwrap();
+    let state = format!("file:{}", path("state").display());
+    let open = |broker: &Broker| {
+        let builder = Engine::builder().transport(broker.clone()).secrets(path("secrets"));
+        builder.state(&*state).open().unwrap()
+    };
+    let broker = Broker::new(true);
+    let engine = open(&broker);
+    let program = Kind::Keyed
+        .program()
+        .replace(r#""topic": "a""#, r#""topic": "a", "password": "${secret:broker_password}""#);
+    engine.execute(&program).unwrap();
+    let error = engine.start().unwrap_err().to_string();
+    assert!(
+        error.contains("\"broker_password\"") && error.contains("ALLUVIUM_SECRET_BROKER_PASSWORD")
+    );
+    std::fs::write(path("secrets").join("broker_password"), "wrong\n").unwrap();
+    let error = engine.start().unwrap_err().to_string();
+    assert!(error.contains("refuses the password") && !error.contains("wrong"), "{error}");
+    std::fs::write(path("secrets").join("broker_password"), "hush\n").unwrap();
+    broker.send(Message { key: 1, value: Some("v".to_owned()), deletes: false });
+    engine.start().unwrap();
+    wait(&engine, &broker);
+    engine.checkpoint().unwrap();
+    for relation in ["alluvium.sources", "alluvium.relations", "alluvium.log"] {
+        let shown = settled(&engine, &format!("SELECT * FROM {relation}")).join("\n");
+        assert!(!shown.contains("hush"), "{shown}");
+    }
+    drop(engine);
+    let mut files = vec![path("state")];
+    while let Some(file) = files.pop() {
+        match file.is_dir() {
+            true => {
+                files.extend(std::fs::read_dir(file).unwrap().map(|entry| entry.unwrap().path()))
+            }
+            false => {
+                let bytes = std::fs::read(&file).unwrap();
+                assert!(!bytes.windows(4).any(|text| text == b"hush"), "{}", file.display());
+            }
+        }
+    }
+    let engine = open(&broker);
+    broker.send(Message { key: 2, value: Some("v".to_owned()), deletes: false });
+    engine.start().unwrap();
+    wait(&engine, &broker);
+    assert_eq!(settled(&engine, "SELECT k FROM t"), ["1", "2"]);
 }
