@@ -13,6 +13,7 @@
 //! - A row is refused, and reading continues, if it is not one JSON object, has a value that is not of its
 //!   column's type, or none where there has to be one.
 
+mod brackets;
 mod decode;
 mod infer;
 mod kind;
