@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileAccess {
-    /// None.
+    /// None, and no other [system](crate::Transport) either.
     Nothing,
     /// Regular files below these directories, and below no other place: `..` and symbolic links are followed before a path is
     /// judged. New files may be written there, not new directories.
