@@ -85,8 +85,8 @@ pub use failing::Failing;
 #[cfg(any(test, feature = "faults"))]
 pub use haphazard::Haphazard;
 pub use journal::{
-    FileJournal, FileJournalOptions, Journal, JournalDamage, JournalSurvey, KnownEnd,
-    MemoryJournal, Position, Replay, SurveyedRecord, copy_journal, cut_journal, rewrite_journal,
+    Elsewhere, FileJournal, FileJournalOptions, Journal, JournalDamage, JournalSurvey, KnownEnd,
+    MemoryJournal, Position, Replay, SentRecords, SurveyedRecord, copy_journal, cut_journal, rewrite_journal,
     survey_journal,
 };
 pub use local::LocalStorage;

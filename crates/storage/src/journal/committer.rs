@@ -26,6 +26,9 @@ pub trait Log: Send {
     /// Writes a group, and then `tail`, the bytes of its last record if they are not in the group.
     fn write(&mut self, group: &mut Group, tail: &[u8], durable: u64) -> Result<(), Failure>;
 
+    /// Waits until all that was written survives the end of this process. [`Log::sync`] does, too.
+    fn settle(&mut self) -> Result<(), Failure>;
+
     /// Makes all that was written durable.
     fn sync(&mut self) -> Result<(), Failure>;
 }
@@ -200,9 +203,7 @@ impl<L: Log> Committer<L> {
             true => Ok(()),
             false => writer.log.write(&mut group, tail, durable),
         };
-        if sync {
-            written = written.and_then(|()| writer.log.sync());
-        }
+        written = written.and_then(|()| if sync { writer.log.sync() } else { writer.log.settle() });
         // A queue that has grown beyond the limit gives its memory back.
         writer.spare = match group.capacity() <= 2 * self.limit {
             true => group,

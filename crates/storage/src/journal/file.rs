@@ -65,15 +65,16 @@ impl FileJournal {
     /// an [`Error::Lost`] or [`Error::Corrupt`], and nothing is changed.
     pub fn open_known(directory: impl AsRef<Path>, known: &KnownEnd) -> Result<FileJournal> {
         let disk = Arc::new(LocalDisk::open(directory)?);
-        FileJournal::recover(disk, FileJournalOptions::default(), known)
+        FileJournal::open_known_with(disk, FileJournalOptions::default(), known)
     }
 
     /// As [`open`](FileJournal::open), with these sizes.
     pub fn open_with(disk: Arc<dyn Disk>, options: FileJournalOptions) -> Result<FileJournal> {
-        FileJournal::recover(disk, options, &KnownEnd::default())
+        FileJournal::open_known_with(disk, options, &KnownEnd::default())
     }
 
-    fn recover(
+    /// As [`open_known`](FileJournal::open_known), with these sizes.
+    pub fn open_known_with(
         disk: Arc<dyn Disk>,
         options: FileJournalOptions,
         known: &KnownEnd,

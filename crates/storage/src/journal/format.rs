@@ -186,7 +186,7 @@ pub struct Group {
 
 impl Group {
     /// A group without records. The next one added has this position.
-    pub(crate) fn new(first: u64) -> Group {
+    pub fn new(first: u64) -> Group {
         Group { bytes: vec![0; GROUP_HEADER], first, count: 0 }
     }
 
@@ -209,6 +209,16 @@ impl Group {
     /// Whether it has no records.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Its records, each behind its header: what [`SentRecords`](super::SentRecords) reads.
+    pub fn records(&self) -> &[u8] {
+        &self.bytes[GROUP_HEADER..]
+    }
+
+    /// Adds a record whose checksum is seeded with `salt`, and returns its position.
+    pub fn add(&mut self, record: &[u8], salt: u64) -> u64 {
+        self.push(record, digest(record), salt)
     }
 
     /// Its bytes with the header.

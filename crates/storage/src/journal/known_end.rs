@@ -15,7 +15,11 @@ pub struct KnownEnd {
 
 impl KnownEnd {
     /// Fails if the journal at `place` ends before.
-    pub(crate) fn check(&self, place: &str, end: u64) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] with the last record that is known.
+    pub fn check(&self, place: &str, end: u64) -> Result<(), Error> {
         if self.position.0 <= end {
             return Ok(());
         }

@@ -23,11 +23,13 @@
 //! - [`mod@file`]: all of it together;
 //! - [`survey`]: looking at all files without changing anything, [`copy`]: copying them while they are written, and [`rewrite`]: with other records;
 //! - [`cut`]: taking the last records away;
-//! - [`memory`]: a journal without a disk.
+//! - [`memory`]: a journal without a disk;
+//! - [`elsewhere`]: a journal on another machine, and [`sent`]: its records on the way there and back.
 
 mod committer;
 mod copy;
 mod cut;
+mod elsewhere;
 mod file;
 mod format;
 mod known_end;
@@ -36,6 +38,7 @@ mod reader;
 mod recovery;
 mod rewrite;
 mod segments;
+mod sent;
 mod survey;
 
 use std::fmt::{self, Debug, Display, Formatter};
@@ -45,16 +48,16 @@ use bytes::Bytes;
 
 use crate::error::Result;
 
-#[cfg(shuttle)]
 pub use committer::{Committer, Log};
 pub use copy::copy_journal;
 pub use cut::cut_journal;
+pub use elsewhere::Elsewhere;
 pub use file::{FileJournal, FileJournalOptions};
-#[cfg(shuttle)]
 pub use format::Group;
 pub use known_end::KnownEnd;
 pub use memory::MemoryJournal;
 pub use rewrite::rewrite_journal;
+pub use sent::SentRecords;
 pub use survey::{JournalDamage, JournalSurvey, SurveyedRecord, survey_journal};
 
 /// The place of a record in a journal: how many records were appended before it since the journal was new.

@@ -131,6 +131,11 @@ impl Log for SegmentWriter {
         current.write(group.bytes(), tail, &self.zeros, self.options.segment_size)
     }
 
+    /// The operating system has it.
+    fn settle(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), Failure> {
         let Some(current) = &self.current else { return Ok(()) };
         let synced = current.file.sync_data();

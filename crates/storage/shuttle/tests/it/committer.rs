@@ -48,6 +48,10 @@ impl Log for Model {
         Ok(())
     }
 
+    fn settle(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), Failure> {
         thread::yield_now();
         let mut written = self.0.lock().unwrap();

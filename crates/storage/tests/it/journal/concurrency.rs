@@ -1,12 +1,10 @@
 //! Many threads that append and sync.
 
-use std::sync::Arc;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alluvium_storage::{Disk, FileJournalOptions, Journal, Position, SimulatedDisk};
+use alluvium_storage::Position;
 
-use super::twins::{SMALL, each, open, range, replay};
+use super::twins::{each, range, replay};
 
 /// A record that names its thread.
 fn owned(thread: u64, number: u64) -> Vec<u8> {
@@ -78,31 +76,4 @@ fn segments_are_released_while_others_append() {
         let expected: Vec<_> = kept.map(|number| owned(0, number)).collect();
         assert!(replayed == expected);
     });
-}
-
-/// The calls of a disk are counted: 64 committers that arrive together need one write and one sync.
-#[test]
-fn committers_that_wait_share_a_sync() {
-    let simulated = SimulatedDisk::new(1);
-    let disk: Arc<dyn Disk> = Arc::new(simulated.clone());
-    let options = FileJournalOptions { queue_size: 1 << 20, ..SMALL };
-    let journal = open(&disk, options).unwrap();
-    let first = journal.append(b"begins the segment").unwrap();
-    journal.sync(first).unwrap();
-    let before = simulated.calls();
-    let barrier = Barrier::new(64);
-    std::thread::scope(|scope| {
-        for thread in 0..64_u8 {
-            let (journal, barrier) = (&journal, &barrier);
-            scope.spawn(move || {
-                let position = journal.append(&[thread]).unwrap();
-                barrier.wait();
-                journal.sync(position).unwrap();
-            });
-        }
-    });
-    // One more write may put zeros ahead.
-    let calls = simulated.calls() - before;
-    assert!((2..=3).contains(&calls), "{calls} calls");
-    assert_eq!(replay(&journal, 1).unwrap().len(), 64);
 }

@@ -8,7 +8,9 @@ mod cuts;
 mod damage;
 mod failures;
 mod golden;
+mod records;
 mod recovery;
+mod sharing;
 mod twins;
 
 pub use crashes::crashes;
