@@ -40,6 +40,7 @@ pub const CRATES: &[Bounds] = &[
     Bounds { path: "crates/connect", circle: 6, file: 500, function: 80, folder: 20 },
     Bounds { path: "crates/server", circle: 5, file: 500, function: 80, folder: 31 },
     Bounds { path: "crates/client", circle: 6, file: 500, function: 80, folder: 20 },
+    Bounds { path: "crates/remote", circle: 6, file: 500, function: 80, folder: 20 },
     Bounds { path: "crates/cli", circle: 7, file: 500, function: 80, folder: 20 },
 ];
 

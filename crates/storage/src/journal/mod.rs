@@ -24,12 +24,11 @@
 //! - [`survey`]: looking at all files without changing anything, [`copy`]: copying them while they are written, and [`rewrite`]: with other records;
 //! - [`cut`]: taking the last records away;
 //! - [`memory`]: a journal without a disk;
-//! - [`elsewhere`]: a journal on another machine, and [`sent`]: its records on the way there and back.
+//! - [`sent`]: records on their way to a journal on another machine, and back.
 
 mod committer;
 mod copy;
 mod cut;
-mod elsewhere;
 mod file;
 mod format;
 mod known_end;
@@ -43,6 +42,7 @@ mod survey;
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -51,7 +51,6 @@ use crate::error::Result;
 pub use committer::{Committer, Log};
 pub use copy::copy_journal;
 pub use cut::cut_journal;
-pub use elsewhere::Elsewhere;
 pub use file::{FileJournal, FileJournalOptions};
 pub use format::Group;
 pub use known_end::KnownEnd;
@@ -135,4 +134,18 @@ pub trait Journal: Send + Sync + Debug {
     fn place(&self, record: Position) -> String {
         format!("record {record} of the journal")
     }
+}
+
+/// A journal on another disk or another machine, before it is opened.
+pub trait Elsewhere: Send + Sync + Debug {
+    /// Where it is, as users write it.
+    fn url(&self) -> String;
+
+    /// Opens it to be written, and returns its identity, which no other journal has. All records that it has are durable then. Who
+    /// has opened it before cannot write to it any more.
+    ///
+    /// # Errors
+    ///
+    /// If `identity` is given, and is not that of the journal at this place; nothing is changed then.
+    fn open(&self, identity: Option<&str>) -> Result<(String, Arc<dyn Journal>)>;
 }

@@ -1,0 +1,262 @@
+//! The journals of a server, and who writes to each.
+//!
+//! # Design
+//!
+//! A journal is locked by who opens it, appends to it or syncs it. An opening without a term takes the next one, and one with a term is of a
+//! writer whose connection was lost. Each begins a *session*: what comes from another one afterwards, such as records that were on their way
+//! when the connection was lost, is refused. So the position at which a journal is opened is where it ends until its writer appends.
+//!
+//! A journal that has failed is closed, and recovers from what is on its disk when it is opened next.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use alluvium_storage::journal::SentRecords;
+use alluvium_storage::{
+    Disk, Error, FileJournal, FileJournalOptions, Journal, Position, Replay,
+    Result as StorageResult,
+};
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
+use tonic::{Code, Status};
+
+use super::Disks;
+use super::term::Term;
+use crate::connection::address::check_name;
+use crate::messages::{Header, Open, Opened};
+use crate::refusal::{failed, refused};
+
+/// All journals of a server.
+#[derive(Debug)]
+pub(super) struct Journals {
+    disks: Arc<dyn Disks>,
+    options: FileJournalOptions,
+    known: Mutex<HashMap<String, Arc<Mutex<Kept>>>>,
+}
+
+/// A journal that was opened.
+#[derive(Debug)]
+struct Kept {
+    name: String,
+    disk: Arc<dyn Disk>,
+    options: FileJournalOptions,
+    term: Term,
+    /// `None` if it has failed.
+    journal: Option<Arc<FileJournal>>,
+    /// The number of the last session.
+    session: u64,
+}
+
+/// A writer of a journal, until another one comes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    kept: Arc<Mutex<Kept>>,
+    session: u64,
+    term: u64,
+}
+
+impl Journals {
+    pub(super) fn new(disks: Arc<dyn Disks>, options: FileJournalOptions) -> Journals {
+        Journals { disks, options, known: Mutex::default() }
+    }
+
+    /// Opens a journal for a writer. All before it are refused from then on.
+    pub(super) fn open(&self, open: &Open) -> Result<(Writer, Opened), Status> {
+        let kept = self.find(&open.name, open.identity.is_none())?;
+        let mut locked = kept.lock();
+        let expected = open.identity.as_deref();
+        locked.check_identity(expected)?;
+        if let Some(term) = open.term {
+            locked.check_term(term)?;
+        }
+        let journal = locked.journal().map_err(|error| failed(&error))?.clone();
+        let range = journal.range();
+        if open.term.is_none() {
+            // A writer that is gone may have left records that are only written.
+            locked.check(sync(&journal))?;
+            let number = locked.term.number + 1;
+            let term = Term { number, end: range.end.0, ..locked.term.clone() };
+            term.write(&*locked.disk).map_err(|error| failed(&error))?;
+            locked.term = term;
+        }
+        locked.session += 1;
+        let (session, Term { identity, number: term, .. }) = (locked.session, locked.term.clone());
+        drop(locked);
+        let opened = Opened { identity, term, start: range.start.0, end: range.end.0 };
+        Ok((Writer { kept, session, term }, opened))
+    }
+
+    /// The records of a journal from one on, as far as they are durable.
+    pub(super) fn replay(&self, name: &str, identity: &str, from: u64) -> Result<Replay, Status> {
+        let kept = self.find(name, false)?;
+        let mut locked = kept.lock();
+        locked.check_identity(Some(identity))?;
+        let journal = locked.journal().map_err(|error| failed(&error))?.clone();
+        drop(locked);
+        journal.replay(Position(from)).map_err(|error| failed(&error))
+    }
+
+    /// Leaves word of how far the journals go. No session is left.
+    pub(super) fn end(&self) {
+        for kept in self.known.lock().values() {
+            // What is not noted is found when the journal is opened.
+            let _ = kept.lock().note_end();
+        }
+    }
+
+    fn find(&self, name: &str, make: bool) -> Result<Arc<Mutex<Kept>>, Status> {
+        check_name(name).map_err(|wrong| refused(Code::InvalidArgument, wrong.to_string()))?;
+        let mut known = self.known.lock();
+        if let Some(kept) = known.get(name) {
+            return Ok(kept.clone());
+        }
+        let disk = self.disks.disk(name, make).map_err(|error| failed(&error))?;
+        let disk = disk.ok_or_else(|| {
+            refused(Code::NotFound, format!("the server has no journal \"{name}\""))
+        })?;
+        let term = Term::read(&*disk).map_err(|error| failed(&error))?;
+        let term = term.unwrap_or_else(Term::first);
+        let (name, options) = (name.to_owned(), self.options);
+        let kept = Kept { name: name.clone(), disk, options, term, journal: None, session: 0 };
+        let kept = Arc::new(Mutex::new(kept));
+        known.insert(name, kept.clone());
+        Ok(kept)
+    }
+}
+
+impl Kept {
+    /// The journal, which is opened if it is not.
+    fn journal(&mut self) -> StorageResult<&Arc<FileJournal>> {
+        match &mut self.journal {
+            Some(journal) => Ok(journal),
+            closed => {
+                let known = self.term.known_end(&*self.disk);
+                let journal =
+                    FileJournal::open_known_with(self.disk.clone(), self.options, &known)?;
+                Ok(closed.insert(Arc::new(journal)))
+            }
+        }
+    }
+
+    fn check_identity(&self, expected: Option<&str>) -> Result<(), Status> {
+        let Kept { name, term: Term { identity, .. }, .. } = self;
+        match expected {
+            Some(expected) if expected != identity => Err(refused(
+                Code::FailedPrecondition,
+                format!(
+                    "the server's journal \"{name}\" is another one: its identity is {identity}, and {expected} was expected"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_term(&self, term: u64) -> Result<(), Status> {
+        match self.term.number {
+            last if last == term => Ok(()),
+            last => Err(refused(
+                Code::FailedPrecondition,
+                format!(
+                    "another process has opened the journal \"{}\" to write to it, with the term {last}, and this one had the term {term}",
+                    self.name
+                ),
+            )),
+        }
+    }
+
+    /// Closes the journal if it has failed.
+    fn check<T>(&mut self, result: StorageResult<T>) -> Result<T, Status> {
+        result.map_err(|error| {
+            if !matches!(error, Error::NoRecord { .. }) {
+                self.journal = None;
+            }
+            failed(&error)
+        })
+    }
+
+    fn note_end(&mut self) -> StorageResult<()> {
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        sync(&journal)?;
+        let range = journal.range();
+        // Before the first writer there is nothing to say.
+        if self.term.number == 0 || self.term.end == range.end.0 {
+            return Ok(());
+        }
+        self.term.end = range.end.0;
+        self.term.write(&*self.disk)
+    }
+}
+
+impl Writer {
+    /// Appends the records of a group, which begins where the journal ends.
+    pub(super) fn append(&self, header: Header, bytes: Bytes) -> Result<(), Status> {
+        let Header { first, count, salt, .. } = header;
+        let records = SentRecords::new(bytes, first, salt).collect::<Result<Vec<_>, _>>();
+        let records = records.map_err(|what| refused(Code::InvalidArgument, what))?;
+        if records.len() as u64 != count {
+            let what = format!("a group has {} records, and {count} were announced", records.len());
+            return Err(refused(Code::InvalidArgument, what));
+        }
+        self.with(|journal| {
+            let end = journal.range().end.0;
+            if end != first {
+                let what = format!(
+                    "a group of records begins with {first}, and the journal goes on with {end}"
+                );
+                return Ok(Err(refused(Code::FailedPrecondition, what)));
+            }
+            records.iter().try_for_each(|record| journal.append(record).map(drop)).map(Ok)
+        })?
+    }
+
+    /// Waits until all records are durable, or with the operating system, and returns where the journal ends.
+    pub(super) fn settle(&self, durable: bool) -> Result<u64, Status> {
+        self.with(|journal| {
+            match last(journal) {
+                Some(last) if durable => journal.sync(last)?,
+                Some(last) => journal.write(last)?,
+                None => {}
+            }
+            Ok(journal.range().end.0)
+        })
+    }
+
+    /// Allows the journal to delete the records before this one, and returns the first that it has then.
+    pub(super) fn release(&self, before: u64) -> Result<u64, Status> {
+        self.with(|journal| {
+            journal.release(Position(before))?;
+            Ok(journal.range().start.0)
+        })
+    }
+
+    /// Does something with the journal, if no other session has begun.
+    fn with<T>(&self, act: impl FnOnce(&FileJournal) -> StorageResult<T>) -> Result<T, Status> {
+        let mut kept = self.current()?;
+        let Some(journal) = kept.journal.clone() else {
+            let what = format!("the journal \"{}\" has failed, and is not open", kept.name);
+            return Err(refused(Code::Internal, what));
+        };
+        kept.check(act(&journal))
+    }
+
+    fn current(&self) -> Result<MutexGuard<'_, Kept>, Status> {
+        let kept = self.kept.lock();
+        kept.check_term(self.term)?;
+        match kept.session == self.session {
+            true => Ok(kept),
+            // Its writer does not wait for an answer here any more.
+            false => Err(Status::aborted("the writer has connected again")),
+        }
+    }
+}
+
+/// The last record of a journal, if it has one.
+fn last(journal: &FileJournal) -> Option<Position> {
+    let range = journal.range();
+    (!range.is_empty()).then(|| Position(range.end.0 - 1))
+}
+
+/// Makes all records durable.
+fn sync(journal: &FileJournal) -> StorageResult<()> {
+    last(journal).map_or(Ok(()), |last| journal.sync(last))
+}

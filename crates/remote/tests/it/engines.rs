@@ -1,0 +1,1 @@
+//! Engines over a journal of a server.
