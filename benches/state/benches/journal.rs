@@ -3,17 +3,19 @@
 //! The *bare log* shows the rate that the disk allows: one thread writes to a file of zeros and calls `fdatasync`. With several
 //! committers, it writes as many records at once. It has no checksums, and no thread to wake.
 //!
-//! The journal and the bare log are also measured where nothing is written ahead of the records, and the bare log where
-//! the file's blocks are only allocated.
+//! The journal is also measured on a server of the same machine, which is one hop more. The journal and the bare log are measured as
+//! well where nothing is written ahead of the records, and the bare log where the file's blocks are only allocated.
 
 use std::fs::{File, OpenOptions};
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use alluvium_remote::{JournalPlace, JournalServer};
 use alluvium_state_benches::Folder;
-use alluvium_storage::{FileJournal, FileJournalOptions, Journal, LocalDisk};
+use alluvium_storage::{Expected, FileJournal, FileJournalOptions, Journal, LocalDisk};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -103,6 +105,16 @@ fn commits(criterion: &mut Criterion) {
             // The disk is not for keeping what was measured.
             journal.release(journal.range().end).expect("segments are deleted");
         }
+        let server = JournalServer::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let server = server.start(folder.path().join(format!("server-{committers}")));
+        let server = server.expect("a server starts");
+        let url = format!("http://{}/records", server.address());
+        let place = JournalPlace::new(&url, None).expect("it is a place");
+        let journal = place.open(&Expected::default()).expect("a journal is opened");
+        group.bench_function(BenchmarkId::new("journal on a server", committers), |bencher| {
+            bencher.iter_custom(|records| commit(&journal, committers, records));
+        });
+        journal.release(journal.range().end).expect("segments are deleted");
         for made in [Made::Zeros, Made::Allocated, Made::Growing] {
             if committers > 1 && !matches!(made, Made::Zeros) {
                 continue;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use alluvium_sql::planner::{RegisteredFunctions, SystemSchemas};
 use alluvium_storage::{
-    ClaimedStorage, Compaction, Journal, Manifests, MemoryManifests, MemoryStorage, MergePool,
-    Scratch, Storage,
+    ClaimedStorage, Compaction, Elsewhere, Journal, Manifests, MemoryManifests, MemoryStorage,
+    MergePool, Scratch, Storage,
 };
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Pace, Schedule};
@@ -56,6 +56,7 @@ pub struct Builder {
     state: Option<String>,
     until: Option<u64>,
     store: Option<Store>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     checkpoint_interval: Duration,
     checkpoint_bytes: u64,
     retained: u32,
@@ -110,6 +111,7 @@ impl Builder {
             state: None,
             until: None,
             store: None,
+            elsewhere: None,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             checkpoint_bytes: CHECKPOINT_BYTES,
             retained: RETAINED,
@@ -378,7 +380,11 @@ impl Builder {
             }
         };
         let store = match (self.store.take(), &directory) {
-            (None, Some(directory)) => Some(directory.open()?),
+            (None, Some(directory)) => Some(directory.open(self.elsewhere.as_deref())?),
+            (None, None) if self.elsewhere.is_some() => {
+                let message = "a journal that is elsewhere needs a state directory for the rest";
+                return Err(Error::Start { message: message.to_owned() });
+            }
             (store, _) => store,
         };
         let Some(Store { journal, manifests, blobs }) = store else {
@@ -555,6 +561,11 @@ impl BuilderParts for Builder {
         let blobs = ClaimedStorage::open(Arc::new(MemoryStorage::default()));
         let blobs = blobs.expect("memory can be listed");
         self.store(journal, Arc::new(MemoryManifests::default()), Arc::new(blobs))
+    }
+
+    fn elsewhere(mut self, journal: Arc<dyn Elsewhere>) -> Self {
+        self.elsewhere = Some(journal);
+        self
     }
 
     fn log(mut self, lines: impl Fn() -> Vec<LogLine> + Send + Sync + 'static) -> Self {

@@ -15,7 +15,7 @@ pub use alluvium_sql::statement::{
 };
 pub use alluvium_sql::texts;
 pub use alluvium_storage::disk::platform;
-use alluvium_storage::{ClaimedStorage, Compaction, Journal, Manifests, Storage};
+use alluvium_storage::{ClaimedStorage, Compaction, Elsewhere, Journal, Manifests, Storage};
 use alluvium_trace::Schedule;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -187,6 +187,11 @@ pub trait BuilderParts: Sized {
 
     /// As [`BuilderParts::store`], with this journal, the rest in memory, and no checkpoints.
     fn journal(self, journal: Arc<dyn Journal>) -> Self;
+
+    /// Keeps the journal of the state directory there, and not in the directory. Who has opened that journal before cannot commit any more.
+    ///
+    /// The directory belongs to this journal from then on: it is opened with no other one, and not without it.
+    fn elsewhere(self, journal: Arc<dyn Elsewhere>) -> Self;
 
     /// Shows these lines as `alluvium.log`: the last ones of the log of the process, the oldest first.
     fn log(self, lines: impl Fn() -> Vec<LogLine> + Send + Sync + 'static) -> Self;

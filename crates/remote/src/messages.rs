@@ -58,9 +58,21 @@ pub(crate) struct Open {
     /// The journal that the writer expects under this name. Without it one that does not exist is made.
     #[prost(string, optional, tag = "2")]
     pub(crate) identity: Option<String>,
+    /// The records that the writer expects.
+    #[prost(message, optional, tag = "4")]
+    pub(crate) records: Option<Range>,
     /// The term of a writer whose connection was lost. Without it the next term is taken.
     #[prost(uint64, optional, tag = "3")]
     pub(crate) term: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Range {
+    #[prost(uint64, tag = "1")]
+    pub(crate) start: u64,
+    /// The position after the last one.
+    #[prost(uint64, tag = "2")]
+    pub(crate) end: u64,
 }
 
 /// A part of a group of records, which come in order. The first one of a group has its header.

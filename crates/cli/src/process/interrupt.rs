@@ -90,8 +90,14 @@ impl Interrupt {
         self.0.at_once.store(false, Ordering::SeqCst);
     }
 
+    /// From now on the program ends by itself after a signal.
+    #[cfg(feature = "remote")]
+    pub(crate) fn expect_end(&self) {
+        self.0.at_once.store(false, Ordering::SeqCst);
+    }
+
     /// From now on the program may take this long to end after a signal.
-    #[cfg(feature = "serve")]
+    #[cfg(any(feature = "remote", feature = "serve"))]
     pub(crate) fn allow(&self, grace: Duration) {
         *self.0.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
     }
@@ -117,6 +123,14 @@ impl Interrupt {
     /// From now on SIGINT ends statements, not the program.
     pub(crate) fn at_prompt(&self) {
         self.0.is_prompt.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until the user asks to stop, on the thread that signals [unpark](Interrupt::unparks).
+    #[cfg(any(feature = "remote", feature = "serve"))]
+    pub(crate) fn wait(&self) {
+        while !self.is_asked() {
+            thread::park();
+        }
     }
 
     /// Whether a signal has come.

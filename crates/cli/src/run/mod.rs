@@ -59,7 +59,7 @@ pub(crate) fn to_the_end(args: &RunArgs) -> Result<(), Stop> {
         Some(log) if args.has_console() => Console::prepared(builder, log),
         _ => builder,
     };
-    let engine = shell::opened(args.open.apply(builder))?;
+    let engine = shell::opened(builder, &args.open)?;
     #[cfg(feature = "serve")]
     let console = args.console.map(|address| Console::start(&engine, address)).transpose()?;
     shell::interruptible(&engine, || run_on(&engine, args, &mut program, start))?;

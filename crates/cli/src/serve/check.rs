@@ -35,6 +35,8 @@ pub(crate) fn check(args: &ServeArgs) -> Result<Checked, String> {
         }
         _ => None,
     };
+    #[cfg(feature = "remote")]
+    args.open.journal.place()?;
     let mut addresses = args.pg.iter().chain(&args.http).chain(&args.flight);
     if let Some(address) = addresses.find(|address| is_exposed(address))
         && tls.is_none()
@@ -58,7 +60,7 @@ fn is_exposed(address: &SocketAddr) -> bool {
 /// The directories whose files clients may use. Nothing of the server's own is below them.
 fn directories_of_files(args: &ServeArgs, directories: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let state = args.open.state.directory.as_deref().map(Path::new);
-    let own = [
+    let own = vec![
         ("state", state),
         ("socket", args.socket.as_deref()),
         ("config", args.config.as_deref()),
@@ -66,6 +68,8 @@ fn directories_of_files(args: &ServeArgs, directories: &[PathBuf]) -> Result<Vec
         ("tls_certificate", args.tls_certificate.as_deref()),
         ("tls_key", args.tls_key.as_deref()),
     ];
+    #[cfg(feature = "remote")]
+    let own = [own, args.open.journal.files().to_vec()].concat();
     let mut roots = Vec::new();
     for directory in directories {
         let name = directory.display();
@@ -73,7 +77,7 @@ fn directories_of_files(args: &ServeArgs, directories: &[PathBuf]) -> Result<Vec
         if !root.is_dir() {
             return Err(format!("files: {name} is no directory"));
         }
-        for (key, path) in own {
+        for (key, path) in &own {
             let Some(path) = path.map(real) else { continue };
             if path.starts_with(&root) || root.starts_with(&path) {
                 return Err(format!(

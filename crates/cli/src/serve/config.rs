@@ -17,7 +17,17 @@ use toml::de::{DeTable, DeValue};
 /// Options that are no keys.
 const NO_KEYS: [&str; 4] = ["check", "config", "help", "version"];
 /// The keys whose values are paths.
-const PATHS: [&str; 6] = ["files", "program", "socket", "state", "tls_certificate", "tls_key"];
+const PATHS: [&str; 9] = [
+    "files",
+    "journal_authority",
+    "journal_certificate",
+    "journal_key",
+    "program",
+    "socket",
+    "state",
+    "tls_certificate",
+    "tls_key",
+];
 
 /// The arguments that a configuration file stands for, but for those that `given` has from the command line or the environment. `serve` is
 /// the command that they are arguments of.

@@ -59,7 +59,7 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
         .log(log.recent())
         .merge_threads(args.merge_threads)
         .history_time(args.history);
-    let engine = shell::opened(args.open.apply(builder))?;
+    let engine = shell::opened(builder, &args.open)?;
     if let Some(program) = &args.program {
         shell::interruptible(&engine, || begin(&engine, args, program))?;
     }
@@ -88,7 +88,7 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     }
     note_address(args, &folder);
     greet_browsers(&running, &token);
-    reload::whenever_asked(&interrupt, &running, &log, args, || park_until_asked(&interrupt))
+    reload::whenever_asked(&interrupt, &running, &log, args, || interrupt.wait())
         .map_err(|error| failed(Some(&"signals"), error))?;
     running.stop(args.grace);
     engine.write_outputs().map_err(|error| failed(None, error))?;
@@ -99,13 +99,6 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
 fn folder_of_socket() -> Result<Temporary, Stop> {
     Temporary::new("alluvium-")
         .map_err(|error| failed(Some(&std::env::temp_dir().display()), error))
-}
-
-/// Waits until the user asks to stop, on the thread that signals unpark.
-fn park_until_asked(interrupt: &Interrupt) {
-    while !interrupt.is_asked() {
-        thread::park();
-    }
 }
 
 /// The server of an engine, as the options say, without the socket.

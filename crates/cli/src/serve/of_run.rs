@@ -8,7 +8,7 @@ use alluvium::unstable::BuilderParts;
 use alluvium::{Builder, Engine};
 use alluvium_server::{Running, Server, with_catalog};
 
-use super::{LAST_STEPS, SOCKET, TOKEN, folder_of_socket, greet_browsers, park_until_asked};
+use super::{LAST_STEPS, SOCKET, TOKEN, folder_of_socket, greet_browsers};
 use crate::console;
 use crate::log::Log;
 use crate::process::interrupt::Interrupt;
@@ -50,7 +50,7 @@ impl Console {
         interrupt.unparks(&thread::current());
         interrupt.allow(2 * GRACE + LAST_STEPS);
         console::report("the program has ended; the console stays until Ctrl-C");
-        park_until_asked(&interrupt);
+        interrupt.wait();
         Ok(())
     }
 }

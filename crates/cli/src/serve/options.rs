@@ -186,6 +186,12 @@ impl LimitArgs {
 
 /// Gives the options that other commands have as well their environment variables, which are those of servers only.
 pub(crate) fn with_variables(command: Command) -> Command {
+    #[cfg(feature = "remote")]
+    let command = command
+        .mut_arg("journal", |journal| journal.env("ALLUVIUM_JOURNAL"))
+        .mut_arg("journal_certificate", |file| file.env("ALLUVIUM_JOURNAL_CERTIFICATE"))
+        .mut_arg("journal_key", |file| file.env("ALLUVIUM_JOURNAL_KEY"))
+        .mut_arg("journal_authority", |file| file.env("ALLUVIUM_JOURNAL_AUTHORITY"));
     command
         .mut_arg("log", |log| log.env("ALLUVIUM_LOG"))
         .mut_arg("log_format", |format| format.env("ALLUVIUM_LOG_FORMAT"))

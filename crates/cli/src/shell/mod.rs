@@ -31,7 +31,7 @@ use shown::Shown;
 use stop::unwritten;
 pub(crate) use stop::{Stop, failed, stopped};
 
-use crate::args::{Origin, ShellArgs};
+use crate::args::{OpenArgs, Origin, ShellArgs};
 use crate::console;
 use crate::diagnostic::{Diagnostic, Refused};
 use crate::log::Log;
@@ -51,7 +51,8 @@ pub(crate) fn run(args: ShellArgs) -> Status {
 }
 
 /// Opens an engine, and says where the copy is that has the commits it was told to leave out.
-pub(crate) fn opened(builder: Builder) -> Result<Engine, Stop> {
+pub(crate) fn opened(builder: Builder, open: &OpenArgs) -> Result<Engine, Stop> {
+    let builder = open.apply(builder).map_err(|wrong| failed(None, wrong))?;
     let engine = builder.open().map_err(|error| failed(None, error))?;
     if let Some(path) = engine.put_aside() {
         let path = path.display();
@@ -75,7 +76,7 @@ fn run_origins(args: ShellArgs) -> Result<(), Stop> {
     }
     let _log = Log::asked(&args.log).map_err(|wrong| failed(None, wrong))?;
     let builder = engine(args.workers.get(), args.memory).merge_threads(args.merge_threads);
-    let engine = opened(args.open.apply(builder))?;
+    let engine = opened(builder, &args.open)?;
     interruptible(&engine, || {
         let _watch = waits::watch(engine.clone(), ProgressLine::hidden());
         let output = Output::new(BufWriter::new(io::stdout()), args.format, args.null);

@@ -11,6 +11,7 @@ mod failures;
 mod flights;
 mod forgetting;
 mod init;
+mod journal;
 mod library;
 mod log;
 mod man;

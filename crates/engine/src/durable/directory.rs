@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use alluvium_storage::disk::platform;
 use alluvium_storage::{
-    ClaimedStorage, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
+    ClaimedStorage, Elsewhere, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
 };
 
-use super::{damage, known_end};
+use super::{damage, elsewhere, known_end};
 use crate::error::{Error, Result};
 
 /// The file that the engine which uses the directory holds locked. It has the number of its process, and on a second line the address of the
@@ -38,12 +38,13 @@ pub(crate) const ASIDE: &str = "aside";
 /// A directory with the state of one engine, which no other engine uses meanwhile.
 ///
 /// ```text
-/// DIR/lock       the number of the process that uses it
-/// DIR/journal/   the journal's segments
-/// DIR/manifests/ what belongs to each checkpoint
-/// DIR/blobs/     batches, of checkpoints and of the running engine
-/// DIR/end        how far the journal goes, left by the last engine
-/// DIR/aside/     copies with records that were cut off
+/// DIR/lock         the number of the process that uses it
+/// DIR/journal/     the journal's segments
+/// DIR/manifests/   what belongs to each checkpoint
+/// DIR/blobs/       batches, of checkpoints and of the running engine
+/// DIR/end          how far the journal goes, left by the last engine
+/// DIR/aside/       copies with records that were cut off
+/// DIR/journal.url  which journal it belongs to, if that is not in it
 /// ```
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -96,19 +97,21 @@ impl Directory {
         let _ = self.journal.set(journal);
     }
 
-    /// Opens its contents.
-    pub(crate) fn open(&self) -> Result<Store> {
+    /// Opens its contents, with the journal that is there if it is not in the directory.
+    pub(crate) fn open(&self, elsewhere: Option<&dyn Elsewhere>) -> Result<Store> {
         let failed = |error: alluvium_storage::Error| start(damage::of_storage(&error));
-        let known = known_end::of(&self.path);
-        let journal = FileJournal::open_known(self.path.join(JOURNAL), &known).map_err(failed)?;
+        let journal = match elsewhere::open(&self.path, elsewhere)? {
+            Some(journal) => journal,
+            None => {
+                let known = known_end::of(&self.path);
+                let own = FileJournal::open_known(self.path.join(JOURNAL), &known);
+                Arc::new(own.map_err(failed)?)
+            }
+        };
         let manifests = FileManifests::open(self.path.join(MANIFESTS)).map_err(failed)?;
         let blobs = LocalStorage::open_exclusive(self.path.join(BLOBS)).map_err(failed)?;
         let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;
-        Ok(Store {
-            journal: Arc::new(journal),
-            manifests: Arc::new(manifests),
-            blobs: Arc::new(blobs),
-        })
+        Ok(Store { journal, manifests: Arc::new(manifests), blobs: Arc::new(blobs) })
     }
 }
 

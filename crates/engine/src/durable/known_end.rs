@@ -33,20 +33,26 @@ pub(crate) fn of(directory: &Path) -> KnownEnd {
     let path = directory.join(END);
     let known = read(directory).unwrap_or_default();
     let known = KnownEnd { position: known, known_by: path.display().to_string() };
-    let manifests = ReadOnlyDisk::new(directory.join(MANIFESTS));
-    let files = ManifestFiles::list(&manifests);
-    let current = files.and_then(|files| files.current(&manifests)).unwrap_or(0);
-    let checkpoint = match current {
-        0 => None,
-        number => ManifestFiles::read(&manifests, number).ok(),
-    };
-    match checkpoint.and_then(|bytes| Checkpoint::decode(&bytes).ok()) {
-        Some(Checkpoint { end, .. }) if end >= known.position.0 => KnownEnd {
-            position: Position(end),
-            known_by: ManifestFiles::place(&manifests, current),
-        },
+    match checkpoint(directory) {
+        Some((place, Checkpoint { end, .. })) if end >= known.position.0 => {
+            KnownEnd { position: Position(end), known_by: place }
+        }
         _ => known,
     }
+}
+
+/// The first record that an engine which opens a directory needs, by the last checkpoint.
+pub(crate) fn first_needed(directory: &Path) -> Position {
+    Position(checkpoint(directory).map_or(0, |(_, checkpoint)| checkpoint.replay))
+}
+
+/// The last checkpoint of a directory and its place, if there is one that can be read.
+fn checkpoint(directory: &Path) -> Option<(String, Checkpoint)> {
+    let manifests = ReadOnlyDisk::new(directory.join(MANIFESTS));
+    let current = ManifestFiles::list(&manifests).ok()?.current(&manifests).ok()?;
+    let bytes = ManifestFiles::read(&manifests, current).ok()?;
+    let checkpoint = Checkpoint::decode(&bytes).ok()?;
+    Some((ManifestFiles::place(&manifests, current), checkpoint))
 }
 
 /// The position in the file of a directory; `None` if it is damaged or missing.

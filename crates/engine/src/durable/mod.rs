@@ -17,7 +17,8 @@
 //! - [`record`]: the contents of the journal, with [`portion`]s of inputs and [`refused`] rows; [`functions`]: those that views need of
 //!   the program, for which the journal is searched [`ahead`] of its replay; [`versions`]: how earlier versions have written it;
 //! - [`directory`]: the state directory, and who may use it; [`damage`]: the messages if it is damaged, and
-//!   [`known_end`]: how far its journal is known to go.
+//!   [`known_end`]: how far its journal is known to go, and
+//!   [`elsewhere`]: a journal that is not in it.
 
 mod ahead;
 mod archive;
@@ -25,6 +26,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod checkpointer;
 pub(crate) mod damage;
 pub(crate) mod directory;
+pub(crate) mod elsewhere;
 pub(crate) mod flusher;
 mod functions;
 pub(crate) mod known_end;

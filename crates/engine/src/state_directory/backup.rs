@@ -116,6 +116,7 @@ pub(super) fn copy_to(
     roles: OfRoles,
     to: &Path,
 ) -> Result<Backup> {
+    directory.check_own("copied")?;
     let mut gone = String::new();
     for attempt in 1..=ATTEMPTS {
         let partial = Partial::create(to).map_err(Failed::into_error)?;

@@ -12,8 +12,8 @@ use super::blobs::{NamedBatches, ReadBlobs};
 use super::{Finding, Severity, StateDirectory, failed};
 use crate::durable::checkpoint::Checkpoint;
 use crate::durable::directory::{ASIDE, BLOBS, JOURNAL, LOCK, MANIFESTS, share};
-use crate::durable::known_end;
 use crate::durable::record::Record;
+use crate::durable::{elsewhere, known_end};
 use crate::error::Result;
 
 /// The fate of a leftover.
@@ -117,8 +117,13 @@ pub(super) fn check(directory: &StateDirectory) -> Result<Check> {
     (check.blobs, check.batches, check.pages) = (named.len(), blobs.batches, blobs.pages);
     check.bytes += blobs.bytes;
     std::mem::take(&mut blobs.findings).into_iter().for_each(|finding| check.add(finding));
-    let survey = read_journal(directory, &mut check, &checkpoints)?;
-    check.sound = sound(&checkpoints, &blobs, &survey);
+    match directory.elsewhere()? {
+        None => {
+            let survey = read_journal(directory, &mut check, &checkpoints)?;
+            check.sound = sound(&checkpoints, &blobs, &survey);
+        }
+        Some(note) => check.add(Finding::note(note.url, "the journal is there, and was not read")),
+    }
     look_for_others(directory, &mut check, is_complete.then_some(&named))?;
     Ok(check)
 }
@@ -253,7 +258,16 @@ fn look_for_others(
     check: &mut Check,
     named: Option<&NamedBatches>,
 ) -> Result<()> {
-    let ours = [LOCK, JOURNAL, MANIFESTS, BLOBS, ASIDE, known_end::END, known_end::NASCENT];
+    let ours = [
+        LOCK,
+        JOURNAL,
+        MANIFESTS,
+        BLOBS,
+        ASIDE,
+        known_end::END,
+        known_end::NASCENT,
+        elsewhere::NOTE,
+    ];
     for name in list(directory, "")? {
         if name == known_end::END && known_end::read(&directory.path).is_none() {
             let what = "it does not say any more how far the journal goes, and is replaced when an engine ends";

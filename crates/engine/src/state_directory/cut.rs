@@ -26,6 +26,7 @@ use crate::error::Result;
 /// after it. Returns where a copy with all of that is; `None` if nothing was left out.
 pub(crate) fn take_back(path: &Path, epoch: u64) -> Result<Option<PathBuf>> {
     let directory = StateDirectory { path: path.to_owned() };
+    directory.check_own("taken back")?;
     let manifests = directory.disk(MANIFESTS);
     let chosen = Chosen::find(&manifests, epoch)?;
     let cut = Cut::find(&directory, epoch, &chosen)?;

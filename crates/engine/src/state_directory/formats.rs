@@ -50,6 +50,10 @@ pub(super) fn read(directory: &StateDirectory) -> Result<Formats> {
     let (_, retained) = retained(directory).map_err(storage)?;
     let mut formats = Formats::default();
     formats.checkpoints.extend(retained.iter().map(|retained| retained.version));
+    // The records of a journal that is elsewhere are not counted.
+    if directory.elsewhere()?.is_some() {
+        return Ok(formats);
+    }
     let replay = retained.iter().map(|retained| retained.checkpoint.replay).min().unwrap_or(0);
     let known = known_end::of(&directory.path);
     let survey = survey_journal(&directory.disk(JOURNAL), &known, |record| {

@@ -28,6 +28,7 @@ pub use finding::{Finding, Severity};
 pub use formats::Formats;
 
 use crate::durable::directory::{BLOBS, JOURNAL, MANIFESTS};
+use crate::durable::elsewhere::Note;
 use crate::error::{Error, Result};
 
 /// A directory with the state of an engine. Nothing of it is changed.
@@ -117,6 +118,19 @@ impl StateDirectory {
     /// rows alone. The names of roles may be left in the keys of transactions.
     pub fn backup_without_roles(&self, to: impl AsRef<Path>) -> Result<Backup> {
         backup::backup(self, None, OfRoles::LeftOut, to.as_ref())
+    }
+
+    /// Where its journal is, if that is not in it.
+    fn elsewhere(&self) -> Result<Option<Note>> {
+        Note::read(&self.path).map_err(failed)
+    }
+
+    /// Fails if its journal is not in it.
+    fn check_own(&self, done: &str) -> Result<()> {
+        self.elsewhere()?.map_or(Ok(()), |note| {
+            let (path, url) = (self.path.display(), note.url);
+            Err(failed(format!("\"{path}\" cannot be {done}: its journal is not in it, but {url}")))
+        })
     }
 
     /// A folder in it.

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_storage::error::Failure;
-use alluvium_storage::journal::{Committer, Elsewhere};
-use alluvium_storage::{Error, Journal, Position, Replay, Result};
+use alluvium_storage::journal::Committer;
+use alluvium_storage::{Elsewhere, Error, Expected, Journal, Position, Replay, Result};
 use tokio::runtime::Runtime;
 
 use self::link::Place;
@@ -75,8 +75,8 @@ impl JournalPlace {
     /// # Errors
     ///
     /// If the server cannot be reached or refuses, and as [`Elsewhere::open`].
-    pub fn open(&self, identity: Option<&str>) -> Result<RemoteJournal> {
-        RemoteJournal::open(&self.place, identity)
+    pub fn open(&self, expected: &Expected) -> Result<RemoteJournal> {
+        RemoteJournal::open(&self.place, expected)
     }
 }
 
@@ -85,8 +85,8 @@ impl Elsewhere for JournalPlace {
         self.place.address.to_string()
     }
 
-    fn open(&self, identity: Option<&str>) -> Result<(String, Arc<dyn Journal>)> {
-        let journal = RemoteJournal::open(&self.place, identity)?;
+    fn open(&self, expected: &Expected) -> Result<(String, Arc<dyn Journal>)> {
+        let journal = RemoteJournal::open(&self.place, expected)?;
         Ok((journal.identity.clone(), Arc::new(journal)))
     }
 }
@@ -106,10 +106,10 @@ pub struct RemoteJournal {
 }
 
 impl RemoteJournal {
-    fn open(place: &Arc<Place>, identity: Option<&str>) -> Result<RemoteJournal> {
+    fn open(place: &Arc<Place>, expected: &Expected) -> Result<RemoteJournal> {
         let failed = |cause| Failure::new("open", place.address.to_string(), cause).error();
         let runtime = Arc::new(Background::start().map_err(failed)?);
-        let begun = Writing::begin(place.clone(), identity.map(str::to_owned));
+        let begun = Writing::begin(place.clone(), expected.clone());
         let (writing, opened) = runtime.wait(begun).map_err(failed)?;
         let Opened { identity, term, start, end } = opened;
         let commands = Commands::begin(place.clone(), &runtime, writing);

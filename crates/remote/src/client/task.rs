@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium_storage::Expected;
 use alluvium_storage::journal::SentRecords;
 use bytes::Bytes;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -13,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::link::{Link, Place, Trouble, unexpected};
 use super::log::Command;
 use crate::connection::ANSWER;
-use crate::messages::{Answer, Header, Open, Opened, Release, Request, Settle, pieces};
+use crate::messages::{Answer, Header, Open, Opened, Range, Release, Request, Settle, pieces};
 
 /// How long after an attempt to connect the next one is made, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -43,10 +44,12 @@ impl Writing {
     /// Opens a journal with the next term.
     pub(super) async fn begin(
         place: Arc<Place>,
-        identity: Option<String>,
+        expected: Expected,
     ) -> io::Result<(Writing, Opened)> {
         let name = place.address.name.clone();
-        let opened = open(&place, Open { name, identity, term: None }).await;
+        let Expected { identity, records } = expected;
+        let records = records.map(|records| Range { start: records.start.0, end: records.end.0 });
+        let opened = open(&place, Open { name, identity, records, term: None }).await;
         let (link, opened) = opened.map_err(|trouble| match trouble {
             // The server closes the connection then, and does not say why.
             Trouble::Lost(what) if place.address.is_encrypted => io::Error::other(format!(
@@ -165,8 +168,8 @@ impl Writing {
     /// Connects with the term that the writer has, and sends the records that the server does not have.
     async fn connect_again(&mut self) -> Result<Link, Trouble> {
         let (name, identity) = (self.place.address.name.clone(), Some(self.identity.clone()));
-        let (link, opened) =
-            open(&self.place, Open { name, identity, term: Some(self.term) }).await?;
+        let again = Open { name, identity, records: None, term: Some(self.term) };
+        let (link, opened) = open(&self.place, again).await?;
         if !(self.durable..=self.end).contains(&opened.end) {
             let (has, durable, end) = (opened.end, self.durable, self.end);
             return Err(unexpected(&format!(

@@ -9,6 +9,7 @@
 //! A journal that has failed is closed, and recovers from what is on its disk when it is opened next.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_storage::journal::SentRecords;
@@ -23,7 +24,7 @@ use tonic::{Code, Status};
 use super::Disks;
 use super::term::Term;
 use crate::connection::address::check_name;
-use crate::messages::{Header, Open, Opened};
+use crate::messages::{self, Header, Open, Opened};
 use crate::refusal::{failed, refused};
 
 /// All journals of a server.
@@ -72,6 +73,7 @@ impl Journals {
         let journal = locked.journal().map_err(|error| failed(&error))?.clone();
         let range = journal.range();
         if open.term.is_none() {
+            locked.check_records(range.start.0..range.end.0, open.records.as_ref())?;
             // A writer that is gone may have left records that are only written.
             locked.check(sync(&journal))?;
             let number = locked.term.number + 1;
@@ -149,6 +151,29 @@ impl Kept {
             )),
             _ => Ok(()),
         }
+    }
+
+    fn check_records(
+        &self,
+        has: Range<u64>,
+        expected: Option<&messages::Range>,
+    ) -> Result<(), Status> {
+        let Some(expected) = expected else { return Ok(()) };
+        if has.start <= expected.start && expected.end <= has.end {
+            return Ok(());
+        }
+        let Kept { name, .. } = self;
+        let (start, end) = (has.start, has.end);
+        let what = match has.start <= expected.start {
+            true => format!("it ends before record {end}, and had records up to {}", expected.end),
+            false => {
+                format!("it begins with record {start}, and record {} is needed", expected.start)
+            }
+        };
+        let what = format!(
+            "the server's journal \"{name}\" does not fit: {what}; restore what is older from a backup"
+        );
+        Err(refused(Code::FailedPrecondition, what))
     }
 
     fn check_term(&self, term: u64) -> Result<(), Status> {

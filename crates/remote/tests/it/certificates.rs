@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use alluvium_remote::{Identity, JournalPlace, JournalServer};
-use alluvium_storage::Journal;
+use alluvium_storage::{Expected, Journal};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use crate::journal::twins::{append_all, record, replay};
@@ -40,7 +40,9 @@ fn those_with_a_certificate_of_the_authority_write_and_others_do_not() {
     let server = server.start(directory.path().join("journals")).unwrap();
     let port = server.address().port();
     let url = format!("https://localhost:{port}/orders");
-    let open = |identity: Identity| JournalPlace::new(&url, Some(&identity)).unwrap().open(None);
+    let open = |identity: Identity| {
+        JournalPlace::new(&url, Some(&identity)).unwrap().open(&Expected::default())
+    };
     let journal = open(of(&ours, &ours)).unwrap();
     journal.sync(append_all(&journal, &[(0, 100)])).unwrap();
     assert_eq!(replay(&journal, 0).unwrap(), [record(0, 100)]);
@@ -51,10 +53,11 @@ fn those_with_a_certificate_of_the_authority_write_and_others_do_not() {
     }
     // In the clear.
     let plain = JournalPlace::new(&format!("http://localhost:{port}/orders"), None).unwrap();
-    plain.open(None).unwrap_err();
+    plain.open(&Expected::default()).unwrap_err();
     // A host that the server's certificate is not of.
     let other = format!("https://127.0.0.1:{port}/orders");
-    let said = JournalPlace::new(&other, Some(&of(&ours, &ours))).unwrap().open(None);
+    let said =
+        JournalPlace::new(&other, Some(&of(&ours, &ours))).unwrap().open(&Expected::default());
     let said = said.unwrap_err().to_string();
     assert!(said.contains("certificate"), "{said}");
     journal.sync(append_all(&journal, &[(1, 100)])).unwrap();

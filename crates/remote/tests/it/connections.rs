@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use alluvium_storage::Journal;
+use alluvium_storage::{Expected, Journal};
 
 use crate::disks::SimulatedDisks;
 use crate::journal::twins::{append_all, place, record, replay, server};
@@ -25,7 +25,7 @@ fn what_is_no_http_2_is_closed_and_nothing_at_all_keeps_nobody_waiting() {
             assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "the server keeps it open");
         }
     }
-    let journal = place(&server, "orders").open(None).unwrap();
+    let journal = place(&server, "orders").open(&Expected::default()).unwrap();
     journal.sync(append_all(&journal, &[(0, 100)])).unwrap();
     assert_eq!(replay(&journal, 0).unwrap(), [record(0, 100)]);
     drop(silent);
@@ -47,7 +47,7 @@ fn threads_of_an_asynchronous_runtime_may_commit() {
     let place = place(&server, "orders");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let journal = place.open(None).unwrap();
+        let journal = place.open(&Expected::default()).unwrap();
         journal.sync(append_all(&journal, &[(0, 100)])).unwrap();
         assert_eq!(replay(&journal, 0).unwrap(), [record(0, 100)]);
     });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alluvium_remote::{JournalPlace, RemoteJournal};
-use alluvium_storage::{Disk, Error, Journal, Position};
+use alluvium_storage::{Disk, Error, Expected, Journal, Position};
 
 use crate::disks::SimulatedDisks;
 use crate::journal::twins::{SMALL, append_all, place, range, record, replay, server};
@@ -47,7 +47,7 @@ fn a_connection_that_is_cut_after_any_byte_loses_and_doubles_nothing() {
     let whole = {
         let server = server().start_on(SimulatedDisks::new(1)).unwrap();
         let proxy = Proxy::new(server.address());
-        let journal = through(&proxy, LONG).open(None).unwrap();
+        let journal = through(&proxy, LONG).open(&Expected::default()).unwrap();
         let opened = proxy.forwarded();
         work(&journal, 0..20);
         opened..proxy.forwarded()
@@ -58,12 +58,12 @@ fn a_connection_that_is_cut_after_any_byte_loses_and_doubles_nothing() {
     for after in (1..whole.end - whole.start).step_by(397) {
         let server = server().start_on(SimulatedDisks::new(after)).unwrap();
         let proxy = Proxy::new(server.address());
-        let journal = through(&proxy, LONG).open(None).unwrap();
+        let journal = through(&proxy, LONG).open(&Expected::default()).unwrap();
         proxy.cut_after(after);
         work(&journal, 0..20);
         cuts += proxy.cuts();
         assert_eq!(journal.term(), 1);
-        let again = place(&server, "orders").open(None).unwrap();
+        let again = place(&server, "orders").open(&Expected::default()).unwrap();
         assert!(replay(&again, 0).unwrap() == expected(20), "cut after {after} bytes");
     }
     assert!(cuts > 20, "{cuts} connections were cut");
@@ -73,7 +73,7 @@ fn a_connection_that_is_cut_after_any_byte_loses_and_doubles_nothing() {
 fn connections_that_are_cut_all_the_time_only_take_time() {
     let server = server().options(SMALL).start_on(SimulatedDisks::new(2)).unwrap();
     let proxy = Proxy::new(server.address());
-    let journal = through(&proxy, LONG).open(None).unwrap();
+    let journal = through(&proxy, LONG).open(&Expected::default()).unwrap();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -87,7 +87,7 @@ fn connections_that_are_cut_all_the_time_only_take_time() {
         assert!(replay(&journal, 0).unwrap() == expected(300));
         is_done.store(true, Ordering::SeqCst);
     });
-    let again = place(&server, "orders").open(None).unwrap();
+    let again = place(&server, "orders").open(&Expected::default()).unwrap();
     assert!(replay(&again, 0).unwrap() == expected(300));
 }
 
@@ -97,7 +97,7 @@ fn a_server_that_ends_is_waited_for_and_one_whose_machine_crashes_loses_nothing_
         let disks = SimulatedDisks::new(seed);
         let mut running = server().options(SMALL).start_on(disks.clone()).unwrap();
         let proxy = Proxy::new(running.address());
-        let journal = through(&proxy, LONG).open(None).unwrap();
+        let journal = through(&proxy, LONG).open(&Expected::default()).unwrap();
         for round in 0..5 {
             work(&journal, 30 * round..30 * round + 20);
             // Written and not durable: a crash of the machine may take it away, and the writer has it.
@@ -116,7 +116,7 @@ fn a_server_that_ends_is_waited_for_and_one_whose_machine_crashes_loses_nothing_
         }
         journal.sync(Position(149)).unwrap();
         assert_eq!(journal.term(), 1);
-        let again = place(&running, "orders").open(None).unwrap();
+        let again = place(&running, "orders").open(&Expected::default()).unwrap();
         assert!(replay(&again, 0).unwrap() == expected(150), "with the seed {seed}");
     }
 }
@@ -130,7 +130,7 @@ fn append_all_of(journal: &RemoteJournal, numbers: std::ops::Range<u64>) -> Posi
 fn a_server_that_stays_away_fails_the_journal_and_nothing_that_was_synced_is_lost() {
     let server = server().start_on(SimulatedDisks::new(1)).unwrap();
     let proxy = Proxy::new(server.address());
-    let journal = through(&proxy, Duration::from_millis(300)).open(None).unwrap();
+    let journal = through(&proxy, Duration::from_millis(300)).open(&Expected::default()).unwrap();
     work(&journal, 0..10);
     proxy.refuse(true);
     proxy.cut();
@@ -145,7 +145,7 @@ fn a_server_that_stays_away_fails_the_journal_and_nothing_that_was_synced_is_los
     assert!(said.contains("the server could not be reached for 300ms"), "{said}");
     proxy.refuse(false);
     assert_eq!(journal.append(b"later").unwrap_err().to_string(), said);
-    let again = through(&proxy, LONG).open(None).unwrap();
+    let again = through(&proxy, LONG).open(&Expected::default()).unwrap();
     assert!(replay(&again, 0).unwrap() == expected(10));
 }
 
@@ -156,7 +156,7 @@ fn a_server_that_is_not_there_is_said_at_once() {
         listener.local_addr().unwrap()
     };
     let place = JournalPlace::new(&format!("http://{nobody}/orders"), None).unwrap();
-    let said = place.open(None).unwrap_err().to_string();
+    let said = place.open(&Expected::default()).unwrap_err().to_string();
     let expected = format!("cannot open http://{nobody}/orders: the server cannot be reached: ");
     assert!(said.starts_with(&expected), "{said}");
 }
@@ -165,7 +165,7 @@ fn a_server_that_is_not_there_is_said_at_once() {
 fn a_full_disk_of_the_server_is_said_and_is_final_until_the_journal_is_opened_again() {
     let disks = SimulatedDisks::new(1);
     let server = server().options(SMALL).start_on(disks.clone()).unwrap();
-    let journal = place(&server, "orders").open(None).unwrap();
+    let journal = place(&server, "orders").open(&Expected::default()).unwrap();
     work(&journal, 0..10);
     disks.of("orders").limit(0);
     let position = append_all_of(&journal, 10..20);
@@ -174,7 +174,7 @@ fn a_full_disk_of_the_server_is_said_and_is_final_until_the_journal_is_opened_ag
     assert!(error.to_string().contains("the server says: "), "{error}");
     disks.of("orders").mend();
     assert_eq!(journal.sync(position).unwrap_err().to_string(), error.to_string());
-    let again = place(&server, "orders").open(None).unwrap();
+    let again = place(&server, "orders").open(&Expected::default()).unwrap();
     let kept = range(&again);
     assert!((10..=20).contains(&kept.end), "{kept:?}");
     assert!(replay(&again, 0).unwrap() == expected(kept.end));
@@ -186,7 +186,7 @@ fn a_full_disk_of_the_server_is_said_and_is_final_until_the_journal_is_opened_ag
 fn a_damaged_file_of_the_server_is_named_to_who_reads_it() {
     let directory = tempfile::tempdir().unwrap();
     let server = server().options(SMALL).start(directory.path()).unwrap();
-    let journal = place(&server, "orders").open(None).unwrap();
+    let journal = place(&server, "orders").open(&Expected::default()).unwrap();
     work(&journal, 0..40);
     let file = directory.path().join("orders").join("00000000000000000000.journal");
     let mut bytes = fs::read(&file).unwrap();
@@ -209,27 +209,27 @@ fn a_damaged_file_of_the_server_is_named_to_who_reads_it() {
 fn a_journal_that_has_become_shorter_than_a_writer_has_seen_it_is_not_opened() {
     let disks = SimulatedDisks::new(1);
     let running = server().start_on(disks.clone()).unwrap();
-    let journal = place(&running, "orders").open(None).unwrap();
+    let journal = place(&running, "orders").open(&Expected::default()).unwrap();
     work(&journal, 0..10);
     drop((journal, running));
     let disk = disks.of("orders");
     disk.remove("00000000000000000000.journal").unwrap();
     let running = server().start_on(disks).unwrap();
-    let said = place(&running, "orders").open(None).unwrap_err().to_string();
+    let said = place(&running, "orders").open(&Expected::default()).unwrap_err().to_string();
     assert!(said.contains("with record 9") && said.contains("term needs it"), "{said}");
 }
 
 #[test]
 fn a_record_of_many_pieces_and_a_group_of_many_records_are_sent() {
     let server = server().start_on(SimulatedDisks::new(1)).unwrap();
-    let journal = place(&server, "orders").open(None).unwrap();
+    let journal = place(&server, "orders").open(&Expected::default()).unwrap();
     let large = record(0, 16 << 20);
     journal.sync(journal.append(&large).unwrap()).unwrap();
     for number in 1..=10_000_u64 {
         journal.append(&number.to_le_bytes()).unwrap();
     }
     journal.sync(Position(10_000)).unwrap();
-    let again = place(&server, "orders").open(None).unwrap();
+    let again = place(&server, "orders").open(&Expected::default()).unwrap();
     let replayed = replay(&again, 0).unwrap();
     assert_eq!(replayed.len(), 10_001);
     assert!(replayed[0] == large);

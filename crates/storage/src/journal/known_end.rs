@@ -15,11 +15,7 @@ pub struct KnownEnd {
 
 impl KnownEnd {
     /// Fails if the journal at `place` ends before.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Lost`] with the last record that is known.
-    pub fn check(&self, place: &str, end: u64) -> Result<(), Error> {
+    pub(crate) fn check(&self, place: &str, end: u64) -> Result<(), Error> {
         if self.position.0 <= end {
             return Ok(());
         }

@@ -146,6 +146,15 @@ pub trait Elsewhere: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// If `identity` is given, and is not that of the journal at this place; nothing is changed then.
-    fn open(&self, identity: Option<&str>) -> Result<(String, Arc<dyn Journal>)>;
+    /// If the journal at this place is not the one that is expected; nothing is changed then.
+    fn open(&self, expected: &Expected) -> Result<(String, Arc<dyn Journal>)>;
+}
+
+/// What who opens a journal elsewhere knows of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Its identity. Without one it is made if it does not exist.
+    pub identity: Option<String>,
+    /// Records that it has: it may have earlier and later ones. Without them any will do.
+    pub records: Option<Range<Position>>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_remote::{JournalPlace, JournalServer, Running};
-use alluvium_storage::{FileJournalOptions, Journal};
+use alluvium_storage::{Expected, FileJournalOptions, Journal};
 
 pub use super::records::{append_all, range, record, replay};
 use crate::disks::SimulatedDisks;
@@ -23,7 +23,9 @@ pub fn each(test: impl Fn(Reopen)) {
     for server in [usual, small] {
         // Seen if the test fails.
         println!("on {server:?}");
-        test(Box::new(move || Arc::new(place(&server, "orders").open(None).unwrap())));
+        test(Box::new(move || {
+            Arc::new(place(&server, "orders").open(&Expected::default()).unwrap())
+        }));
     }
 }
 

@@ -1,4 +1,6 @@
-//! The command line.
+//! The command line. Those of its options that say where an engine keeps its state are in [`state`].
+
+mod state;
 
 use std::ffi::OsString;
 use std::iter;
@@ -7,12 +9,13 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use alluvium::{Builder, Durability};
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::{Error, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use clap_mangen::Man;
 
+#[cfg(feature = "remote")]
+use crate::journal::args::JournalCommand;
 use crate::log::LogArgs;
 use crate::nexmark::NexmarkArgs;
 use crate::output::Format;
@@ -24,6 +27,8 @@ use crate::serve::config;
 #[cfg(feature = "serve")]
 use crate::serve::options::{ServeArgs, with_variables};
 use crate::size;
+
+pub(crate) use state::{OpenArgs, StateArgs};
 
 /// Runs SQL programs and keeps their views up to date.
 ///
@@ -83,6 +88,10 @@ enum Command {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
+    /// Keeps the journals of engines on other machines
+    #[cfg(feature = "remote")]
+    #[command(subcommand)]
+    Journal(JournalCommand),
     /// Measures the queries of the Nexmark benchmark
     Nexmark(NexmarkArgs),
     /// Prints shell completions for this command line
@@ -188,54 +197,6 @@ pub(crate) struct InitArgs {
     pub(crate) name: Option<String>,
 }
 
-/// Where an engine keeps its state.
-#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-pub(crate) struct StateArgs {
-    /// Keeps everything in this folder, and goes on from there
-    #[arg(id = "state", long, value_name = "DIR")]
-    pub(crate) directory: Option<String>,
-    /// When a commit is on the disk: always (before it returns), never, or interval(MS) [default: always]
-    #[arg(long, value_name = "WHEN", value_parser = durability, requires = "state")]
-    pub(crate) durability: Option<Durability>,
-}
-
-/// What an engine that runs statements goes on from.
-#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
-pub(crate) struct OpenArgs {
-    #[command(flatten)]
-    pub(crate) state: StateArgs,
-    /// Leaves out what was committed behind this epoch; a copy that has it is put aside in the folder
-    #[arg(long, value_name = "EPOCH", requires = "state")]
-    pub(crate) until: Option<u64>,
-}
-
-impl OpenArgs {
-    /// Gives an engine its state directory, if there is one, and says up to where to resume from it.
-    pub(crate) fn apply(&self, builder: Builder) -> Builder {
-        let builder = self.state.apply(builder);
-        match self.until {
-            Some(epoch) => builder.until(epoch),
-            None => builder,
-        }
-    }
-}
-
-impl StateArgs {
-    /// Gives an engine its state directory, if there is one.
-    pub(crate) fn apply(&self, builder: Builder) -> Builder {
-        let builder = match &self.directory {
-            Some(directory) => builder.state(format!("file:{directory}")),
-            None => builder,
-        };
-        builder.durability(self.durability.unwrap_or_default())
-    }
-}
-
-fn durability(text: &str) -> Result<Durability, &'static str> {
-    let expected = "expected always, never, or interval(MS) with a number of milliseconds";
-    text.parse().map_err(|_| expected)
-}
-
 /// The arguments of `alluvium backup`.
 #[derive(Debug, PartialEq, clap::Args)]
 pub(crate) struct BackupArgs {
@@ -337,6 +298,8 @@ pub(crate) enum Args {
     Manifest(PathBuf, bool),
     Backup(BackupArgs),
     Upgrade(PathBuf),
+    #[cfg(feature = "remote")]
+    Journal(JournalCommand),
     Nexmark(NexmarkArgs),
     Completions(clap_complete::Shell),
     /// The page.
@@ -466,6 +429,8 @@ fn args(matches: ArgMatches) -> Result<Args, Error> {
         Some(Command::Manifest { directory, json }) => return Ok(Args::Manifest(directory, json)),
         Some(Command::Backup(backup)) => return Ok(Args::Backup(backup)),
         Some(Command::Upgrade { directory }) => return Ok(Args::Upgrade(directory)),
+        #[cfg(feature = "remote")]
+        Some(Command::Journal(command)) => return Ok(Args::Journal(command)),
         Some(Command::Completions { shell }) => return Ok(Args::Completions(shell)),
         Some(Command::Man { command }) => return man(command.as_deref()).map(Args::Man),
         Some(Command::Nexmark(nexmark)) => return Ok(Args::Nexmark(nexmark)),
