@@ -26,6 +26,9 @@ pub(crate) struct ServeArgs {
     /// The directory, with a folder for each journal
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: PathBuf,
+    /// Deletes no records, also not those that checkpoints have: an engine can begin with an empty folder
+    #[arg(long)]
+    pub(crate) keep_all: bool,
     /// The certificate of the server and those above it, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key", requires = "tls_authority")]
     tls_certificate: Option<PathBuf>,

@@ -31,6 +31,7 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     let identity = args.identity().map_err(|wrong| failed(None, wrong))?;
     let scheme = if identity.is_some() { "https" } else { "http" };
     let server = JournalServer::new(args.listen);
+    let server = if args.keep_all { server.keep_all() } else { server };
     let server = identity.into_iter().fold(server, JournalServer::identity);
     let running = server.start(&args.dir).map_err(|error| failed(None, error))?;
     console::report(format_args!("--journal {scheme}://{}/NAME", running.address()));

@@ -77,11 +77,12 @@ fn engines_and_servers_that_are_killed_lose_nothing_and_double_nothing() {
          CREATE MATERIALIZED VIEW v AS SELECT n % 3 AS k, COUNT(*) AS n, SUM(n) AS s FROM t GROUP BY n % 3;",
     );
     let mut next = 1;
+    let errors = folder.path().join("errors");
     for round in 0..4_u64 {
         let mut child = shell(folder.path(), &address)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(fs::File::create(&errors).unwrap())
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
@@ -90,11 +91,14 @@ fn engines_and_servers_that_are_killed_lose_nothing_and_double_nothing() {
             let statements =
                 format!("INSERT INTO t VALUES ({number}); SELECT MAX(n) AS m FROM t;\n");
             input.write_all(statements.as_bytes()).unwrap();
-            if number % 10 == round as i64 {
-                // The engine waits for another server at the same address.
+            if number - next == 10 + round as i64 {
+                // An engine that is open waits for another server at the same address.
                 server = Journals::start(&journals, &server.kill());
             }
-            let answer = answers.nth(1).unwrap().unwrap();
+            let answer = answers.nth(1).unwrap_or_else(|| {
+                panic!("{number} of round {round}: {}", fs::read_to_string(&errors).unwrap())
+            });
+            let answer = answer.unwrap();
             assert_eq!(answer.trim(), number.to_string());
         }
         // One more is on its way.

@@ -32,6 +32,8 @@ use crate::refusal::{failed, refused};
 pub(super) struct Journals {
     disks: Arc<dyn Disks>,
     options: FileJournalOptions,
+    /// Whether records stay that writers release.
+    keeps_all: bool,
     known: Mutex<HashMap<String, Arc<Mutex<Kept>>>>,
 }
 
@@ -54,11 +56,16 @@ pub(super) struct Writer {
     kept: Arc<Mutex<Kept>>,
     session: u64,
     term: u64,
+    keeps_all: bool,
 }
 
 impl Journals {
-    pub(super) fn new(disks: Arc<dyn Disks>, options: FileJournalOptions) -> Journals {
-        Journals { disks, options, known: Mutex::default() }
+    pub(super) fn new(
+        disks: Arc<dyn Disks>,
+        options: FileJournalOptions,
+        keeps_all: bool,
+    ) -> Journals {
+        Journals { disks, options, keeps_all, known: Mutex::default() }
     }
 
     /// Opens a journal for a writer. All before it are refused from then on.
@@ -85,7 +92,7 @@ impl Journals {
         let (session, Term { identity, number: term, .. }) = (locked.session, locked.term.clone());
         drop(locked);
         let opened = Opened { identity, term, start: range.start.0, end: range.end.0 };
-        Ok((Writer { kept, session, term }, opened))
+        Ok((Writer { kept, session, term, keeps_all: self.keeps_all }, opened))
     }
 
     /// The records of a journal from one on, as far as they are durable.
@@ -249,7 +256,9 @@ impl Writer {
     /// Allows the journal to delete the records before this one, and returns the first that it has then.
     pub(super) fn release(&self, before: u64) -> Result<u64, Status> {
         self.with(|journal| {
-            journal.release(Position(before))?;
+            if !self.keeps_all {
+                journal.release(Position(before))?;
+            }
             Ok(journal.range().start.0)
         })
     }

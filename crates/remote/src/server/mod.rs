@@ -120,12 +120,14 @@ pub struct JournalServer {
     address: SocketAddr,
     identity: Option<Identity>,
     options: FileJournalOptions,
+    keeps_all: bool,
 }
 
 impl JournalServer {
     /// A server that listens on an address; the port 0 is a free one.
     pub fn new(address: SocketAddr) -> JournalServer {
-        JournalServer { address, identity: None, options: FileJournalOptions::default() }
+        let options = FileJournalOptions::default();
+        JournalServer { address, identity: None, options, keeps_all: false }
     }
 
     /// Encrypts connections, and accepts only those of writers with a certificate of the authority. Without it the address has to be a
@@ -138,6 +140,12 @@ impl JournalServer {
     /// The sizes of the journals' files and queues.
     pub fn options(mut self, options: FileJournalOptions) -> JournalServer {
         self.options = options;
+        self
+    }
+
+    /// Deletes no records, also not those that their writer does not need any more: everything can be made again from them.
+    pub fn keep_all(mut self) -> JournalServer {
+        self.keeps_all = true;
         self
     }
 
@@ -168,7 +176,7 @@ impl JournalServer {
         let failed = |error| NotStarted::Listen { address: self.address, error };
         let listener = runtime.block_on(TcpListener::bind(self.address)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let journals = Arc::new(Journals::new(disks, self.options));
+        let journals = Arc::new(Journals::new(disks, self.options, self.keeps_all));
         let (accepted, connections) = mpsc::channel(ACCEPTED);
         let acceptor = self.identity.map(|identity| TlsAcceptor::from(identity.of_server()));
         runtime.spawn(accept(listener, acceptor, accepted));

@@ -10,7 +10,7 @@ use alluvium_remote::{JournalPlace, Running};
 use alluvium_storage::Expected;
 use tempfile::TempDir;
 
-use crate::journal::twins::{place, server};
+use crate::journal::twins::{SMALL, place, server};
 use crate::proxy::Proxy;
 
 const VIEW: &str = "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM t GROUP BY k";
@@ -119,6 +119,33 @@ fn an_engine_that_opens_the_journal_takes_it_and_the_former_one_commits_nothing_
     insert(&engine, 20..21).unwrap_err();
     insert(&back, 20..30).unwrap();
     assert_eq!(checked(&back), count(30));
+}
+
+#[test]
+fn from_a_journal_that_keeps_all_a_lost_state_directory_is_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    for keeps_all in [true, false] {
+        let journals = directory.path().join(format!("journals-{keeps_all}"));
+        let server = server().options(SMALL);
+        let server = if keeps_all { server.keep_all() } else { server };
+        let server = server.start(&journals).unwrap();
+        let state = |name: &str| directory.path().join(format!("{name}-{keeps_all}"));
+        let engine = open(&state("a"), Some(place(&server, "orders"))).unwrap();
+        define(&engine);
+        for round in 0..4 {
+            insert(&engine, 20 * round..20 * round + 20).unwrap();
+            engine.checkpoint().unwrap();
+        }
+        let again = open(&state("b"), Some(place(&server, "orders")));
+        if keeps_all {
+            assert_eq!(checked(&again.unwrap()), count(80));
+            insert(&engine, 80..81).unwrap_err();
+        } else {
+            let said = again.err().unwrap().to_string();
+            assert!(said.contains("and record 0 is needed"), "{said}");
+            insert(&engine, 80..81).unwrap();
+        }
+    }
 }
 
 #[test]
