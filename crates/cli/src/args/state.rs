@@ -1,5 +1,7 @@
 //! The options that say where an engine keeps its state.
 
+use std::path::PathBuf;
+
 use alluvium::{Builder, Durability};
 
 #[cfg(feature = "remote")]
@@ -27,10 +29,13 @@ pub(crate) struct OpenArgs {
     /// Leaves out what was committed behind this epoch; a copy that has it is put aside in the folder
     #[arg(long, value_name = "EPOCH", requires = "state")]
     pub(crate) until: Option<u64>,
+    /// The folder of secrets, which connectors name as ${secret:NAME}: each is a file
+    #[arg(long, value_name = "DIR")]
+    pub(crate) secrets: Option<PathBuf>,
 }
 
 impl OpenArgs {
-    /// Gives an engine its state directory, if there is one, and says up to where to resume from it.
+    /// Gives an engine its state directory, if there is one, and says up to where to resume from it, and its secrets.
     ///
     /// # Errors
     /// If the journal's address or certificates cannot be used.
@@ -38,6 +43,10 @@ impl OpenArgs {
         let builder = self.state.apply(builder);
         #[cfg(feature = "remote")]
         let builder = self.journal.apply(builder)?;
+        let builder = match &self.secrets {
+            Some(directory) => builder.secrets(directory),
+            None => builder,
+        };
         Ok(match self.until {
             Some(epoch) => builder.until(epoch),
             None => builder,

@@ -17,12 +17,13 @@ use toml::de::{DeTable, DeValue};
 /// Options that are no keys.
 const NO_KEYS: [&str; 4] = ["check", "config", "help", "version"];
 /// The keys whose values are paths.
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 10] = [
     "files",
     "journal_authority",
     "journal_certificate",
     "journal_key",
     "program",
+    "secrets",
     "socket",
     "state",
     "tls_certificate",
