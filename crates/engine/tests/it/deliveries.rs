@@ -2,8 +2,6 @@
 //!
 //! The changes in the log add up to the view, whenever engines end, and however the log fails meanwhile.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
