@@ -36,7 +36,7 @@ impl Journals {
     fn kill(mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.address
+        self.address.clone()
     }
 
     /// Ends it by a signal; its status has to be 0, and nothing went wrong.
@@ -46,6 +46,14 @@ impl Journals {
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
         assert_eq!((status.code(), &*rest), (Some(0), ""));
+    }
+}
+
+/// Also if a test fails none is left.
+impl Drop for Journals {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
     }
 }
 
