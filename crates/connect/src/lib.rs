@@ -14,10 +14,16 @@
 
 mod blocks;
 mod csv;
+#[cfg(feature = "kafka")]
+pub mod decode;
+#[cfg(feature = "kafka")]
+pub mod encode;
 mod files;
 mod fit;
 mod input;
 mod json;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 mod live;
 mod options;
 mod parquet;
@@ -37,8 +43,10 @@ pub use target::remove_unfinished;
 #[doc = include_str!("../../../docs/guide/embedding.md")]
 struct Embedding;
 
-/// Registers all formats there are, as sources and as sinks.
+/// Registers all formats there are, as sources and as sinks, and the transports of the features that are on.
 pub fn formats(builder: Builder) -> Builder {
+    #[cfg(feature = "kafka")]
+    let builder = builder.transport(kafka::Kafka);
     builder
         .source(Csv)
         .source(Json::LINES)

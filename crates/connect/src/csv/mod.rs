@@ -21,6 +21,8 @@ mod columns;
 mod dialect;
 mod header;
 mod infer;
+#[cfg(feature = "kafka")]
+mod lines;
 mod options;
 mod record;
 mod sniff;
@@ -45,9 +47,11 @@ use boundaries::RecordEnds;
 use columns::Columns;
 use dialect::Dialect;
 use header::{Layout, Names};
-use options::Options;
 use record::{Reading, Record, Records};
 
+#[cfg(feature = "kafka")]
+pub(crate) use lines::LineReader;
+pub(crate) use options::Options;
 pub use text::CsvText;
 
 /// Files whose names end with `.csv`, `.tsv`, `.tab`, `.psv` or `.txt`, or are said to be CSV.

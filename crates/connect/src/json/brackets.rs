@@ -23,6 +23,23 @@ impl Member {
     }
 }
 
+/// Finds the members of one object after the other.
+#[cfg(feature = "kafka")]
+#[derive(Default)]
+pub struct Scanner {
+    brackets: Brackets,
+}
+
+#[cfg(feature = "kafka")]
+impl Scanner {
+    /// The members of a text that is one object, with nothing around it; none if it is something else.
+    pub fn members(&mut self, text: &[u8]) -> Option<&[Member]> {
+        self.brackets.begin();
+        let is_object = self.brackets.pass(text) == Some(text.len());
+        is_object.then_some(&self.brackets.members)
+    }
+}
+
 /// Follows brackets and strings to the end of an object.
 #[derive(Default)]
 pub struct Brackets {

@@ -39,10 +39,15 @@ use crate::files::{self, File, Files};
 use crate::input::{self, Counter, Text as Input, failed};
 use crate::options::Compression;
 use crate::target::Target;
-use decode::Decoder;
+#[cfg(feature = "kafka")]
+pub(crate) use brackets::Scanner;
+pub(crate) use decode::Decoder;
 use new_members::NewMembers;
 use options::Options;
-use records::{Batch, Records};
+pub(crate) use records::Batch;
+use records::Records;
+#[cfg(feature = "kafka")]
+pub(crate) use records::name;
 pub(crate) use values::{Text, values};
 use write::JsonWriter;
 

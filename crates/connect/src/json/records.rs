@@ -92,6 +92,24 @@ impl Batch {
         self.text = text;
     }
 
+    /// Adds a text that has to be one object, with blanks around it or not. Fails if it is something else, without a reason,
+    /// or if it is too much of an object.
+    #[cfg(feature = "kafka")]
+    pub fn add(&mut self, text: &[u8], line: u64) -> Result<(), Option<&'static str>> {
+        let text = text.trim_ascii();
+        if text.len() as u64 > LONGEST {
+            return Err(Some("the JSON is longer than 16 MiB"));
+        }
+        let mut brackets = Brackets::default();
+        if brackets.pass(text) != Some(text.len()) {
+            return Err(None);
+        }
+        match found(&brackets, text, line, self) {
+            Found::Malformed(_, problem) => Err(Some(problem)),
+            Found::Object | Found::End => Ok(()),
+        }
+    }
+
     fn push(&mut self, object: &[u8], line: u64, members: &[Member]) {
         self.text.extend_from_slice(object);
         self.text.push(b'\n');

@@ -17,6 +17,8 @@ mod folders;
 #[cfg(target_os = "linux")]
 mod golden;
 mod json;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod live;
 mod long;
 mod nested;

@@ -98,7 +98,7 @@ impl Workspace {
     }
 }
 
-fn lines(batches: &[RecordBatch]) -> Vec<String> {
+pub fn lines(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let mut lines = Vec::new();
     for batch in batches {

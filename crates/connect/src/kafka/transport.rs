@@ -1,0 +1,132 @@
+//! Topics as what tables are read from.
+
+use alluvium::{
+    Live, Portion, Refusal, Result, SourcePosition, SourceReader, Transport, TransportConnector,
+    TransportRequest,
+};
+use arrow::array::BooleanArray;
+
+use super::position::Position;
+use super::reader::{Limits, Reader};
+use super::settings::Settings;
+use crate::decode::{Decoder, Format, Messages, Operation, Shape};
+
+/// The format of messages, if none is named.
+const FORMAT: &str = "json";
+
+/// The transport `kafka`: tables are read from topics.
+///
+/// A row that is inserted into a table with a primary key takes the place of the one with its key. A position has the offset of
+/// each partition, and what was read is read again from the topic: it has to keep messages until a checkpoint comes after them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kafka;
+
+impl Transport for Kafka {
+    fn name(&self) -> &str {
+        "kafka"
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Settings::check(option, value)
+    }
+
+    fn place(&self, connector: &TransportConnector) -> Result<String> {
+        format(connector)?;
+        let settings = Settings::read(&connector.options)?;
+        Ok(format!("kafka://{}/{}", settings.brokers(), settings.topic()))
+    }
+
+    fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
+        let settings = Settings::read(&request.connector.options)?;
+        let shape = Shape {
+            schema: request.schema.clone(),
+            has_default: request.has_default.clone(),
+            key: request.key.clone(),
+        };
+        let decoder = Decoder::new(settings.topic(), &shape, &format(&request.connector)?)?;
+        let position = match &request.start {
+            Some(start) => Some(Position::read(start.bytes())?),
+            None => None,
+        };
+        let most = Limits { messages: request.batch_rows, bytes: request.batch_bytes };
+        let live = request.live.clone();
+        Ok(Box::new(Input { settings, decoder, most, live, position, reader: None }))
+    }
+}
+
+fn format(connector: &TransportConnector) -> Result<Format> {
+    Format::read(connector.format.as_deref().unwrap_or(FORMAT), &connector.format_options)
+}
+
+/// Reads the rows of a topic.
+struct Input {
+    settings: Settings,
+    decoder: Decoder,
+    most: Limits,
+    live: Option<Live>,
+    /// Where the next portion begins, if that is known.
+    position: Option<Position>,
+    /// Opened when the first portion is asked for, as brokers may take long to answer.
+    reader: Option<Reader>,
+}
+
+impl Input {
+    fn reader(&mut self) -> Result<&mut Reader> {
+        let reader = match self.reader.take() {
+            Some(reader) => reader,
+            None => Reader::open(&self.settings, self.position.as_ref(), self.live.as_ref())?,
+        };
+        Ok(self.reader.insert(reader))
+    }
+
+    /// The rows of the next messages of the reader.
+    fn portion(&mut self, messages: &Messages) -> Result<Portion> {
+        let reader = self.reader()?;
+        let (position, gaps) = (reader.position(), reader.gaps());
+        self.position = Some(position);
+        let decoded = self.decoder.decode(messages)?;
+        let mut portion = decoded.portion;
+        let deletes = |operation: &Operation| *operation == Operation::Delete;
+        if decoded.operations.iter().any(deletes) {
+            let deleted = decoded.operations.iter().map(|operation| Some(deletes(operation)));
+            portion.deleted = Some(deleted.collect::<BooleanArray>());
+        }
+        let gap = |gap: super::start::Gap| {
+            let place = format!("{}/{}", gap.topic, gap.partition);
+            Refusal::new(place, u64::try_from(gap.wanted).unwrap_or(0), gap.to_string())
+        };
+        portion.refused.extend(gaps.into_iter().map(gap));
+        Ok(portion)
+    }
+}
+
+impl SourceReader for Input {
+    fn next(&mut self) -> Result<Option<Portion>> {
+        let (most, live) = (self.most, self.live.clone());
+        // The portion before this one has become part of the table.
+        let done = self.position.clone();
+        let reader = self.reader()?;
+        if let Some(done) = done {
+            reader.commit(&done);
+        }
+        match reader.next(most, live.as_ref())? {
+            Some(messages) => self.portion(&messages).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn position(&self) -> Option<SourcePosition> {
+        let position = self.position.as_ref()?;
+        Some(SourcePosition::new(position.bytes(), position.to_string()))
+    }
+
+    fn next_to(&mut self, end: &SourcePosition) -> Result<Option<Portion>> {
+        let (end, live) = (Position::read(end.bytes())?, self.live.clone());
+        let messages = self.reader()?.again(&end, live.as_ref())?;
+        self.portion(&messages).map(Some)
+    }
+
+    fn unread(&self) -> Option<u64> {
+        Some(self.reader.as_ref()?.lag().into_values().sum())
+    }
+}
