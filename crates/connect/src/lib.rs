@@ -43,10 +43,10 @@ pub use target::remove_unfinished;
 #[doc = include_str!("../../../docs/guide/embedding.md")]
 struct Embedding;
 
-/// Registers all formats there are, as sources and as sinks, and the transports of the features that are on.
+/// Registers all formats there are, as sources and as sinks, and the systems of the features that are on.
 pub fn formats(builder: Builder) -> Builder {
     #[cfg(feature = "kafka")]
-    let builder = builder.transport(kafka::Kafka);
+    let builder = builder.transport(kafka::Kafka).delivery(kafka::Kafka);
     builder
         .source(Csv)
         .source(Json::LINES)

@@ -155,6 +155,11 @@ impl Encoder {
         Ok(())
     }
 
+    /// Forgets the changes of an epoch that did not end.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+    }
+
     fn keep(&mut self, key: &[u8], value: &[u8], weight: i64) -> Result<()> {
         let row = match self.keys.get_mut(key) {
             Some(row) => row,

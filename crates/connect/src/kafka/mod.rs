@@ -5,7 +5,7 @@
 //! there is to know. It gives [`Messages`] in portions. Messages of several partitions arrive in any order; a portion has
 //! them in the order of their partitions and offsets, and [`Reader::again`] gives the same portion from its two ends.
 //!
-//! [`Kafka`] is the transport that tables name.
+//! [`Kafka`] is the transport that tables name, and the delivery that views do.
 //!
 //! A [`Writer`] writes an epoch in a transaction, with a mark that names it. After a restart the mark tells which epoch the
 //! topic has, and a writer that another one has replaced can no longer write.
@@ -17,6 +17,7 @@
 
 mod admin;
 mod client;
+mod delivery;
 mod partitions;
 mod position;
 mod reader;

@@ -119,6 +119,11 @@ impl Settings {
         Self::default().set(name, value)
     }
 
+    /// Whether the value of an option is shown to nobody.
+    pub fn is_secret(name: &str) -> bool {
+        SECRETS.contains(&name)
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let name = name.to_ascii_lowercase();
         match name.as_str() {

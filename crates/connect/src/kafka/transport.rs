@@ -11,10 +11,13 @@ use super::reader::{Limits, Reader};
 use super::settings::Settings;
 use crate::decode::{Decoder, Format, Messages, Operation, Shape};
 
+/// The name of the system.
+pub(super) const NAME: &str = "kafka";
+
 /// The format of messages, if none is named.
 const FORMAT: &str = "json";
 
-/// The transport `kafka`: tables are read from topics.
+/// Kafka: tables are read from topics, and the changes of views are written to them.
 ///
 /// A row that is inserted into a table with a primary key takes the place of the one with its key. A position has the offset of
 /// each partition, and what was read is read again from the topic: it has to keep messages until a checkpoint comes after them.
@@ -23,21 +26,24 @@ pub struct Kafka;
 
 impl Transport for Kafka {
     fn name(&self) -> &str {
-        "kafka"
+        NAME
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
         Settings::check(option, value)
     }
 
+    fn is_secret(&self, option: &str) -> bool {
+        Settings::is_secret(option)
+    }
+
     fn place(&self, connector: &TransportConnector) -> Result<String> {
         format(connector)?;
-        let settings = Settings::read(&connector.options)?;
-        Ok(format!("kafka://{}/{}", settings.brokers(), settings.topic()))
+        place(connector)
     }
 
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
-        let settings = Settings::read(&request.connector.options)?;
+        let settings = settings(&request.connector)?;
         let shape = Shape {
             schema: request.schema.clone(),
             has_default: request.has_default.clone(),
@@ -52,6 +58,26 @@ impl Transport for Kafka {
         let live = request.live.clone();
         Ok(Box::new(Input { settings, decoder, most, live, position, reader: None }))
     }
+}
+
+/// The topic that a connector names, without what is secret.
+pub(super) fn place(connector: &TransportConnector) -> Result<String> {
+    let shown = connector.options.iter().filter(|(name, _)| !Settings::is_secret(name));
+    let settings = Settings::read(&shown.cloned().collect::<Vec<_>>())?;
+    Ok(format!("kafka://{}/{}", settings.brokers(), settings.topic()))
+}
+
+/// The options of a connector, with its secrets as they are now.
+pub(super) fn settings(connector: &TransportConnector) -> Result<Settings> {
+    let option = |(name, value): &(String, String)| {
+        let secret = match Settings::is_secret(name) {
+            true => connector.secret(name)?,
+            false => None,
+        };
+        let value = secret.map_or_else(|| value.clone(), |secret| secret.reveal().to_owned());
+        Ok((name.clone(), value))
+    };
+    Settings::read(&connector.options.iter().map(option).collect::<Result<Vec<_>>>()?)
 }
 
 fn format(connector: &TransportConnector) -> Result<Format> {

@@ -40,6 +40,8 @@ pub struct Writer {
     is_open: bool,
     written: usize,
     last: Option<u64>,
+    /// Whether an error came that waiting does not mend.
+    is_refused: bool,
 }
 
 impl ProducerContext<NoCustomPartitioner> for Context {
@@ -80,6 +82,7 @@ impl Writer {
             is_open: false,
             written: 0,
             last: None,
+            is_refused: false,
         };
         // From here on no other writer of the name can commit: the mark that is read is the last one.
         writer.transact(live, |producer| producer.init_transactions(ANSWER))?;
@@ -102,22 +105,24 @@ impl Writer {
         self.send(&topic, message)
     }
 
-    /// Ends an epoch: its messages and its mark become visible at once, or none of them. An epoch without messages leaves no
-    /// mark.
+    /// Ends an epoch: its messages and its mark become visible at once, or none of them.
     ///
     /// # Errors
     /// If another writer has taken over, or something was not delivered. Then the topic has nothing of the epoch, and it can be
     /// written again from its first message.
     pub fn commit(&mut self, epoch: u64) -> Result<()> {
-        if !self.is_open {
-            return Ok(());
-        }
+        self.begin()?;
         let (name, mark) = (self.name.clone(), format!("{{\"epoch\":{epoch}}}"));
         let mark = Outgoing { key: Some(name.as_bytes()), value: Some(mark.as_bytes()) };
         self.send(PROGRESS, mark)?;
         self.end(None)?;
         self.last = Some(epoch);
         Ok(())
+    }
+
+    /// Whether nothing can be written any more: another writer has taken over, or brokers refuse us.
+    pub fn is_over(&self) -> bool {
+        self.is_refused || self.producer.client().fatal_error().is_some()
     }
 
     /// Ends an epoch of which nothing is to be visible.
@@ -158,6 +163,7 @@ impl Writer {
                     self.producer.poll(GLANCE);
                 }
                 Err((error, _)) => {
+                    self.is_refused |= is_final(&error);
                     let failed = self.failed(&error);
                     self.give_up();
                     return Err(failed);

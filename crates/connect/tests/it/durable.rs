@@ -401,8 +401,8 @@ fn a_file_that_was_changed_since_it_was_read_is_named() {
     let shorten = |path: &Path| fs::write(path, "1\n2\n").unwrap();
     let damage = |path: &Path| fs::write(path, text.replace("7\n", "x\n")).unwrap();
     let remove = |path: &Path| fs::remove_file(path).unwrap();
-    check(opened(&shorten, false), "the file was changed");
-    check(opened(&damage, false), "the file was changed");
+    check(opened(&shorten, false), "what was read is not there");
+    check(opened(&damage, false), "what was read is not there");
     check(opened(&remove, false), "cannot open");
     check(opened(&shorten, true), "shorter");
     // Rows in a checkpoint need not be read again.

@@ -93,8 +93,8 @@ impl ReadPortion {
             format!("{rows} rows and {refused} refused ones up to {}", end.position())
         };
         Err(Error::source(format!(
-            "the file was changed: {} were read from it before, and now {}; files may only grow until a checkpoint was \
-             taken behind what was read of them",
+            "what was read is not there as it was: {} were read before, and now {}; files may only grow, and topics \
+             keep messages, until a checkpoint was taken behind what was read of them",
             what(self),
             what(again)
         )))

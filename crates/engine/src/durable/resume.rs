@@ -363,7 +363,7 @@ fn read_again(reader: &mut InputReader, input: &Input, recorded: &ReadPortion) -
     let (Some(portion), Some(end)) = (portion, end) else {
         let (end, rows) = (recorded.end.position(), recorded.len());
         return Err(Error::source(format!(
-            "the file was changed: it ends, and {rows} rows up to {end} were read from it before"
+            "what was read is not there any more: it ends, and {rows} rows up to {end} were read before"
         )));
     };
     recorded.check(&ReadPortion::new(input.id(), &portion, &end))?;

@@ -3,4 +3,5 @@
 mod broker;
 mod reading;
 mod tables;
+mod views;
 mod writing;

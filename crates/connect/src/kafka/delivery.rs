@@ -1,0 +1,208 @@
+//! Topics as what views are written to.
+
+use std::time::{Duration, Instant};
+
+use alluvium::{
+    Delivery, DeliveryRequest, DeliveryWriter, Error, Live, Result, TransportConnector,
+};
+use arrow::array::RecordBatch;
+
+use super::client::pause;
+use super::settings::Settings;
+use super::transport::{Kafka, NAME, place, settings};
+use super::writer::Writer;
+use crate::encode::{Encoder, Envelope};
+use crate::options::{texts, unknown};
+
+/// How long to wait before a writer is opened again: at first, and at most.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How the changes of a view become messages.
+#[derive(Clone, Debug, PartialEq)]
+struct Format {
+    envelope: Envelope,
+    /// The columns of the messages' keys.
+    key: Vec<String>,
+}
+
+impl Format {
+    fn read(connector: &TransportConnector) -> Result<Self> {
+        if let Some(other) = connector.format.as_deref().filter(|name| *name != "json") {
+            return Err(Error::source(format!("messages are written as json, not as \"{other}\"")));
+        }
+        let mut format = Self { envelope: Envelope::Changes, key: Vec::new() };
+        for (name, value) in &connector.format_options {
+            match (name.as_str(), value.to_ascii_lowercase().as_str()) {
+                ("UPDATE_FORMAT", "changes") => format.envelope = Envelope::Changes,
+                ("UPDATE_FORMAT", "upsert") => format.envelope = Envelope::Upsert,
+                ("UPDATE_FORMAT", "debezium") => format.envelope = Envelope::Debezium,
+                ("UPDATE_FORMAT", _) => {
+                    return Err(Error::source(format!(
+                        "\"update_format\" of messages is changes, upsert or debezium, not \"{value}\""
+                    )));
+                }
+                ("KEY_COLUMNS", _) => format.key = texts(value),
+                _ => return Err(unknown(name, "json", "update_format and key_columns")),
+            }
+        }
+        Ok(format)
+    }
+
+    fn encoder(&self, request: &DeliveryRequest) -> Result<Encoder> {
+        let key = self.key.iter().map(|name| {
+            request.schema.index_of(name).map_err(|_| {
+                let view = &request.relation;
+                Error::source(format!("\"{view}\" has no column \"{name}\" to be a key"))
+            })
+        });
+        Encoder::new(&request.schema, self.envelope, &key.collect::<Result<Vec<_>>>()?)
+    }
+}
+
+impl Delivery for Kafka {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Settings::check(option, value)
+    }
+
+    fn is_secret(&self, option: &str) -> bool {
+        Settings::is_secret(option)
+    }
+
+    fn place(&self, connector: &TransportConnector) -> Result<String> {
+        Format::read(connector)?;
+        place(connector)
+    }
+
+    fn open(&self, request: &DeliveryRequest) -> Result<Box<dyn DeliveryWriter>> {
+        let settings = settings(&request.connector)?;
+        let encoder = Format::read(&request.connector)?.encoder(request)?;
+        let (begun, of) = (Instant::now(), request.clone());
+        let patience = move || of.patience.is_some_and(|most| begun.elapsed() >= most);
+        let (is_late, of) = (patience.clone(), request.clone());
+        let live = Live::new(Duration::ZERO, true, move || of.is_over() || patience());
+        let writer =
+            Writer::open(&settings, &request.id, Some(&live)).map_err(|error| match is_late() {
+                true => Error::source(format!("no broker of {} answers", settings.brokers())),
+                false => error,
+            })?;
+        let of = request.clone();
+        let live = Live::new(Duration::ZERO, true, move || of.is_over());
+        let delivered = writer.last();
+        let request = request.clone();
+        Ok(Box::new(Output { request, encoder, live, writer, delivered, pending: Vec::new() }))
+    }
+}
+
+/// Writes the changes of a view.
+struct Output {
+    request: DeliveryRequest,
+    encoder: Encoder,
+    live: Live,
+    writer: Writer,
+    delivered: Option<u64>,
+    /// The changes that are not committed, by epoch. They are written when they are, so that it can be done again.
+    pending: Vec<(u64, RecordBatch, Vec<i64>)>,
+}
+
+/// Why changes were not committed.
+enum Failure {
+    /// It would be so again.
+    Final(Error),
+    /// Brokers were away, or are others now.
+    Passing(Error),
+}
+
+impl Output {
+    fn try_commit(&mut self, epoch: u64) -> std::result::Result<(), Failure> {
+        let mut failed = None;
+        for (epoch, rows, weights) in &self.pending {
+            let (writer, failed) = (&mut self.writer, &mut failed);
+            let mut put = |message: crate::encode::Outgoing<'_>| {
+                writer.write(message).inspect_err(|error| *failed = Some(error.clone()))
+            };
+            let encoded = self.encoder.write(*epoch, rows, weights, &mut put);
+            let written = encoded.and_then(|()| self.encoder.finish(*epoch, &mut put));
+            if let Err(error) = written {
+                self.encoder.clear();
+                return Err(match failed.take() {
+                    Some(error) if !self.writer.is_over() => Failure::Passing(error),
+                    _ => Failure::Final(error),
+                });
+            }
+        }
+        self.writer.commit(epoch).map_err(|error| match self.writer.is_over() {
+            true => Failure::Final(error),
+            false => Failure::Passing(error),
+        })
+    }
+
+    /// Opens the writer again, which tells whether what seemed to fail was done.
+    fn open_again(&mut self) -> Result<()> {
+        let settings = settings(&self.request.connector)?;
+        self.writer = Writer::open(&settings, &self.request.id, Some(&self.live))?;
+        Ok(())
+    }
+}
+
+impl DeliveryWriter for Output {
+    fn delivered(&self) -> Option<u64> {
+        self.delivered
+    }
+
+    fn write(&mut self, epoch: u64, rows: &RecordBatch, weights: &[i64]) -> Result<()> {
+        self.pending.push((epoch, rows.clone(), weights.to_vec()));
+        Ok(())
+    }
+
+    fn commit(&mut self, epoch: u64) -> Result<()> {
+        let mut backoff = BACKOFF.0;
+        loop {
+            match self.try_commit(epoch) {
+                Ok(()) => break,
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Passing(error)) if self.request.is_over() => return Err(error),
+                Err(Failure::Passing(_)) => {}
+            }
+            pause(backoff, Some(&self.live))?;
+            backoff = BACKOFF.1.min(backoff * 2);
+            self.open_again()?;
+            if self.writer.last() >= Some(epoch) {
+                break;
+            }
+        }
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn keeps_marks(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(format: Option<&str>, options: &[(&str, &str)]) -> Result<Format> {
+        let mut connector = TransportConnector::default();
+        connector.format = format.map(str::to_owned);
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        connector.format_options = options.collect();
+        Format::read(&connector)
+    }
+
+    #[test]
+    fn formats_are_read_and_others_refused() {
+        let format = read(None, &[("UPDATE_FORMAT", "Upsert"), ("KEY_COLUMNS", "[\"a\",\"b\"]")]);
+        let key = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(format.unwrap(), Format { envelope: Envelope::Upsert, key });
+        let problem = |format, options: &[_]| read(format, options).unwrap_err().to_string();
+        assert!(problem(Some("avro"), &[]).contains("as json, not as \"avro\""));
+        assert!(problem(None, &[("UPDATE_FORMAT", "raw")]).contains("changes, upsert or debezium"));
+        assert!(problem(None, &[("COLOUR", "red")]).contains("no option \"COLOUR\""));
+    }
+}
