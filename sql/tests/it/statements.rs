@@ -407,6 +407,29 @@ fn connectors_are_read_from_json_or_from_flat_options() {
     }
 }
 
+/// Of another transport than files, all options are its own, but those that say that they are of the format.
+#[test]
+fn options_of_other_transports_are_objects_too_and_stand_flat() {
+    let flat = "connector = 'kafka', topic = 'bid', start_from = '{\"offsets\":[12,0]}', format = 'json', \
+                'format.update_format' = 'debezium'";
+    let json = r#"'connectors' = '[{"transport": {"name": "kafka", "config": {"topic": "bid", "start_from": {"offsets": [12, 0]}}},
+        "format": {"name": "json", "config": {"update_format": "debezium"}}}]'"#;
+    for options in [flat, json] {
+        let text = format!("CREATE TABLE t (a INT) WITH ({options})");
+        let StatementKind::CreateTable(table) = statement(&text).unwrap().kind else {
+            panic!("a table")
+        };
+        let [connector] = &table.connectors[..] else { panic!("one connector: {text}") };
+        assert_eq!(connector.transport.value, "kafka");
+        let config: Vec<_> = connector.config.iter().map(|set| (&*set.name, &*set.value)).collect();
+        assert_eq!(config, [("topic", "bid"), ("start_from", "{\"offsets\":[12,0]}")]);
+        assert_eq!(connector.format.as_ref().unwrap().value, "json");
+        let options: Vec<_> =
+            connector.options.iter().map(|set| (&*set.name, &*set.value)).collect();
+        assert_eq!(options, [("update_format", "debezium")]);
+    }
+}
+
 #[test]
 fn malformed_connectors_are_refused_at_the_position_of_the_error() {
     for (connectors, message, place) in [

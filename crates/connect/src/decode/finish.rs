@@ -47,8 +47,8 @@ pub(super) fn finish(
     portion.bytes = messages.bytes() as u64;
     let refusal = |(message, problem)| {
         let message = messages.get(message);
-        let offset = u64::try_from(message.offset).unwrap_or(0);
-        Refusal::new(format!("{topic}/{}", message.partition), offset, problem)
+        let place = format!("{topic}/{}:{}", message.partition, message.offset);
+        Refusal::new(place, 0, problem)
     };
     portion.refused = problems.into_iter().map(refusal).collect();
     Ok(Decoded { portion, operations })

@@ -91,6 +91,8 @@ pub struct Settings {
     topic: String,
     start: Start,
     on_gap: OnGap,
+    /// Whether rows are recorded as well as positions.
+    records_rows: bool,
     client: BTreeMap<String, String>,
 }
 
@@ -130,6 +132,17 @@ impl Settings {
             "topic" => self.topic = topic(value)?,
             "start_from" | "auto.offset.reset" => self.start = Start::read(value)?,
             "on_gap" => self.on_gap = OnGap::read(value)?,
+            "journal" => {
+                self.records_rows = match value.to_ascii_lowercase().as_str() {
+                    "positions" => false,
+                    "rows" => true,
+                    _ => {
+                        let message =
+                            format!("\"journal\" is \"positions\" or \"rows\", not \"{value}\"");
+                        return Err(Error::source(message));
+                    }
+                };
+            }
             _ if CLIENT.contains(&name.as_str()) => {
                 let client = ClientConfig::from_iter([(name.clone(), value.to_owned())]);
                 client.create_native_config().map_err(|error| wrong(&name, value, &error))?;
@@ -137,7 +150,7 @@ impl Settings {
             }
             _ => {
                 return Err(Error::source(format!(
-                    "a topic of Kafka has no option \"{name}\"; there are topic, start_from, on_gap, and of the client \
+                    "a topic of Kafka has no option \"{name}\"; there are topic, start_from, on_gap, journal, and of the client \
                      bootstrap.servers, group.id, security.protocol, sasl.*, ssl.* and those of buffers and times"
                 )));
             }
@@ -158,6 +171,11 @@ impl Settings {
     /// What happens where messages are gone.
     pub fn on_gap(&self) -> OnGap {
         self.on_gap
+    }
+
+    /// Whether an engine with a state directory records rows as well as positions.
+    pub fn records_rows(&self) -> bool {
+        self.records_rows
     }
 
     /// The addresses of brokers to begin with.
@@ -195,7 +213,7 @@ impl Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { topic, start, on_gap, client } = self;
+        let Self { topic, start, on_gap, records_rows, client } = self;
         let shown = |(name, value)| match SECRETS.contains(&str_of(name)) {
             true => (name, "…"),
             false => (name, str_of(value)),
@@ -205,6 +223,7 @@ impl fmt::Debug for Settings {
             .field("topic", topic)
             .field("start", start)
             .field("on_gap", on_gap)
+            .field("records_rows", records_rows)
             .field("client", &client)
             .finish()
     }
@@ -259,6 +278,7 @@ mod tests {
         assert!(problem(&[("colour", "red")]).contains("no option \"colour\""));
         assert!(problem(&[("socket.timeout.ms", "soon")]).contains("cannot be \"soon\""));
         assert!(problem(&[("on_gap", "panic")]).contains("\"on_gap\" is \"fail\""));
+        assert!(problem(&[("journal", "none")]).contains("\"positions\" or \"rows\""));
         let given = [("TOPIC", "t"), ("bootstrap.servers", "a:1"), ("start_from", "latest")];
         let settings = Settings::read(&options(&given)).unwrap();
         assert_eq!((settings.topic(), settings.start()), ("t", &Start::Latest));

@@ -20,7 +20,8 @@ const FORMAT: &str = "json";
 /// Kafka: tables are read from topics, and the changes of views are written to them.
 ///
 /// A row that is inserted into a table with a primary key takes the place of the one with its key. A position has the offset of
-/// each partition, and what was read is read again from the topic: it has to keep messages until a checkpoint comes after them.
+/// each partition, and what was read is read again from the topic: it has to keep messages until a checkpoint comes after them, unless rows
+/// are recorded as well.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kafka;
 
@@ -118,8 +119,8 @@ impl Input {
             portion.deleted = Some(deleted.collect::<BooleanArray>());
         }
         let gap = |gap: super::start::Gap| {
-            let place = format!("{}/{}", gap.topic, gap.partition);
-            Refusal::new(place, u64::try_from(gap.wanted).unwrap_or(0), gap.to_string())
+            let place = format!("{}/{}:{}", gap.topic, gap.partition, gap.wanted);
+            Refusal::new(place, 0, gap.to_string())
         };
         portion.refused.extend(gaps.into_iter().map(gap));
         Ok(portion)
@@ -150,6 +151,10 @@ impl SourceReader for Input {
         let (end, live) = (Position::read(end.bytes())?, self.live.clone());
         let messages = self.reader()?.again(&end, live.as_ref())?;
         self.portion(&messages).map(Some)
+    }
+
+    fn replays(&self) -> bool {
+        !self.settings.records_rows()
     }
 
     fn unread(&self) -> Option<u64> {

@@ -288,9 +288,9 @@ impl Absent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The file it is in.
+    /// The file it is in, or its whole place if it is in none.
     pub file: PathBuf,
-    /// The line it begins on, or its number where there are no lines; the first is 1.
+    /// The line it begins on, or its number where there are no lines; the first is 1. 0 if it is in no file.
     pub line: u64,
     /// The problem.
     pub message: String,
@@ -303,8 +303,18 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Where it is, for people.
+    pub(crate) fn place(&self) -> String {
+        match self.line {
+            0 => self.file.display().to_string(),
+            line => format!("{}:{line}", self.file.display()),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{}:{}: {}", self.file.display(), self.line, self.message)
+        write!(to, "{}: {}", self.place(), self.message)
     }
 }

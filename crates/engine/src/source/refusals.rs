@@ -254,16 +254,11 @@ fn batch(table: &str, source: &str, epoch: Epoch, rows: &[&Refusal]) -> Result<R
     let same = |text: &str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows.len())))
     };
-    // A row that comes from no file stands in its place.
-    let place = |row: &&Refusal| match row.line {
-        0 => row.file.display().to_string(),
-        line => format!("{}:{line}", row.file.display()),
-    };
     let messages = rows.iter().map(|row| row.message.as_str());
     let columns: Vec<ArrayRef> = vec![
         same(table),
         same(source),
-        Arc::new(StringArray::from_iter_values(rows.iter().map(place))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.place()))),
         Arc::new(StringArray::from_iter_values(messages)),
         Arc::new(UInt64Array::from(vec![epoch; rows.len()])),
     ];

@@ -237,6 +237,32 @@ fn what_is_wrong_with_a_connector_is_told_when_the_table_is_created() {
     }
 }
 
+/// A topic forgets messages that no checkpoint is behind: rows that are recorded do not need them.
+#[test]
+fn rows_that_are_recorded_need_no_topic_any_more() {
+    let (broker, folder) = (shared(), tempfile::tempdir().unwrap());
+    let topic = broker.topic(1);
+    let running = engine(folder.path());
+    let brokers = broker.settings(&topic, &[]).brokers().to_owned();
+    running
+        .execute(&format!(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT, n INT) WITH (
+                 connector = 'kafka', topic = '{topic}', 'bootstrap.servers' = '{brokers}', journal = 'rows', format = 'json')"
+        ))
+        .unwrap();
+    running.start().unwrap();
+    let row = |id| format!("{id}={{\"id\": {id}, \"name\": \"a\", \"n\": 1}}");
+    broker.write(&topic, 0, &[&row(1), &row(2), &row(3)]);
+    wait(&running, broker, &topic);
+    drop(running);
+    broker.delete_before(&topic, 0, 3);
+    let running = engine(folder.path());
+    running.start().unwrap();
+    broker.write(&topic, 0, &[&row(4), "2="]);
+    wait(&running, broker, &topic);
+    assert_eq!(query(&running, "SELECT id FROM t"), ["1", "3", "4"]);
+}
+
 /// The program of the guide, on a topic with the messages of the guide.
 #[test]
 fn the_guide_has_a_program_that_runs() {

@@ -53,8 +53,12 @@ pub(super) struct Options {
     pub(super) connectors: Vec<ConnectorDefinition>,
 }
 
-/// The transport of the flat options `connector` and `path`; all other flat options belong to the format.
-const FLAT_CONFIG: &[&str] = &["path", "mode", "follow", "linger_ms"];
+/// The options of the transport `file`.
+const OF_FILE: &[&str] = &["path", "mode", "follow", "linger_ms"];
+
+fn is_of_file(name: &str) -> bool {
+    OF_FILE.contains(&name)
+}
 
 impl Options {
     /// Reads options of which `own` are the relation's; names are in lower case from here on.
@@ -107,7 +111,10 @@ fn text(value: &ast::Expr) -> String {
     }
 }
 
+/// A connector of flat options. Those of a file belong to it, and all others to the format; of another transport those of the format begin
+/// with `format.`.
 fn from_flat(transport: Setting, flat: Vec<Setting>) -> Result<ConnectorDefinition> {
+    let is_file = matches!(transport.value.as_str(), "file" | "file_input" | "file_output");
     let mut connector = ConnectorDefinition {
         position: transport.position,
         name: None,
@@ -116,14 +123,20 @@ fn from_flat(transport: Setting, flat: Vec<Setting>) -> Result<ConnectorDefiniti
         format: None,
         options: Vec::new(),
     };
-    for setting in flat {
+    for mut setting in flat {
+        let of_format = setting.name.strip_prefix("format.").filter(|_| !is_file);
+        if let Some(name) = of_format {
+            setting.name = name.to_owned();
+            add(&mut connector.options, setting)?;
+            continue;
+        }
         let settings = match setting.name.as_str() {
             "format" if connector.format.is_some() => return Err(twice(&setting)),
             "format" => {
                 connector.format = Some(setting);
                 continue;
             }
-            name if FLAT_CONFIG.contains(&name) => &mut connector.config,
+            name if !is_file || is_of_file(name) => &mut connector.config,
             _ => &mut connector.options,
         };
         add(settings, setting)?;
@@ -193,9 +206,10 @@ impl Shape<'_> {
                 "name" => name = Some(Setting { name: what.clone(), ..self.setting(member)? }),
                 "config" => {
                     for member in self.members(member.value, "\"config\" is an object")? {
-                        let setting = match what.as_str() {
-                            "format" => self.option(member)?,
-                            _ => self.setting(member)?,
+                        let is_of_file = what != "format" && is_of_file(&member.name);
+                        let setting = match is_of_file {
+                            true => self.setting(member)?,
+                            false => self.option(member)?,
                         };
                         add(&mut config, setting)?;
                     }
@@ -225,7 +239,7 @@ impl Shape<'_> {
         }
     }
 
-    /// An option of a format, which may have several values.
+    /// An option of a format or a transport, which may have several values.
     fn option(&self, Member { offset, name, value }: Member) -> Result<Setting> {
         match value.value {
             Value::Array(_) | Value::Object(_) => {
