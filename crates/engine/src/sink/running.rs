@@ -131,7 +131,7 @@ impl Running {
         while self.is_delivery && !self.thread.is_finished() {
             if start.elapsed() >= LAST_CHANGES {
                 self.give_up();
-                // No handle is left that could return the error.
+                // The relation goes all the same, and its last changes with it.
                 let _ = self.join();
                 return Ok(());
             }
