@@ -151,10 +151,10 @@ fn what_a_connector_cannot_be_is_said_when_it_is_defined() {
         "table \"t\": nothing here reads the format \"avro\"; registered sources: csv, jsonl, json, parquet"
     );
     assert_eq!(table("connector = 'file'"), "table \"t\": the transport \"file\" needs a \"path\"");
-    assert_eq!(
-        table("connector = 'kafka', path = 'a.csv'"),
-        "table \"t\": the transport \"kafka\" is not supported here; there is \"file_input\""
-    );
+    let unknown = table("connector = 'pulsar', path = 'a.csv'");
+    let expected =
+        "table \"t\": the transport \"pulsar\" is not supported here; there is \"file_input\"";
+    assert!(unknown.starts_with(expected), "{unknown}");
     assert_eq!(
         table("'connectors' = '[{\"transport\": {\"name\": \"file_input\"}, \"paused\": true}]'"),
         "'paused' of a connector is not supported yet"
