@@ -80,21 +80,23 @@ impl Delivery for Kafka {
     fn open(&self, request: &DeliveryRequest) -> Result<Box<dyn DeliveryWriter>> {
         let settings = settings(&request.connector)?;
         let encoder = Format::read(&request.connector)?.encoder(request)?;
-        let (begun, of) = (Instant::now(), request.clone());
-        let patience = move || of.patience.is_some_and(|most| begun.elapsed() >= most);
-        let (is_late, of) = (patience.clone(), request.clone());
-        let live = Live::new(Duration::ZERO, true, move || of.is_over() || patience());
-        let writer =
-            Writer::open(&settings, &request.id, Some(&live)).map_err(|error| match is_late() {
-                true => Error::source(format!("no broker of {} answers", settings.brokers())),
-                false => error,
-            })?;
-        let of = request.clone();
-        let live = Live::new(Duration::ZERO, true, move || of.is_over());
-        let delivered = writer.last();
-        let request = request.clone();
+        let deadline = request.patience.map(|patience| Instant::now() + patience);
+        let is_late = move || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let opening = live(request, is_late);
+        let writer = Writer::open(&settings, &request.id, Some(&opening));
+        let writer = writer.map_err(|error| match is_late() {
+            true => Error::source(format!("no broker of {} answers", settings.brokers())),
+            false => error,
+        })?;
+        let (live, delivered, request) = (live(request, || false), writer.last(), request.clone());
         Ok(Box::new(Output { request, encoder, live, writer, delivered, pending: Vec::new() }))
     }
+}
+
+/// Waiting for brokers ends when the changes are no longer needed, or it is late.
+fn live(request: &DeliveryRequest, is_late: impl Fn() -> bool + Send + Sync + 'static) -> Live {
+    let request = request.clone();
+    Live::new(Duration::ZERO, true, move || request.is_over() || is_late())
 }
 
 /// Writes the changes of a view.
