@@ -1,11 +1,11 @@
 //! Topics that are made.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context as TaskContext, Poll};
+use std::thread;
 use std::time::Duration;
 
+use alluvium::unstable::thread_waker;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -34,13 +34,7 @@ pub fn make_compacted(
 
 /// The outcome of a future, which this thread waits for.
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = thread_waker();
     let (mut context, mut future) = (TaskContext::from_waker(&waker), pin!(future));
     loop {
         match future.as_mut().poll(&mut context) {
