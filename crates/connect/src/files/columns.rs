@@ -8,9 +8,9 @@ use alluvium::{Error, Inferred, Result};
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
 
+use super::all_paths;
 use super::keys::{Key, keys};
 use super::options::Options;
-use super::paths;
 use crate::fit::cast_texts;
 
 /// Finds the columns of one file, given the options of its format.
@@ -25,10 +25,7 @@ pub fn infer(
     one: InferFile<'_>,
 ) -> Result<Inferred> {
     let (asked, of_format) = Options::split(options)?;
-    let mut files = Vec::new();
-    for path in given {
-        files.extend(paths(path)?);
-    }
+    let files = all_paths(given)?;
     let Some(first) = files.first() else { return Err(Error::source("no file is named")) };
     let mut inferred = match asked.union_by_name {
         true => united(&files, &of_format, one)?,
@@ -47,8 +44,9 @@ pub fn infer(
         columns.share(name, DataType::Utf8, "it is the path of the file");
         told.push(("FILENAME".to_owned(), name.clone()));
     }
-    let of_folders = of_folders(&files, base, &asked)?;
-    if asked.keys.is_some() || !of_folders.is_empty() || differ(&files, base) {
+    let folders: Vec<Vec<Key>> = files.iter().map(|path| keys(path, base)).collect();
+    let of_folders = of_folders(&files, &folders, &asked)?;
+    if asked.keys.is_some() || !of_folders.is_empty() || other_keys(&folders).is_some() {
         told.push(("HIVE_PARTITIONING".to_owned(), (!of_folders.is_empty()).to_string()));
     }
     for (name, kind) in of_folders {
@@ -95,15 +93,17 @@ impl Columns {
     }
 }
 
-/// The keys of folders that are columns, and their types.
-fn of_folders(files: &[PathBuf], base: &Path, asked: &Options) -> Result<Vec<(String, DataType)>> {
+/// The keys of folders that are columns, and their types. `all` has those of each file.
+fn of_folders(
+    files: &[PathBuf],
+    all: &[Vec<Key>],
+    asked: &Options,
+) -> Result<Vec<(String, DataType)>> {
     if asked.keys == Some(false) {
         return Ok(Vec::new());
     }
-    let all: Vec<Vec<Key>> = files.iter().map(|path| keys(path, base)).collect();
     let Some(first) = all.first() else { return Ok(Vec::new()) };
-    let is_same = |other: &Vec<Key>| names(other).eq(names(first));
-    if let Some(other) = all.iter().position(|other| !is_same(other)) {
+    if let Some(other) = other_keys(all) {
         return match asked.keys.is_some() || !asked.key_types.is_empty() {
             true => Err(Error::source(format!(
                 "the folders of \"{}\" and \"{}\" have other keys: name files with the same keys, or say HIVE_PARTITIONING \
@@ -145,11 +145,10 @@ fn names(keys: &[Key]) -> impl Iterator<Item = String> {
     keys.iter().map(|key| key.name.to_ascii_lowercase())
 }
 
-/// Whether some file has folders with other keys than the first.
-fn differ(files: &[PathBuf], base: &Path) -> bool {
-    let mut all = files.iter().map(|path| keys(path, base));
-    let first = all.next().unwrap_or_default();
-    all.any(|other| !names(&other).eq(names(&first)))
+/// A file whose folders have other keys than those of the first.
+fn other_keys(all: &[Vec<Key>]) -> Option<usize> {
+    let first = all.first()?;
+    all.iter().position(|other| !names(other).eq(names(first)))
 }
 
 /// The type of the values of a key: BIGINT, DATE or TIMESTAMP if all are, or else VARCHAR.

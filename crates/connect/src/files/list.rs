@@ -7,17 +7,14 @@ use alluvium::{Result, SourceFiles, SourceRequest};
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
 
+use super::all_paths;
 use super::options::Options;
-use super::paths;
 use super::shared::{shared, values};
 
 /// The files that paths name, with the values that the rows of each share; `None` if there are none that all of them have.
 pub fn list(given: &[PathBuf], request: &SourceRequest) -> Result<Option<SourceFiles>> {
     let (options, _) = Options::split(&request.options)?;
-    let mut files = Vec::new();
-    for path in given {
-        files.extend(paths(path)?);
-    }
+    let files = all_paths(given)?;
     let of = |path: &Path| shared(path, &request.base, &request.schema, &options);
     let mut all: Vec<_> = files.iter().map(|path| of(path)).collect();
     let columns: Vec<usize> =

@@ -44,6 +44,15 @@ fn paths(path: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// The files that several paths name, in the order of the paths.
+fn all_paths(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in given {
+        files.extend(paths(path)?);
+    }
+    Ok(files)
+}
+
 /// Opens one file.
 type OpenFile = Box<dyn Fn(File<'_>) -> Result<Box<dyn SourceReader>> + Send>;
 
