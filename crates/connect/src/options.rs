@@ -1,8 +1,7 @@
 //! The values of options, as all formats read them.
 
-use std::path::Path;
-
 use std::fmt;
+use std::path::Path;
 
 use alluvium::unstable::named_type;
 use alluvium::{Error, Result};

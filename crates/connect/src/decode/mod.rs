@@ -44,8 +44,7 @@ pub enum Operation {
 /// Rows of messages.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// The rows, and the messages that were refused: the file of a refusal is the topic and the partition, its line the
-    /// offset.
+    /// The rows, and the messages that were refused, each with its topic, partition and offset as its place.
     pub portion: Portion,
     /// The operation of each row.
     pub operations: Vec<Operation>,
