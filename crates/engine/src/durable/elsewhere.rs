@@ -84,7 +84,7 @@ pub(super) fn open(
             )));
         }
     };
-    let records = known_end::first_needed(directory)..known_end::of(directory).position;
+    let records = known_end::needed(directory);
     let identity = note.as_ref().map(|note| note.identity.clone());
     let expected = Expected { identity, records: Some(records) };
     let (identity, journal) =

@@ -9,6 +9,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use alluvium_storage::disk::platform;
@@ -30,20 +31,26 @@ const VERSION: u64 = 1;
 /// How far the journal of a directory is known to go, by this file or by the last checkpoint. Damage of either does not
 /// matter here.
 pub(crate) fn of(directory: &Path) -> KnownEnd {
+    end(directory, checkpoint(directory).as_ref())
+}
+
+/// The records that an engine which opens a directory needs, as far as they are known by the same.
+pub(crate) fn needed(directory: &Path) -> Range<Position> {
+    let checkpoint = checkpoint(directory);
+    let first = checkpoint.as_ref().map_or(0, |(_, checkpoint)| checkpoint.replay);
+    Position(first)..end(directory, checkpoint.as_ref()).position
+}
+
+fn end(directory: &Path, checkpoint: Option<&(String, Checkpoint)>) -> KnownEnd {
     let path = directory.join(END);
     let known = read(directory).unwrap_or_default();
     let known = KnownEnd { position: known, known_by: path.display().to_string() };
-    match checkpoint(directory) {
-        Some((place, Checkpoint { end, .. })) if end >= known.position.0 => {
-            KnownEnd { position: Position(end), known_by: place }
+    match checkpoint {
+        Some((place, Checkpoint { end, .. })) if *end >= known.position.0 => {
+            KnownEnd { position: Position(*end), known_by: place.clone() }
         }
         _ => known,
     }
-}
-
-/// The first record that an engine which opens a directory needs, by the last checkpoint.
-pub(crate) fn first_needed(directory: &Path) -> Position {
-    Position(checkpoint(directory).map_or(0, |(_, checkpoint)| checkpoint.replay))
 }
 
 /// The last checkpoint of a directory and its place, if there is one that can be read.
