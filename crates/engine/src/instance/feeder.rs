@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -14,7 +15,9 @@ use alluvium_sql::stack;
 use super::Instance;
 use crate::durable::portion::{EnteredPortion, ReadPortion, SavedPosition};
 use crate::error::{Error, Result};
-use crate::source::{Asked, Input, InputReader, Live, Portion, Refusing, named};
+use crate::source::{
+    Input, InputReader, Live, Origin, Portion, Refusing, SourceRequest, TransportRequest, named,
+};
 use crate::transaction::Transaction;
 
 /// How many epochs of one table's inputs may be in flight.
@@ -79,17 +82,40 @@ impl Instance {
         live: Option<Live>,
     ) -> Result<InputReader> {
         let entry = self.writer.catalog.get(&input.table)?;
-        let asked = Asked {
-            schema: entry.schema.clone(),
-            has_default: self.writer.defaults(&entry, self.writer.now()?).exist()?,
-            key: entry.as_table()?.primary_key.clone(),
-            batch_rows,
-            batch_bytes,
-            live,
-            start: self.writer.position(&input.id()),
+        let has_default = self.writer.defaults(&entry, self.writer.now()?).exist()?;
+        let (schema, start) = (entry.schema.clone(), self.writer.position(&input.id()));
+        input.begin(start.as_ref());
+        let formats = &self.connectors.formats;
+        let opened = match &input.origin {
+            Origin::Files { path, source, options } => {
+                let request = SourceRequest {
+                    path: path.clone(),
+                    base: PathBuf::new(),
+                    options: options.clone(),
+                    schema,
+                    has_default,
+                    batch_rows,
+                    batch_bytes,
+                    threads: 1,
+                    live,
+                    start,
+                };
+                formats.open(&**source, &request)
+            }
+            Origin::Transport { transport, connector, .. } => {
+                let request = TransportRequest {
+                    connector: connector.clone(),
+                    schema,
+                    has_default,
+                    key: entry.as_table()?.primary_key.clone(),
+                    batch_rows,
+                    batch_bytes,
+                    live,
+                    start,
+                };
+                formats.open_transport(&**transport, &request)
+            }
         };
-        input.begin(asked.start.as_ref());
-        let opened = input.origin.open(&self.connectors.formats, asked);
         opened.map_err(|error| named(input, error))
     }
 }

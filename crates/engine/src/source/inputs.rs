@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow::datatypes::SchemaRef;
 use parking_lot::Mutex;
 
 use super::{
-    FilePosition, InputReader, Live, Liveness, Refusal, Registry, Source, SourcePosition,
-    SourceProgress, SourceRequest, SourceState, Transport, TransportConnector, TransportRequest,
+    FilePosition, Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceState,
+    Transport, TransportConnector,
 };
 use crate::changes::pace::{Amount, Pace};
 use crate::durable::portion::InputName;
@@ -121,17 +120,6 @@ pub(crate) enum Origin {
     Transport { transport: Arc<dyn Transport>, connector: TransportConnector, place: String },
 }
 
-/// The rows that are asked for of an [`Origin`].
-pub(crate) struct Asked {
-    pub(crate) schema: SchemaRef,
-    pub(crate) has_default: Vec<bool>,
-    pub(crate) key: Vec<usize>,
-    pub(crate) batch_rows: usize,
-    pub(crate) batch_bytes: usize,
-    pub(crate) live: Option<Live>,
-    pub(crate) start: Option<SourcePosition>,
-}
-
 impl Origin {
     /// Where it is, for people.
     fn place(&self) -> PathBuf {
@@ -144,42 +132,6 @@ impl Origin {
     /// Whether it may have an end.
     pub(crate) fn is_files(&self) -> bool {
         matches!(self, Self::Files { .. })
-    }
-
-    /// Begins to read.
-    pub(crate) fn open(&self, formats: &Registry, asked: Asked) -> Result<InputReader> {
-        let Asked { schema, has_default, key, batch_rows, batch_bytes, live, start } = asked;
-        match self {
-            Self::Files { path, source, options } => {
-                let (path, options) = (path.clone(), options.clone());
-                let request = SourceRequest {
-                    path,
-                    base: PathBuf::new(),
-                    options,
-                    schema,
-                    has_default,
-                    batch_rows,
-                    batch_bytes,
-                    threads: 1,
-                    live,
-                    start,
-                };
-                formats.open(&**source, &request)
-            }
-            Self::Transport { transport, connector, .. } => {
-                let request = TransportRequest {
-                    connector: connector.clone(),
-                    schema,
-                    has_default,
-                    key,
-                    batch_rows,
-                    batch_bytes,
-                    live,
-                    start,
-                };
-                formats.open_transport(&**transport, &request)
-            }
-        }
     }
 }
 
