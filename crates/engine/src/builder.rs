@@ -28,18 +28,14 @@ use crate::instance::{Extensions, Instance};
 use crate::log::{self, LogLine, LogLines};
 use crate::settings::Settings;
 use crate::sink::{Delivery, Sink};
-use crate::source::{Secrets, Source, Transport};
+use crate::source::{Registered, Secrets, Source, Transport};
 use crate::state_directory::take_back;
 use crate::unstable::BuilderParts;
 
 /// The settings, formats, functions and clock that an engine starts with.
 pub struct Builder {
     workers: Option<usize>,
-    sources: Vec<Arc<dyn Source>>,
-    transports: Vec<Arc<dyn Transport>>,
-    sinks: Vec<Arc<dyn Sink>>,
-    deliveries: Vec<Arc<dyn Delivery>>,
-    secrets: Option<PathBuf>,
+    registered: Registered,
     scalars: Vec<Arc<ScalarUDF>>,
     aggregates: Vec<Arc<AggregateUDF>>,
     system_path: Vec<String>,
@@ -90,11 +86,7 @@ impl Builder {
     pub(crate) fn new() -> Self {
         Self {
             workers: None,
-            sources: Vec::new(),
-            transports: Vec::new(),
-            sinks: Vec::new(),
-            deliveries: Vec::new(),
-            secrets: None,
+            registered: Registered::default(),
             scalars: Vec::new(),
             aggregates: Vec::new(),
             system_path: Vec::new(),
@@ -136,32 +128,32 @@ impl Builder {
 
     /// Registers a format that rows can be read from.
     pub fn source(mut self, source: impl Source + 'static) -> Self {
-        self.sources.push(Arc::new(source));
+        self.registered.sources.push(Arc::new(source));
         self
     }
 
     /// Registers a system other than files that tables can have connectors to.
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
-        self.transports.push(Arc::new(transport));
+        self.registered.transports.push(Arc::new(transport));
         self
     }
 
     /// Registers a format that rows can be written in.
     pub fn sink(mut self, sink: impl Sink + 'static) -> Self {
-        self.sinks.push(Arc::new(sink));
+        self.registered.sinks.push(Arc::new(sink));
         self
     }
 
     /// Registers a system other than files that views can have connectors to.
     pub fn delivery(mut self, delivery: impl Delivery + 'static) -> Self {
-        self.deliveries.push(Arc::new(delivery));
+        self.registered.deliveries.push(Arc::new(delivery));
         self
     }
 
     /// The directory of secrets, each a file by its name. A connector names one as `${secret:name}` and never has its value. A secret that is
     /// not there is looked for in the environment: `ALLUVIUM_SECRET_NAME`.
     pub fn secrets(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.secrets = Some(directory.into());
+        self.registered.secrets = Secrets::new(directory.into());
         self
     }
 
@@ -491,11 +483,7 @@ impl Builder {
             None => None,
         };
         let extensions = Extensions {
-            sources: self.sources,
-            transports: self.transports,
-            sinks: self.sinks,
-            deliveries: self.deliveries,
-            secrets: Secrets::new(self.secrets),
+            registered: self.registered,
             functions,
             system,
             file_access: self.file_access,

@@ -13,8 +13,8 @@ pub(crate) use parse::{Asked, FormatOption, checked};
 
 use crate::error::Result;
 use crate::poison::Poison;
-use crate::sink::{Delivery, Outputs, Sink};
-use crate::source::{Inputs, Refusals, Registry, Secrets, Source, Transport};
+use crate::sink::Outputs;
+use crate::source::{Inputs, Refusals, Registered, Registry};
 
 /// The part of an engine that ties tables to sources and views to sinks.
 pub(crate) struct Connectors {
@@ -25,24 +25,9 @@ pub(crate) struct Connectors {
 }
 
 impl Connectors {
-    pub(crate) fn new(
-        sources: Vec<Arc<dyn Source>>,
-        transports: Vec<Arc<dyn Transport>>,
-        sinks: Vec<Arc<dyn Sink>>,
-        deliveries: Vec<Arc<dyn Delivery>>,
-        secrets: Secrets,
-        poison: Arc<Poison>,
-        budget: &MemoryBudget,
-    ) -> Self {
+    pub(crate) fn new(registered: Registered, poison: Arc<Poison>, budget: &MemoryBudget) -> Self {
         Self {
-            formats: Arc::new(Registry::new(
-                sources,
-                transports,
-                sinks,
-                deliveries,
-                secrets,
-                poison.clone(),
-            )),
+            formats: Arc::new(Registry::new(registered, poison.clone())),
             inputs: Inputs::new(poison),
             outputs: Arc::default(),
             refusals: Arc::new(Refusals::new(budget)),

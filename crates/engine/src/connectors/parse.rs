@@ -87,7 +87,7 @@ impl Registry {
     ) -> Result<Input> {
         let make = || {
             if let Some(transport) = self.transport(&connector.transport.value) {
-                let (origin, liveness) = from_transport(transport, connector, &self.secrets)?;
+                let (origin, liveness) = from_transport(transport, connector, self.secrets())?;
                 let name = connector.name.clone().unwrap_or_else(|| transport.name().to_owned());
                 return Ok(Input::new(table.to_owned(), number, name, origin, liveness));
             }
@@ -128,7 +128,7 @@ impl Registry {
     ) -> Result<Output> {
         let make = || {
             if let Some(delivery) = self.delivery(&connector.transport.value) {
-                return to_delivery(delivery, connector, &self.secrets);
+                return to_delivery(delivery, connector, self.secrets());
             }
             let known = &mut self.names_of_deliveries();
             let File { path, mode, follow, linger } = file(connector, "file_output", known)?;

@@ -50,8 +50,7 @@ use crate::query::{Observed, Plans, QueryEngine, Reader};
 use crate::sequencer::Sequencer;
 use crate::session::clients::Clients;
 use crate::settings::Settings;
-use crate::sink::{Delivery, Sink};
-use crate::source::{Secrets, Source, Transport};
+use crate::source::Registered;
 use crate::subscription::feed::{Feed, SubscriberId};
 use crate::subscription::{Client, Owner, Subscription};
 use crate::view::KeyedRelations;
@@ -84,11 +83,7 @@ pub(crate) struct Instance {
 
 /// The sources, sinks and functions that a program adds to an engine.
 pub(crate) struct Extensions {
-    pub(crate) sources: Vec<Arc<dyn Source>>,
-    pub(crate) transports: Vec<Arc<dyn Transport>>,
-    pub(crate) sinks: Vec<Arc<dyn Sink>>,
-    pub(crate) deliveries: Vec<Arc<dyn Delivery>>,
-    pub(crate) secrets: Secrets,
+    pub(crate) registered: Registered,
     pub(crate) functions: RegisteredFunctions,
     pub(crate) system: SystemSchemas,
     pub(crate) file_access: FileAccess,
@@ -105,17 +100,7 @@ impl Instance {
         clock: Clock,
         context: StateContext,
     ) -> Result<Arc<Self>> {
-        let Extensions {
-            sources,
-            transports,
-            sinks,
-            deliveries,
-            secrets,
-            functions,
-            system,
-            file_access,
-            log,
-        } = extensions;
+        let Extensions { registered, functions, system, file_access, log } = extensions;
         let poison = Arc::new(Poison::default());
         let (start, time) = match start {
             Some(start) => start,
@@ -137,15 +122,7 @@ impl Instance {
         let bytes = context.budget().policy().queries;
         let storage = context.storage().cloned();
         let query = Arc::new(QueryEngine::new(bytes, storage, processors(), &poison));
-        let connectors = Connectors::new(
-            sources,
-            transports,
-            sinks,
-            deliveries,
-            secrets,
-            poison.clone(),
-            context.budget(),
-        );
+        let connectors = Connectors::new(registered, poison.clone(), context.budget());
         let clients = Arc::<Clients>::default();
         let writer = Writer::new(
             clock,

@@ -32,7 +32,7 @@ pub(crate) use live::Liveness;
 pub use position::{FilePosition, SourcePosition};
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
-pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registry};
+pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registered, Registry};
 pub use secret::Secret;
 pub(crate) use secret::{Secrets, is_reference, reference};
 pub use transport::{Transport, TransportConnector, TransportRequest};

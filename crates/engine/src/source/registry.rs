@@ -16,49 +16,56 @@ use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::sink::{Delivery, DeliveryRequest, DeliveryWriter, Sink, SinkRequest, SinkWriter};
 
-/// The sources, transports, sinks and deliveries an engine was built with. A panic inside any of them poisons the engine.
-pub(crate) struct Registry {
-    sources: Vec<Arc<dyn Source>>,
-    transports: Vec<Arc<dyn Transport>>,
-    sinks: Vec<Arc<dyn Sink>>,
-    deliveries: Vec<Arc<dyn Delivery>>,
+/// What an engine is built with to read from elsewhere, and to write there.
+#[derive(Default)]
+pub(crate) struct Registered {
+    pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) transports: Vec<Arc<dyn Transport>>,
+    pub(crate) sinks: Vec<Arc<dyn Sink>>,
+    pub(crate) deliveries: Vec<Arc<dyn Delivery>>,
     /// What connectors need to know and do not have.
     pub(crate) secrets: Secrets,
+}
+
+/// What an engine was built with to read from elsewhere, and to write there. A panic inside any of it poisons the engine.
+pub(crate) struct Registry {
+    registered: Registered,
     poison: Arc<Poison>,
     /// The reads that may wait for another program.
     pub(crate) waiting: Arc<Waiting>,
 }
 
 impl Registry {
-    pub(crate) fn new(
-        sources: Vec<Arc<dyn Source>>,
-        transports: Vec<Arc<dyn Transport>>,
-        sinks: Vec<Arc<dyn Sink>>,
-        deliveries: Vec<Arc<dyn Delivery>>,
-        secrets: Secrets,
-        poison: Arc<Poison>,
-    ) -> Self {
-        Self { sources, transports, sinks, deliveries, secrets, poison, waiting: Arc::default() }
+    pub(crate) fn new(registered: Registered, poison: Arc<Poison>) -> Self {
+        Self { registered, poison, waiting: Arc::default() }
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.registered.secrets
     }
 
     /// The source of this format or, if none is named, the first one that handles the path.
     pub(crate) fn source(&self, format: Option<&str>, path: &Path) -> Result<Arc<dyn Source>> {
-        let names = || self.sources.iter().map(|source| source.name());
+        let names = || self.registered.sources.iter().map(|source| source.name());
         let found = match format {
-            Some(format) => {
-                self.sources.iter().find(|source| source.name().eq_ignore_ascii_case(format))
-            }
-            None => self.sources.iter().find(|source| source.handles(path)),
+            Some(format) => self
+                .registered
+                .sources
+                .iter()
+                .find(|source| source.name().eq_ignore_ascii_case(format)),
+            None => self.registered.sources.iter().find(|source| source.handles(path)),
         };
         found.cloned().ok_or_else(|| unknown(format, path, "reads", "sources", names()))
     }
 
     /// The sink of this format or, if none is named, the first one that handles the path.
     pub(crate) fn sink(&self, format: Option<&str>, path: &Path) -> Result<Arc<dyn Sink>> {
-        let names = || self.sinks.iter().map(|sink| sink.name());
+        let names = || self.registered.sinks.iter().map(|sink| sink.name());
         let found = match format {
-            Some(format) => self.sinks.iter().find(|sink| sink.name().eq_ignore_ascii_case(format)),
-            None => self.sinks.iter().find(|sink| sink.handles(path)),
+            Some(format) => {
+                self.registered.sinks.iter().find(|sink| sink.name().eq_ignore_ascii_case(format))
+            }
+            None => self.registered.sinks.iter().find(|sink| sink.handles(path)),
         };
         found.cloned().ok_or_else(|| unknown(format, path, "writes", "sinks", names()))
     }
@@ -67,25 +74,25 @@ impl Registry {
     pub(crate) fn transport(&self, name: &str) -> Option<&Arc<dyn Transport>> {
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix("_input").unwrap_or(&name);
-        self.transports.iter().find(|transport| transport.name() == name)
+        self.registered.transports.iter().find(|transport| transport.name() == name)
     }
 
     /// The delivery that a connector of a view names.
     pub(crate) fn delivery(&self, name: &str) -> Option<&Arc<dyn Delivery>> {
         let name = name.to_ascii_lowercase();
         let name = name.strip_suffix("_output").unwrap_or(&name);
-        self.deliveries.iter().find(|delivery| delivery.name() == name)
+        self.registered.deliveries.iter().find(|delivery| delivery.name() == name)
     }
 
     /// The names that connectors of views know deliveries by.
     pub(crate) fn names_of_deliveries(&self) -> impl Iterator<Item = String> {
-        let others = self.deliveries.iter().map(|delivery| delivery.name());
+        let others = self.registered.deliveries.iter().map(|delivery| delivery.name());
         ["file"].into_iter().chain(others).map(|name| format!("\"{name}_output\""))
     }
 
     /// The names that connectors of tables know transports by.
     pub(crate) fn names_of_transports(&self) -> impl Iterator<Item = String> {
-        let others = self.transports.iter().map(|transport| transport.name());
+        let others = self.registered.transports.iter().map(|transport| transport.name());
         ["file"].into_iter().chain(others).map(|name| format!("\"{name}_input\""))
     }
 

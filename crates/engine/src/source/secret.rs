@@ -40,8 +40,8 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     /// Those of a directory, and of the environment.
-    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory: directory.map(Arc::new) }
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory: Some(Arc::new(directory)) }
     }
 
     /// The secret that a value refers to, as it is now.
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_secret_is_read_where_it_is_now_and_never_shown() {
         let folder = tempfile::tempdir().unwrap();
-        let secrets = Secrets::new(Some(folder.path().to_owned()));
+        let secrets = Secrets::new(folder.path().to_owned());
         fs::write(folder.path().join("kafka"), "hush\n").unwrap();
         let secret = secrets.read("${secret:kafka}").unwrap();
         assert_eq!(secret.reveal(), "hush");
