@@ -104,7 +104,7 @@ pub use crate::sink::{
 };
 pub use crate::source::{
     Absent, FilePosition, Inferred, Live, Portion, Progress, Refusal, Secret, Source, SourceFiles,
-    SourcePosition, SourceProgress, SourceReader, SourceRequest, SourceState, Transport,
+    SourcePosition, SourceProgress, SourceReader, SourceRequest, SourceState, System, Transport,
     TransportConnector, TransportRequest,
 };
 pub use crate::state::State;

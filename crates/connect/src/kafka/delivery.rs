@@ -8,8 +8,7 @@ use alluvium::{
 use arrow::array::RecordBatch;
 
 use super::client::pause;
-use super::settings::Settings;
-use super::transport::{Kafka, NAME, place, settings};
+use super::transport::{Kafka, place, settings};
 use super::writer::Writer;
 use crate::encode::{Encoder, Envelope};
 use crate::options::{texts, unknown};
@@ -60,18 +59,6 @@ impl Format {
 }
 
 impl Delivery for Kafka {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn check(&self, option: &str, value: &str) -> Result<()> {
-        Settings::check(option, value)
-    }
-
-    fn is_secret(&self, option: &str) -> bool {
-        Settings::is_secret(option)
-    }
-
     fn place(&self, connector: &TransportConnector) -> Result<String> {
         Format::read(connector)?;
         place(connector)

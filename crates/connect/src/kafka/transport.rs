@@ -1,8 +1,8 @@
 //! Topics as what tables are read from.
 
 use alluvium::{
-    Live, Portion, Refusal, Result, SourcePosition, SourceReader, Transport, TransportConnector,
-    TransportRequest,
+    Live, Portion, Refusal, Result, SourcePosition, SourceReader, System, Transport,
+    TransportConnector, TransportRequest,
 };
 use arrow::array::BooleanArray;
 
@@ -10,9 +10,6 @@ use super::position::Position;
 use super::reader::{Limits, Reader};
 use super::settings::Settings;
 use crate::decode::{Decoder, Format, Messages, Operation, Shape};
-
-/// The name of the system.
-pub(super) const NAME: &str = "kafka";
 
 /// The format of messages, if none is named.
 const FORMAT: &str = "json";
@@ -25,9 +22,9 @@ const FORMAT: &str = "json";
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kafka;
 
-impl Transport for Kafka {
+impl System for Kafka {
     fn name(&self) -> &str {
-        NAME
+        "kafka"
     }
 
     fn check(&self, option: &str, value: &str) -> Result<()> {
@@ -37,7 +34,9 @@ impl Transport for Kafka {
     fn is_secret(&self, option: &str) -> bool {
         Settings::is_secret(option)
     }
+}
 
+impl Transport for Kafka {
     fn place(&self, connector: &TransportConnector) -> Result<String> {
         format(connector)?;
         place(connector)

@@ -12,8 +12,8 @@ use alluvium_sql::statement::{ConnectorDefinition, Setting};
 use crate::error::{Error, Result};
 use crate::sink::{Delivery, Destination, FileOutput, Output, OutputMode};
 use crate::source::{
-    Input, Liveness, Origin, Registry, Secrets, Transport, TransportConnector, is_reference,
-    reference,
+    Input, Liveness, Origin, Registry, Secrets, System, Transport, TransportConnector,
+    is_reference, reference,
 };
 
 /// An option of a format: its name in upper case, and its value.
@@ -198,9 +198,7 @@ fn from_transport(
         liveness.linger = linger(setting)?;
     }
     let others = connector.config.iter().filter(|setting| !is_own(setting));
-    let is_secret = |name: &str| transport.is_secret(name);
-    let check = |name: &str, value: &str| transport.check(name, value);
-    let asked = asked(connector, others, (is_secret, check), secrets)?;
+    let asked = asked(&**transport, connector, others, secrets)?;
     let place = transport.place(&asked).map_err(|error| error.at(connector.transport.position))?;
     Ok((Origin::Transport { transport: transport.clone(), connector: asked, place }, liveness))
 }
@@ -211,28 +209,26 @@ fn to_delivery(
     connector: &ConnectorDefinition,
     secrets: &Secrets,
 ) -> Result<Output> {
-    let is_secret = |name: &str| delivery.is_secret(name);
-    let check = |name: &str, value: &str| delivery.check(name, value);
-    let asked = asked(connector, connector.config.iter(), (is_secret, check), secrets)?;
+    let asked = asked(&**delivery, connector, connector.config.iter(), secrets)?;
     let place = delivery.place(&asked).map_err(|error| error.at(connector.transport.position))?;
     let (delivery, connector, place) = (delivery.clone(), asked, place.into());
     let to = Destination::Delivery { delivery, connector, place };
     Ok(Output { to, mode: Some(OutputMode::Changes) })
 }
 
-/// A connector as other systems take it, with those of its options that are not the engine's.
+/// A connector as its system takes it, with those of its options that are not the engine's.
 fn asked<'a>(
+    system: &(impl System + ?Sized),
     connector: &ConnectorDefinition,
     options: impl Iterator<Item = &'a Setting>,
-    (is_secret, check): (impl Fn(&str) -> bool, impl Fn(&str, &str) -> Result<()>),
     secrets: &Secrets,
 ) -> Result<TransportConnector> {
     let option = |Setting { name, value, position }: &Setting| {
         let name = name.to_ascii_lowercase();
-        let checked = match (is_secret(&name), is_reference(value)) {
+        let checked = match (system.is_secret(&name), is_reference(value)) {
             (true, _) => reference(value).map(drop),
             (false, true) => Err(Error::sql(format!("\"{name}\" is no secret: write its value"))),
-            (false, false) => check(&name, value),
+            (false, false) => system.check(&name, value),
         };
         checked.map_err(|error| error.of(&format!("the option \"{name}\"")).at(*position))?;
         Ok((name, value.clone()))

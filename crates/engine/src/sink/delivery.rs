@@ -8,24 +8,12 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use crate::error::Result;
-use crate::source::TransportConnector;
+use crate::source::{System, TransportConnector};
 
-/// A system that the changes of views go to, such as a message broker or a database.
+/// A system that the changes of views go to.
 ///
 /// It is registered once, when an engine is built ([`crate::Builder::delivery`]), and serves the connectors of views that name it.
-pub trait Delivery: Send + Sync {
-    /// Its name, such as `kafka`; in lower case. A connector names it so, or with `_output` behind.
-    fn name(&self) -> &str;
-
-    /// Fails if there is no such option, or it has no such value. Names are in lower case.
-    fn check(&self, option: &str, value: &str) -> Result<()>;
-
-    /// Whether an option is a secret, as [`Transport::is_secret`](crate::Transport::is_secret).
-    fn is_secret(&self, option: &str) -> bool {
-        let _ = option;
-        false
-    }
-
+pub trait Delivery: System {
     /// Where changes go, for people, such as `kafka://host:9092/topic`; without secrets. Fails if a connector cannot have these options
     /// together, or needs more.
     fn place(&self, connector: &TransportConnector) -> Result<String>;

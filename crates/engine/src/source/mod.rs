@@ -35,7 +35,7 @@ pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registered, Registry};
 pub use secret::Secret;
 pub(crate) use secret::{Secrets, is_reference, reference};
-pub use transport::{Transport, TransportConnector, TransportRequest};
+pub use transport::{System, Transport, TransportConnector, TransportRequest};
 
 use crate::error::{Error, Result};
 

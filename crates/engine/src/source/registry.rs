@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use super::waiting::Waiting;
 use super::{
     Inferred, Portion, Secrets, Source, SourceFiles, SourcePosition, SourceReader, SourceRequest,
-    Transport, TransportRequest,
+    System, Transport, TransportRequest,
 };
 use crate::error::{Error, Result};
 use crate::poison::Poison;
@@ -72,28 +72,22 @@ impl Registry {
 
     /// The transport that a connector of a table names.
     pub(crate) fn transport(&self, name: &str) -> Option<&Arc<dyn Transport>> {
-        let name = name.to_ascii_lowercase();
-        let name = name.strip_suffix("_input").unwrap_or(&name);
-        self.registered.transports.iter().find(|transport| transport.name() == name)
+        named(&self.registered.transports, name, "_input")
     }
 
     /// The delivery that a connector of a view names.
     pub(crate) fn delivery(&self, name: &str) -> Option<&Arc<dyn Delivery>> {
-        let name = name.to_ascii_lowercase();
-        let name = name.strip_suffix("_output").unwrap_or(&name);
-        self.registered.deliveries.iter().find(|delivery| delivery.name() == name)
-    }
-
-    /// The names that connectors of views know deliveries by.
-    pub(crate) fn names_of_deliveries(&self) -> impl Iterator<Item = String> {
-        let others = self.registered.deliveries.iter().map(|delivery| delivery.name());
-        ["file"].into_iter().chain(others).map(|name| format!("\"{name}_output\""))
+        named(&self.registered.deliveries, name, "_output")
     }
 
     /// The names that connectors of tables know transports by.
     pub(crate) fn names_of_transports(&self) -> impl Iterator<Item = String> {
-        let others = self.registered.transports.iter().map(|transport| transport.name());
-        ["file"].into_iter().chain(others).map(|name| format!("\"{name}_input\""))
+        names(&self.registered.transports, "_input")
+    }
+
+    /// The names that connectors of views know deliveries by.
+    pub(crate) fn names_of_deliveries(&self) -> impl Iterator<Item = String> {
+        names(&self.registered.deliveries, "_output")
     }
 
     /// Begins to read from a transport.
@@ -160,6 +154,23 @@ impl Registry {
     fn guard(&self, kind: &str, name: &str) -> Guard {
         Guard { who: format!("the {kind} \"{name}\""), poison: self.poison.clone() }
     }
+}
+
+/// The system that a connector names, with what is behind the names of its direction or not.
+fn named<'a, S: System + ?Sized>(
+    systems: &'a [Arc<S>],
+    name: &str,
+    behind: &str,
+) -> Option<&'a Arc<S>> {
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_suffix(behind).unwrap_or(&name);
+    systems.iter().find(|system| system.name() == name)
+}
+
+/// The names of files and of other systems, in quotes, with what is behind those of a direction.
+fn names<S: System + ?Sized>(systems: &[Arc<S>], behind: &str) -> impl Iterator<Item = String> {
+    let others = systems.iter().map(|system| system.name());
+    ["file"].into_iter().chain(others).map(move |name| format!("\"{name}{behind}\""))
 }
 
 fn unknown<'a>(

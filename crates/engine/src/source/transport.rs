@@ -1,16 +1,15 @@
-//! Transports: systems other than files that rows come from.
+//! Systems other than files, and transports: those that rows come from.
 
 use arrow::datatypes::SchemaRef;
 
 use super::{Live, Secret, Secrets, SourcePosition, SourceReader};
 use crate::error::Result;
 
-/// A system that rows come from, such as a message broker or a database.
-///
-/// It is registered once, when an engine is built ([`crate::Builder::transport`]), and serves the connectors of tables that
-/// name it. A table's rows from it are read by a thread of their own, until the table is dropped.
-pub trait Transport: Send + Sync {
-    /// Its name, such as `kafka`; in lower case. A connector names it so, or with `_input` behind.
+/// A system other than files, such as a message broker or a database, that connectors name: a [`Transport`], a
+/// [`Delivery`](crate::Delivery), or both.
+pub trait System: Send + Sync {
+    /// Its name, such as `kafka`; in lower case. A connector of a table names it so, or with `_input` behind, and one of a view with
+    /// `_output`.
     fn name(&self) -> &str;
 
     /// Fails if there is no such option, or it has no such value. Names are in lower case.
@@ -24,7 +23,13 @@ pub trait Transport: Send + Sync {
         let _ = option;
         false
     }
+}
 
+/// A system that rows come from.
+///
+/// It is registered once, when an engine is built ([`crate::Builder::transport`]), and serves the connectors of tables that
+/// name it. A table's rows from it are read by a thread of their own, until the table is dropped.
+pub trait Transport: System {
     /// What is read, for people, such as `kafka://host:9092/topic`; without secrets. Fails if a connector cannot have these options
     /// together, or needs more.
     fn place(&self, connector: &TransportConnector) -> Result<String>;
@@ -56,7 +61,7 @@ impl TransportConnector {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of an option that [is a secret](Transport::is_secret), as it is now: it may have changed since it was last asked for.
+    /// The value of an option that [is a secret](System::is_secret), as it is now: it may have changed since it was last asked for.
     ///
     /// # Errors
     /// If there is no secret of that name any more, or it cannot be read.

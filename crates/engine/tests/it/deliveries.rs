@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::{
-    Delivery, DeliveryRequest, DeliveryWriter, Engine, Error, Result, TransportConnector,
+    Delivery, DeliveryRequest, DeliveryWriter, Engine, Error, Result, System, TransportConnector,
 };
 use parking_lot::Mutex;
 
@@ -62,7 +62,7 @@ impl Log {
     }
 }
 
-impl Delivery for Log {
+impl System for Log {
     fn name(&self) -> &str {
         "log"
     }
@@ -73,7 +73,9 @@ impl Delivery for Log {
             other => Err(Error::source(format!("a log has no option \"{other}\""))),
         }
     }
+}
 
+impl Delivery for Log {
     fn place(&self, connector: &TransportConnector) -> Result<String> {
         let topic = connector.options.iter().find(|(name, _)| name == "topic");
         let (_, topic) = topic.ok_or_else(|| Error::source("a log needs a \"topic\""))?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use alluvium::arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use alluvium::{
     Builder, Engine, Error, FileAccess, Portion, Result, SourcePosition, SourceReader, SourceState,
-    Transport, TransportConnector, TransportRequest,
+    System, Transport, TransportConnector, TransportRequest,
 };
 use parking_lot::Mutex;
 
@@ -80,7 +80,7 @@ fn offsets(position: &SourcePosition) -> [u64; PARTITIONS] {
     std::array::from_fn(|_| u64::from_le_bytes(offsets.next().unwrap()))
 }
 
-impl Transport for Broker {
+impl System for Broker {
     fn name(&self) -> &str {
         "broker"
     }
@@ -95,7 +95,9 @@ impl Transport for Broker {
             other => Err(Error::source(format!("a broker has no option \"{other}\""))),
         }
     }
+}
 
+impl Transport for Broker {
     fn place(&self, connector: &TransportConnector) -> Result<String> {
         let topic = connector.options.iter().find(|(name, _)| name == "topic");
         let (_, topic) = topic.ok_or_else(|| Error::source("a broker needs a \"topic\""))?;
