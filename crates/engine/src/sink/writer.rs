@@ -109,8 +109,8 @@ impl ChangesWriter {
                     None => "it has none".to_owned(),
                 };
                 Err(Error::source(format!(
-                    "the changes up to epoch {restored} were written there, and {has}: what was there is gone; drop the view and \
-                     create it again, and all of its rows are written"
+                    "the changes up to epoch {restored} were written there, and {has}: what was there is gone; restore it, \
+                     or begin with another state directory, which writes all rows"
                 )))
             }
             restored => Ok(delivered.max(restored)),
