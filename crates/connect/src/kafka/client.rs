@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alluvium::{Error, Live, Result};
 use rdkafka::ClientContext;
@@ -13,18 +12,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::Statistics;
 
 use super::settings::Settings;
-
-/// How long to wait before looking whether something is still needed.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+use crate::waiting::{Backoff, check_live};
 
 /// How long a broker may take for an answer before it is asked again: at first, and at most.
 const ANSWER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
-
-/// How long to wait before a broker is asked again: at first, and at most.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
-
-/// How long brokers are waited for that what was read before is to be read from again.
-pub const MOST: Duration = Duration::from_secs(60);
 
 /// Keeps what a client tells.
 #[derive(Default)]
@@ -165,14 +156,6 @@ pub fn failed(verb: &str, settings: &Settings, error: &KafkaError, trouble: Opti
     ))
 }
 
-/// Fails if nobody needs messages any more.
-pub fn check_live(live: Option<&Live>) -> Result<()> {
-    match live.is_some_and(Live::is_over) {
-        true => Err(Error::source("nobody needs its messages any more")),
-        false => Ok(()),
-    }
-}
-
 /// Asks brokers until they answer, or an error comes that waiting does not mend. Whatever is not live is not waited for long.
 pub fn insist<T>(
     verb: &str,
@@ -180,7 +163,7 @@ pub fn insist<T>(
     (context, live): (&Context, Option<&Live>),
     mut ask: impl FnMut(Duration) -> std::result::Result<T, KafkaError>,
 ) -> Result<T> {
-    let (mut backoff, mut answer, begun) = (BACKOFF.0, ANSWER.0, Instant::now());
+    let (mut backoff, mut answer) = (Backoff::default(), ANSWER.0);
     loop {
         check_live(live)?;
         match ask(answer) {
@@ -188,25 +171,11 @@ pub fn insist<T>(
                 context.forget_trouble();
                 return Ok(answer);
             }
-            Err(error) if is_final(&error) || live.is_none() && begun.elapsed() > MOST => {
+            Err(error) if is_final(&error) || backoff.is_over(live) => {
                 return Err(failed(verb, settings, &error, context.trouble().as_deref()));
             }
-            Err(_) => pause(backoff, live)?,
+            Err(_) => backoff.wait(live)?,
         }
-        backoff = BACKOFF.1.min(backoff * 2);
         answer = ANSWER.1.min(answer * 2);
-    }
-}
-
-/// Waits so long, unless nobody needs it any more.
-pub fn pause(duration: Duration, live: Option<&Live>) -> Result<()> {
-    let end = Instant::now() + duration;
-    loop {
-        check_live(live)?;
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        thread::sleep(left.min(PATIENCE));
     }
 }

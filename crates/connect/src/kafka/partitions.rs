@@ -10,10 +10,11 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::Offset;
 
-use super::client::{Context, failed, insist, pause};
+use super::client::{Context, failed, insist};
 use super::position::Position;
 use super::settings::Settings;
 use super::start::{Gap, OnGap, Start};
+use crate::waiting::pause;
 
 /// How many times a topic that is not there is looked for, and how long to wait in between: a new one takes a while until
 /// all brokers know it.

@@ -11,12 +11,13 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Headers, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
-use super::client::{Context, MOST, PATIENCE, check_live, failed, is_final};
+use super::client::{Context, failed, is_final};
 use super::partitions::{Asking, look};
 use super::position::Position;
 use super::settings::Settings;
 use super::start::Gap;
 use crate::decode::{Message, Messages};
+use crate::waiting::{MOST, PATIENCE, check_live};
 
 /// How long a broker may take to tell partitions while messages are read.
 const GLANCE: Duration = Duration::from_secs(1);

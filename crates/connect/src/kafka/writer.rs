@@ -11,10 +11,11 @@ use rdkafka::producer::{BaseProducer, BaseRecord, NoCustomPartitioner, Producer,
 use rdkafka::topic_partition_list::Offset;
 
 use super::admin;
-use super::client::{Context, PATIENCE, check_live, failed, insist, is_final};
+use super::client::{Context, failed, insist, is_final};
 use super::partitions::find;
 use super::settings::Settings;
 use crate::encode::Outgoing;
+use crate::waiting::{PATIENCE, check_live};
 
 /// The topic with the marks of all writers, each under its name.
 const PROGRESS: &str = "alluvium-progress";
