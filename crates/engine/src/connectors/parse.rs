@@ -12,7 +12,7 @@ use alluvium_sql::statement::{ConnectorDefinition, Setting};
 use crate::error::{Error, Result};
 use crate::sink::{Delivery, Destination, FileOutput, Output, OutputMode};
 use crate::source::{
-    Input, Liveness, Origin, Registry, Secrets, System, Transport, TransportConnector,
+    Input, Liveness, OF_FORMAT, Origin, Registry, Secrets, System, Transport, TransportConnector,
     is_reference, reference,
 };
 
@@ -223,21 +223,31 @@ fn asked<'a>(
     options: impl Iterator<Item = &'a Setting>,
     secrets: &Secrets,
 ) -> Result<TransportConnector> {
-    let option = |Setting { name, value, position }: &Setting| {
-        let name = name.to_ascii_lowercase();
-        let checked = match (system.is_secret(&name), is_reference(value)) {
+    // The options of a format have their names of the flat form, where they are asked for as secrets.
+    let check = |name: &str,
+                 Setting { value, position, .. }: &Setting,
+                 others: &dyn Fn() -> Result<()>| {
+        let checked = match (system.is_secret(name), is_reference(value)) {
             (true, _) => reference(value).map(drop),
             (false, true) => Err(Error::sql(format!("\"{name}\" is no secret: write its value"))),
-            (false, false) => system.check(&name, value),
+            (false, false) => others(),
         };
-        checked.map_err(|error| error.of(&format!("the option \"{name}\"")).at(*position))?;
-        Ok((name, value.clone()))
+        checked.map_err(|error| error.of(&format!("the option \"{name}\"")).at(*position))
     };
-    let of_format = |setting: &Setting| (setting.name.to_ascii_uppercase(), setting.value.clone());
+    let option = |setting: &Setting| {
+        let name = setting.name.to_ascii_lowercase();
+        check(&name, setting, &|| system.check(&name, &setting.value))?;
+        Ok((name, setting.value.clone()))
+    };
+    let of_format = |setting: &Setting| {
+        let name = format!("{OF_FORMAT}{}", setting.name.to_ascii_lowercase());
+        check(&name, setting, &|| Ok(()))?;
+        Ok((setting.name.to_ascii_uppercase(), setting.value.clone()))
+    };
     Ok(TransportConnector {
         options: options.map(option).collect::<Result<_>>()?,
         format: connector.format.as_ref().map(|format| format.value.clone()),
-        format_options: connector.options.iter().map(of_format).collect(),
+        format_options: connector.options.iter().map(of_format).collect::<Result<_>>()?,
         secrets: secrets.clone(),
     })
 }

@@ -35,6 +35,7 @@ pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registered, Registry};
 pub use secret::Secret;
 pub(crate) use secret::{Secrets, is_reference, reference};
+pub(crate) use transport::OF_FORMAT;
 pub use transport::{System, Transport, TransportConnector, TransportRequest};
 
 use crate::error::{Error, Result};

@@ -18,7 +18,7 @@ pub trait System: Send + Sync {
     fn check(&self, option: &str, value: &str) -> Result<()>;
 
     /// Whether an option is a secret, such as a password. A statement then names the [`Secret`] and does not have it: its value is
-    /// that of [`TransportConnector::secret`].
+    /// that of [`TransportConnector::secret`]. An option of a format is asked for with `format.` before its name.
     fn is_secret(&self, option: &str) -> bool {
         let _ = option;
         false
@@ -42,6 +42,9 @@ pub trait Transport: System {
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>>;
 }
 
+/// What stands before the name of an option of a format, where options of both are named.
+pub(crate) const OF_FORMAT: &str = "format.";
+
 /// A connector that names a transport, or a [`Delivery`](crate::Delivery).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -56,9 +59,14 @@ pub struct TransportConnector {
 }
 
 impl TransportConnector {
-    /// The value of an option, as it was written.
+    /// The value of an option, as it was written. One of the format has `format.` before its name.
     pub fn option(&self, name: &str) -> Option<&str> {
-        self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        let (options, name) = match name.strip_prefix(OF_FORMAT) {
+            Some(name) => (&self.format_options, name),
+            None => (&self.options, name),
+        };
+        let mut options = options.iter();
+        options.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The value of an option that [is a secret](System::is_secret), as it is now: it may have changed since it was last asked for.
