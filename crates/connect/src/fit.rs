@@ -10,7 +10,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch, RecordBatchOptions,
     UInt32Array,
 };
-use arrow::compute::{CastOptions, cast, cast_with_options, filter, take};
+use arrow::compute::{CastOptions, can_cast_types, cast, cast_with_options, filter, take};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -216,6 +216,15 @@ pub fn cast_texts(texts: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowEr
         true => texts::read(texts, kind, true),
         false => cast_with_options(texts, kind, &CastOptions::default()),
     }
+}
+
+/// Whether values of a file's type can be values of a column's. A number is no date, time or bytes, though arrow
+/// would make it one.
+pub fn becomes(from: &DataType, to: &DataType) -> bool {
+    let is_other = to.is_temporal() || matches!(to, DataType::Binary);
+    // The library reads intervals without their months.
+    let is_cut = matches!(from, DataType::Interval(_));
+    can_cast_types(from, to) && !(from.is_numeric() && is_other) && !is_cut
 }
 
 /// A type as SQL calls it, with its article.

@@ -29,7 +29,11 @@ mod options;
 mod parquet;
 mod parts;
 mod pipe;
+#[cfg(feature = "avro")]
+mod registry;
 mod target;
+#[cfg(feature = "kafka")]
+mod waiting;
 
 use alluvium::Builder;
 

@@ -135,15 +135,10 @@ impl Objects {
             }
             (b"\"d\"", None, _) if is_keyed => self.delete_key(index, message.key, to),
             (b"\"d\"", None, _) => Err(no_before("a deletion")),
-            (b"\"t\"", ..) => {
-                Err("the table was truncated upstream, which is not done here".to_owned())
-            }
+            (b"\"t\"", ..) => Err(TRUNCATED.to_owned()),
             // A message of the application's own.
             (b"\"m\"", ..) => Ok(()),
-            (operation, ..) => {
-                let operation = String::from_utf8_lossy(operation);
-                Err(format!("the message has the \"op\" {operation}, and no row that goes with it"))
-            }
+            (operation, ..) => Err(no_row(&String::from_utf8_lossy(operation))),
         }
     }
 
@@ -190,8 +185,7 @@ impl Objects {
         to: &mut Found,
     ) -> Result<(), String> {
         if self.put != Operation::Upsert || self.key.is_empty() {
-            let problem = "the message deletes its key, and the table has no PRIMARY KEY";
-            return Err(problem.to_owned());
+            return Err(NO_KEY.to_owned());
         }
         self.joined.clear();
         self.joined.push(b'{');
@@ -203,7 +197,19 @@ impl Objects {
 
 const NO_OBJECT: &str = "the message is not one JSON object";
 
-fn no_before(what: &str) -> String {
+/// The problem of a message that deletes its key, where there are none.
+pub(super) const NO_KEY: &str = "the message deletes its key, and the table has no PRIMARY KEY";
+
+/// The problem of a change that removes all rows.
+pub(super) const TRUNCATED: &str = "the table was truncated upstream, which is not done here";
+
+/// The problem of a change without the row of its operation.
+pub(super) fn no_row(operation: &str) -> String {
+    format!("the message has the \"op\" {operation}, and no row that goes with it")
+}
+
+/// The problem of a change without the row before it, where that is needed.
+pub(super) fn no_before(what: &str) -> String {
     format!(
         "{what} has no \"before\", and the table has no PRIMARY KEY; give it one, or set REPLICA IDENTITY FULL upstream"
     )

@@ -9,6 +9,8 @@
 //! - A table with a PRIMARY KEY gets upserts and deletions by key, of which columns that are not of the key are of no
 //!   matter. Any other gets insertions and deletions of whole rows.
 
+#[cfg(feature = "avro")]
+mod avro;
 mod csv;
 mod finish;
 mod json;
@@ -22,10 +24,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Error, Portion, Result, SourceRequest};
+use alluvium::{Error, Live, Portion, Result, SourceRequest};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
+#[cfg(feature = "avro")]
+pub use avro::SchemaSource;
 pub use messages::{Message, Messages};
 pub use metadata::Metadata;
 pub use options::{Envelope, Format};
@@ -66,6 +70,24 @@ impl Shape {
         self.key.iter().any(|&column| self.schema.field(column).name() == name)
     }
 
+    /// The columns of the keys of messages, and whether rows have them from there: those that are named, or else those of the key.
+    ///
+    /// Fails if a column is not there.
+    fn key_of_messages(
+        &self,
+        named: &[String],
+        columns: &SchemaRef,
+    ) -> Result<(Vec<String>, bool)> {
+        let own = self.key.iter().map(|&at| self.schema.field(at).name().clone());
+        let key = if named.is_empty() { own.collect() } else { named.to_vec() };
+        match key.iter().find(|name| columns.index_of(name).is_err()) {
+            Some(name) => Err(Error::source(format!(
+                "KEY_COLUMNS names \"{name}\", which is not a column of the table"
+            ))),
+            None => Ok((key, !named.is_empty())),
+        }
+    }
+
     /// What adds a row to the table.
     fn put(&self) -> Operation {
         if self.key.is_empty() { Operation::Insert } else { Operation::Upsert }
@@ -82,6 +104,8 @@ pub struct Decoder {
 }
 
 enum Reader {
+    #[cfg(feature = "avro")]
+    Avro(Box<avro::Records>),
     Json(json::Objects),
     Csv(csv::Lines),
     Raw(raw::Values),
@@ -103,10 +127,7 @@ impl Decoder {
     /// # Errors
     /// If the columns do not fit the format.
     pub fn new(topic: &str, shape: &Shape, format: &Format) -> Result<Self> {
-        let failed = |error: ArrowError| {
-            let error = io::Error::other(error);
-            crate::input::failed("decode", Path::new(topic), &error)
-        };
+        let failed = |error| failed(Path::new(topic), error);
         let metadata = format.metadata_of(&shape.schema)?;
         let is_metadata = |name: &str| metadata.iter().any(|(field, _)| field.name() == name);
         // Whether a deletion has values in columns that are not of the key is looked at with its operation known.
@@ -121,17 +142,15 @@ impl Decoder {
         let mut request = SourceRequest::new(topic, Arc::new(Schema::new(fields)));
         request.has_default = has_default;
         let reader = match format {
+            #[cfg(feature = "avro")]
+            Format::Avro { envelope, key_columns, schemas, .. } => {
+                let key = shape.key_of_messages(key_columns, &request.schema)?;
+                let records = avro::Records::new(&request, schemas, *envelope, key, shape.put())?;
+                Reader::Avro(Box::new(records))
+            }
             Format::Json { envelope, key_columns, .. } => {
-                let key = match key_columns.is_empty() {
-                    true => {
-                        shape.key.iter().map(|&at| shape.schema.field(at).name().clone()).collect()
-                    }
-                    false => key_columns.clone(),
-                };
-                check_columns(&key, &request.schema)?;
-                let reads_key = !key_columns.is_empty();
-                let objects =
-                    json::Objects::new(&request, *envelope, (key, reads_key), shape.put());
+                let key = shape.key_of_messages(key_columns, &request.schema)?;
+                let objects = json::Objects::new(&request, *envelope, key, shape.put());
                 Reader::Json(objects.map_err(failed)?)
             }
             Format::Csv { options, .. } => {
@@ -144,31 +163,28 @@ impl Decoder {
 
     /// The rows of some messages, in their order.
     ///
+    /// Waits for a registry of schemas as long as it takes, or a minute if it is not live.
+    ///
     /// # Errors
-    /// If rows of the right types cannot be put together. Whatever is wrong with a message is no error: it is refused.
-    pub fn decode(&mut self, messages: &Messages) -> Result<Decoded> {
+    /// If rows of the right types cannot be put together, a registry refuses us, or `live` is over. Whatever is wrong with a message is
+    /// no error: it is refused.
+    pub fn decode(&mut self, messages: &Messages, live: Option<&Live>) -> Result<Decoded> {
         let topic = Path::new(&self.topic);
+        let failed = |error| failed(topic, error);
         let candidates = match &mut self.reader {
-            Reader::Json(objects) => objects.decode(messages, topic),
-            Reader::Csv(lines) => lines.decode(messages, topic),
-            Reader::Raw(values) => values.decode(messages, topic),
+            #[cfg(feature = "avro")]
+            Reader::Avro(records) => records.decode(messages, topic, live)?,
+            Reader::Json(objects) => objects.decode(messages, topic).map_err(failed)?,
+            Reader::Csv(lines) => lines.decode(messages, topic).map_err(failed)?,
+            Reader::Raw(values) => values.decode(messages, topic).map_err(failed)?,
         };
-        candidates
-            .and_then(|candidates| {
-                finish::finish(candidates, messages, (&self.topic, &self.shape, &self.metadata))
-            })
-            .map_err(|error| crate::input::failed("decode", topic, &io::Error::other(error)))
+        let of = (self.topic.as_str(), &self.shape, self.metadata.as_slice());
+        finish::finish(candidates, messages, of).map_err(failed)
     }
 }
 
-/// Fails if a column is not there.
-fn check_columns(names: &[String], schema: &SchemaRef) -> Result<()> {
-    match names.iter().find(|name| schema.index_of(name).is_err()) {
-        Some(name) => Err(Error::source(format!(
-            "KEY_COLUMNS names \"{name}\", which is not a column of the table"
-        ))),
-        None => Ok(()),
-    }
+fn failed(topic: &Path, error: ArrowError) -> Error {
+    crate::input::failed("decode", topic, &io::Error::other(error))
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The formats of messages, and their options.
 
-use alluvium::{Error, Result};
+use alluvium::{Error, Result, TransportConnector};
 use arrow::datatypes::{FieldRef, SchemaRef};
 
+#[cfg(feature = "avro")]
+use super::avro::SchemaSource;
 use super::metadata::Metadata;
 use crate::csv::Options as CsvOptions;
 use crate::options::{texts, unknown};
@@ -10,6 +12,18 @@ use crate::options::{texts, unknown};
 /// The format of messages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Format {
+    /// A record of Avro.
+    #[cfg(feature = "avro")]
+    Avro {
+        /// As of JSON, without insertions and deletions.
+        envelope: Envelope,
+        /// As of JSON.
+        key_columns: Vec<String>,
+        /// Where its schemas are.
+        schemas: SchemaSource,
+        /// As of JSON.
+        metadata: Vec<(String, Metadata)>,
+    },
     /// An object of JSON.
     Json {
         /// What it has around the columns.
@@ -57,6 +71,32 @@ impl Format {
             }
         }
         match name.to_ascii_lowercase().as_str() {
+            #[cfg(feature = "avro")]
+            "avro" => {
+                let (schemas, others) = SchemaSource::read(others)?;
+                let (mut envelope, mut key_columns) = (Envelope::default(), Vec::new());
+                for (name, value) in &others {
+                    match name.as_str() {
+                        "UPDATE_FORMAT" => envelope = Envelope::read(value)?,
+                        "KEY_COLUMNS" => key_columns = texts(value),
+                        _ => {
+                            let known = "UPDATE_FORMAT, KEY_COLUMNS, METADATA, SCHEMA, SKIP_SCHEMA_ID, REGISTRY_URLS, REGISTRY_USERNAME, \
+                                         REGISTRY_PASSWORD, REGISTRY_AUTHORIZATION_TOKEN and REGISTRY_CA";
+                            return Err(unknown(name, "messages of Avro", known));
+                        }
+                    }
+                }
+                if envelope == Envelope::InsertDelete {
+                    return Err(Error::source(
+                        "UPDATE_FORMAT of messages of Avro is raw or debezium",
+                    ));
+                }
+                Ok(Self::Avro { envelope, key_columns, schemas, metadata })
+            }
+            #[cfg(not(feature = "avro"))]
+            "avro" => Err(Error::source(
+                "messages of Avro are read by a program that was built with the feature \"avro\"",
+            )),
             "json" | "jsonl" => {
                 let (mut envelope, mut key_columns) = (Envelope::default(), Vec::new());
                 for (name, value) in &others {
@@ -78,15 +118,43 @@ impl Format {
                 Some((name, _)) => Err(unknown(name, "raw messages", "METADATA")),
             },
             _ => Err(Error::source(format!(
-                "messages of the format \"{name}\" are not read; there are json, csv and raw"
+                "messages of the format \"{name}\" are not read; there are avro, json, csv and raw"
             ))),
         }
     }
 
+    /// With the secrets of a connector as they are now.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn with_secrets(self, connector: &TransportConnector) -> Result<Self> {
+        match self {
+            #[cfg(feature = "avro")]
+            Self::Avro { envelope, key_columns, schemas, metadata } => {
+                let schemas = schemas.with_secrets(connector)?;
+                Ok(Self::Avro { envelope, key_columns, schemas, metadata })
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Whether an option of a format is a secret, by its name in lower case.
+    pub fn is_secret(name: &str) -> bool {
+        #[cfg(feature = "avro")]
+        return crate::registry::Settings::is_secret(name);
+        #[cfg(not(feature = "avro"))]
+        false
+    }
+
     /// The columns that are metadata.
     pub(super) fn metadata_of(&self, schema: &SchemaRef) -> Result<Vec<(FieldRef, Metadata)>> {
-        let (Self::Json { metadata, .. } | Self::Csv { metadata, .. } | Self::Raw { metadata }) =
-            self;
+        let metadata = match self {
+            #[cfg(feature = "avro")]
+            Self::Avro { metadata, .. } => metadata,
+            Self::Json { metadata, .. } | Self::Csv { metadata, .. } | Self::Raw { metadata } => {
+                metadata
+            }
+        };
         let column = |(name, what): &(String, Metadata)| match schema.index_of(name) {
             Ok(column) => Ok((schema.fields()[column].clone(), *what)),
             Err(_) => Err(Error::source(format!(

@@ -43,7 +43,7 @@ fn values<'a>(values: &[&'a str]) -> Vec<Pair<'a>> {
 /// The rows as text after a sign of their operations, and the refused messages.
 fn decode(shape: &Shape, format: &Format, pairs: &[Pair<'_>]) -> (Vec<String>, Vec<String>) {
     let mut decoder = Decoder::new("t", shape, format).unwrap();
-    let decoded = decoder.decode(&messages(pairs)).unwrap();
+    let decoded = decoder.decode(&messages(pairs), None).unwrap();
     let rows = &decoded.portion.rows;
     assert_eq!(rows.num_rows(), decoded.operations.len());
     let options = FormatOptions::default().with_null("NULL");
@@ -295,7 +295,7 @@ fn headers_are_an_object() {
     let headers = [("trace", Some(&b"a\"b"[..])), ("raw", Some(&b"\xFF\x01"[..])), ("none", None)];
     messages.push(message, headers.into_iter());
     let format = format("json", &[("METADATA", "{\"h\": \"headers\"}")]);
-    let decoded = Decoder::new("t", &shape, &format).unwrap().decode(&messages).unwrap();
+    let decoded = Decoder::new("t", &shape, &format).unwrap().decode(&messages, None).unwrap();
     let headers = arrow::array::AsArray::as_string::<i32>(decoded.portion.rows.column(1)).value(0);
     let read: serde_json::Value = serde_json::from_str(headers).unwrap();
     assert_eq!(read, serde_json::json!({"trace": "a\"b", "raw": "\\xff01", "none": null}));

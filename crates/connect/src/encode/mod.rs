@@ -1,9 +1,12 @@
 //! Changes of a view, encoded into messages.
 //!
-//! An [`Encoder`] takes the changes of one epoch after the other, rows with weights, and hands on [`Outgoing`] messages of JSON. A view
+//! An [`Encoder`] takes the changes of one epoch after the other, rows with weights, and hands on [`Outgoing`] messages of JSON or Avro. A view
 //! whose rows have a key can have one message a key and epoch: it is known at the end of the epoch what became of each key, so
 //! the encoder holds the rows of one epoch until then. Equal epochs have equal messages in equal order.
 
+#[cfg(feature = "avro")]
+mod avro;
+mod json;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -12,6 +15,8 @@ use alluvium::{Error, Result};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+#[cfg(feature = "avro")]
+pub use avro::Avro;
 use rows::Lines;
 
 /// A message to write.
@@ -35,8 +40,51 @@ pub enum Envelope {
     Debezium,
 }
 
+impl Envelope {
+    /// Fails if it needs a key and there is none, or has a name that a column has.
+    pub fn check(self, schema: &SchemaRef, key: &[usize]) -> Result<()> {
+        if self == Self::Upsert && key.is_empty() {
+            let message = "upserts need a key: name the columns by which rows are replaced";
+            return Err(Error::source(message));
+        }
+        if self == Self::Changes {
+            for name in ["epoch", "weight"] {
+                if schema.index_of(name).is_ok() {
+                    return Err(Error::source(format!(
+                        "changes have a column \"{name}\" of their own; name the view's column otherwise"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How rows and changes are spelt.
+pub enum Spelling {
+    /// As records of Avro.
+    #[cfg(feature = "avro")]
+    Avro(Box<Avro>),
+    /// As objects of JSON.
+    Json,
+}
+
+/// A change, with rows as they are spelt.
+enum Change<'a> {
+    /// A row that is added so many times, or taken away.
+    Weighted { epoch: u64, weight: i64, row: &'a [u8] },
+    /// One of Debezium's.
+    Debezium {
+        epoch: u64,
+        before: Option<&'a [u8]>,
+        after: Option<&'a [u8]>,
+        operation: &'static str,
+    },
+}
+
 /// Makes messages of changes.
 pub struct Encoder {
+    spelling: Spelling,
     envelope: Envelope,
     schema: SchemaRef,
     /// The columns of the key.
@@ -47,7 +95,7 @@ pub struct Encoder {
     message: Vec<u8>,
 }
 
-/// The row of a key before and after an epoch, as JSON.
+/// The row of a key before and after an epoch, as it is spelt.
 #[derive(Default)]
 struct Row {
     before: Option<Vec<u8>>,
@@ -59,21 +107,15 @@ impl Encoder {
     ///
     /// # Errors
     /// If the envelope needs a key and there is none, or has a name that a column has.
-    pub fn new(schema: &SchemaRef, envelope: Envelope, key: &[usize]) -> Result<Self> {
-        if envelope == Envelope::Upsert && key.is_empty() {
-            let message = "upserts need a key: name the columns by which rows are replaced";
-            return Err(Error::source(message));
-        }
-        if envelope == Envelope::Changes {
-            for name in ["epoch", "weight"] {
-                if schema.index_of(name).is_ok() {
-                    return Err(Error::source(format!(
-                        "changes have a column \"{name}\" of their own; name the view's column otherwise"
-                    )));
-                }
-            }
-        }
+    pub fn new(
+        schema: &SchemaRef,
+        envelope: Envelope,
+        key: &[usize],
+        spelling: Spelling,
+    ) -> Result<Self> {
+        envelope.check(schema, key)?;
         Ok(Self {
+            spelling,
             envelope,
             schema: schema.clone(),
             key: key.to_vec(),
@@ -93,23 +135,17 @@ impl Encoder {
         weights: &[i64],
         put: &mut dyn FnMut(Outgoing<'_>) -> Result<()>,
     ) -> Result<()> {
-        let values = Lines::of(rows)?;
+        let values = self.spelling.rows(rows)?;
         let keys = match self.key.is_empty() {
             true => None,
-            false => Some(Lines::of(&rows.project(&self.key)?)?),
+            false => Some(self.spelling.keys(&rows.project(&self.key)?)?),
         };
         for (row, &weight) in weights.iter().enumerate() {
             let (key, value) = (keys.as_ref().map(|keys| keys.line(row)), values.line(row));
             match (self.envelope, key) {
                 (Envelope::Changes, key) => {
-                    self.message.clear();
-                    let head = format!("{{\"epoch\":{epoch},\"weight\":{weight}");
-                    self.message.extend_from_slice(head.as_bytes());
-                    let inside = value.strip_prefix(b"{").unwrap_or(value);
-                    if inside != b"}" {
-                        self.message.push(b',');
-                    }
-                    self.message.extend_from_slice(inside);
+                    let change = Change::Weighted { epoch, weight, row: value };
+                    self.spelling.change(change, &mut self.message);
                     put(Outgoing { key, value: Some(&self.message) })?;
                 }
                 (_, Some(key)) => self.keep(key, value, weight)?,
@@ -118,7 +154,7 @@ impl Encoder {
                         0.. => (None, Some(value)),
                         _ => (Some(value), None),
                     };
-                    debezium(&mut self.message, epoch, row);
+                    self.spelling.change(debezium(epoch, row), &mut self.message);
                     for _ in 0..weight.unsigned_abs() {
                         put(Outgoing { key: None, value: Some(&self.message) })?;
                     }
@@ -144,13 +180,15 @@ impl Encoder {
                 continue;
             }
             if self.envelope == Envelope::Debezium {
-                debezium(&mut self.message, epoch, (before.as_deref(), after.as_deref()));
+                let change = debezium(epoch, (before.as_deref(), after.as_deref()));
+                self.spelling.change(change, &mut self.message);
                 put(Outgoing { key, value: Some(&self.message) })?;
                 if after.is_some() {
                     continue;
                 }
             }
-            put(Outgoing { key, value: after.as_deref() })?;
+            let row = after.as_deref().map(|row| self.spelling.row(row, &mut self.message));
+            put(Outgoing { key, value: row })?;
         }
         Ok(())
     }
@@ -178,27 +216,65 @@ impl Encoder {
 
     fn not_unique(&self, key: &[u8]) -> Error {
         let columns = self.key.iter().map(|&column| self.schema.field(column).name().as_str());
-        let (columns, key) = (columns.collect::<Vec<_>>().join(", "), String::from_utf8_lossy(key));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let key = match self.spelling {
+            Spelling::Json => format!("the key {}", String::from_utf8_lossy(key)),
+            #[cfg(feature = "avro")]
+            Spelling::Avro(_) => "one key".to_owned(),
+        };
         Error::source(format!(
-            "several rows have the key {key}; the columns {columns} do not tell rows apart, so they are no key to write by"
+            "several rows have {key}; the columns {columns} do not tell rows apart, so they are no key to write by"
         ))
     }
 }
 
-/// A change of Debezium's.
-fn debezium(to: &mut Vec<u8>, epoch: u64, (before, after): (Option<&[u8]>, Option<&[u8]>)) {
+impl Spelling {
+    fn rows(&self, rows: &RecordBatch) -> Result<Lines> {
+        match self {
+            #[cfg(feature = "avro")]
+            Self::Avro(avro) => avro.rows(rows),
+            Self::Json => Lines::of(rows),
+        }
+    }
+
+    fn keys(&self, keys: &RecordBatch) -> Result<Lines> {
+        match self {
+            #[cfg(feature = "avro")]
+            Self::Avro(avro) => avro.keys(keys),
+            Self::Json => Lines::of(keys),
+        }
+    }
+
+    /// A message that is a row.
+    fn row<'a>(&self, row: &'a [u8], to: &'a mut Vec<u8>) -> &'a [u8] {
+        match self {
+            #[cfg(feature = "avro")]
+            Self::Avro(avro) => avro.row(row, to),
+            Self::Json => {
+                to.clear();
+                row
+            }
+        }
+    }
+
+    /// A message that is a change.
+    fn change(&self, change: Change<'_>, to: &mut Vec<u8>) {
+        match self {
+            #[cfg(feature = "avro")]
+            Self::Avro(avro) => avro.change(change, to),
+            Self::Json => json::change(change, to),
+        }
+    }
+}
+
+/// What became of a row in an epoch, as Debezium has it.
+fn debezium<'a>(epoch: u64, (before, after): (Option<&'a [u8]>, Option<&'a [u8]>)) -> Change<'a> {
     let operation = match (before, after) {
         (None, _) => "c",
         (_, None) => "d",
         _ => "u",
     };
-    to.clear();
-    to.extend_from_slice(b"{\"before\":");
-    to.extend_from_slice(before.unwrap_or(b"null"));
-    to.extend_from_slice(b",\"after\":");
-    to.extend_from_slice(after.unwrap_or(b"null"));
-    let rest = format!(",\"op\":\"{operation}\",\"source\":{{\"epoch\":{epoch}}}}}");
-    to.extend_from_slice(rest.as_bytes());
+    Change::Debezium { epoch, before, after, operation }
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@ use alluvium::{
 };
 use arrow::array::RecordBatch;
 
-use super::client::pause;
 use super::transport::{Kafka, place, settings};
 use super::writer::Writer;
-use crate::encode::{Encoder, Envelope};
+#[cfg(feature = "avro")]
+use crate::encode::Avro;
+use crate::encode::{Encoder, Envelope, Spelling};
 use crate::options::{texts, unknown};
-
-/// How long to wait before a writer is opened again: at first, and at most.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+#[cfg(feature = "avro")]
+use crate::registry::{self, Registry};
+use crate::waiting::Backoff;
 
 /// How the changes of a view become messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,15 +23,39 @@ struct Format {
     envelope: Envelope,
     /// The columns of the messages' keys.
     key: Vec<String>,
+    /// Where schemas of messages of Avro are; those of JSON have none.
+    #[cfg(feature = "avro")]
+    registry: Option<registry::Settings>,
 }
 
 impl Format {
     fn read(connector: &TransportConnector) -> Result<Self> {
-        if let Some(other) = connector.format.as_deref().filter(|name| *name != "json") {
-            return Err(Error::source(format!("messages are written as json, not as \"{other}\"")));
-        }
-        let mut format = Self { envelope: Envelope::Changes, key: Vec::new() };
-        for (name, value) in &connector.format_options {
+        let options = connector.format_options.clone();
+        let (mut format, options) = match connector.format.as_deref() {
+            None | Some("json") => (Self::json(), options),
+            #[cfg(feature = "avro")]
+            Some("avro") => {
+                let (registry, options) = registry::Settings::read(options)?;
+                if !registry.is_named() {
+                    return Err(Error::source(
+                        "messages of Avro need REGISTRY_URLS, the addresses of a registry that takes their schemas",
+                    ));
+                }
+                (Self { registry: Some(registry), ..Self::json() }, options)
+            }
+            #[cfg(not(feature = "avro"))]
+            Some("avro") => {
+                return Err(Error::source(
+                    "messages of Avro are written by a program that was built with the feature \"avro\"",
+                ));
+            }
+            Some(other) => {
+                return Err(Error::source(format!(
+                    "messages are written as json or avro, not as \"{other}\""
+                )));
+            }
+        };
+        for (name, value) in &options {
             match (name.as_str(), value.to_ascii_lowercase().as_str()) {
                 ("UPDATE_FORMAT", "changes") => format.envelope = Envelope::Changes,
                 ("UPDATE_FORMAT", "upsert") => format.envelope = Envelope::Upsert,
@@ -41,20 +66,55 @@ impl Format {
                     )));
                 }
                 ("KEY_COLUMNS", _) => format.key = texts(value),
-                _ => return Err(unknown(name, "json", "update_format and key_columns")),
+                _ => {
+                    return Err(unknown(
+                        name,
+                        "messages",
+                        "update_format and key_columns, and those of a registry for avro",
+                    ));
+                }
             }
         }
         Ok(format)
     }
 
-    fn encoder(&self, request: &DeliveryRequest) -> Result<Encoder> {
+    fn json() -> Self {
+        Self {
+            envelope: Envelope::Changes,
+            key: Vec::new(),
+            #[cfg(feature = "avro")]
+            registry: None,
+        }
+    }
+
+    /// The columns of the messages' keys.
+    fn key(&self, request: &DeliveryRequest) -> Result<Vec<usize>> {
         let key = self.key.iter().map(|name| {
             request.schema.index_of(name).map_err(|_| {
                 let view = &request.relation;
                 Error::source(format!("\"{view}\" has no column \"{name}\" to be a key"))
             })
         });
-        Encoder::new(&request.schema, self.envelope, &key.collect::<Result<Vec<_>>>()?)
+        key.collect()
+    }
+
+    /// Waits for a registry to take the schemas of messages of Avro.
+    fn encoder(self, request: &DeliveryRequest, topic: &str, live: &Live) -> Result<Encoder> {
+        let (key, envelope) = (self.key(request)?, self.envelope);
+        envelope.check(&request.schema, &key)?;
+        #[cfg(feature = "avro")]
+        let spelling = match self.registry {
+            Some(registry) => {
+                let registry = Registry::new(registry.with_secrets(&request.connector)?)?;
+                let columns = (&request.schema, key.as_slice());
+                let avro = Avro::new((topic, &registry), columns, envelope, Some(live))?;
+                Spelling::Avro(Box::new(avro))
+            }
+            None => Spelling::Json,
+        };
+        #[cfg(not(feature = "avro"))]
+        let (spelling, _) = (Spelling::Json, (topic, live));
+        Encoder::new(&request.schema, envelope, &key, spelling)
     }
 }
 
@@ -66,10 +126,15 @@ impl Delivery for Kafka {
 
     fn open(&self, request: &DeliveryRequest) -> Result<Box<dyn DeliveryWriter>> {
         let settings = settings(&request.connector)?;
-        let encoder = Format::read(&request.connector)?.encoder(request)?;
+        let format = Format::read(&request.connector)?;
         let deadline = request.patience.map(|patience| Instant::now() + patience);
         let is_late = move || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let opening = live(request, is_late);
+        let encoder = format.encoder(request, settings.topic(), &opening);
+        let encoder = encoder.map_err(|error| match is_late() {
+            true => Error::source("no registry of schemas answers"),
+            false => error,
+        })?;
         let writer = Writer::open(&settings, &request.id, Some(&opening));
         let writer = writer.map_err(|error| match is_late() {
             true => Error::source(format!("no broker of {} answers", settings.brokers())),
@@ -148,7 +213,7 @@ impl DeliveryWriter for Output {
     }
 
     fn commit(&mut self, epoch: u64) -> Result<()> {
-        let mut backoff = BACKOFF.0;
+        let mut backoff = Backoff::default();
         loop {
             match self.try_commit(epoch) {
                 Ok(()) => break,
@@ -156,8 +221,7 @@ impl DeliveryWriter for Output {
                 Err(Failure::Passing(error)) if self.request.is_over() => return Err(error),
                 Err(Failure::Passing(_)) => {}
             }
-            pause(backoff, Some(&self.live))?;
-            backoff = BACKOFF.1.min(backoff * 2);
+            backoff.wait(Some(&self.live))?;
             self.open_again()?;
             if self.writer.last() >= Some(epoch) {
                 break;
@@ -188,9 +252,10 @@ mod tests {
     fn formats_are_read_and_others_refused() {
         let format = read(None, &[("UPDATE_FORMAT", "Upsert"), ("KEY_COLUMNS", "[\"a\",\"b\"]")]);
         let key = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!(format.unwrap(), Format { envelope: Envelope::Upsert, key });
+        assert_eq!(format.unwrap(), Format { envelope: Envelope::Upsert, key, ..Format::json() });
         let problem = |format, options: &[_]| read(format, options).unwrap_err().to_string();
-        assert!(problem(Some("avro"), &[]).contains("as json, not as \"avro\""));
+        assert!(problem(Some("avro"), &[]).contains("Avro"));
+        assert!(problem(Some("xml"), &[]).contains("as json or avro, not as \"xml\""));
         assert!(problem(None, &[("UPDATE_FORMAT", "raw")]).contains("changes, upsert or debezium"));
         assert!(problem(None, &[("COLOUR", "red")]).contains("no option \"COLOUR\""));
     }

@@ -32,7 +32,10 @@ impl System for Kafka {
     }
 
     fn is_secret(&self, option: &str) -> bool {
-        Settings::is_secret(option)
+        match option.strip_prefix("format.") {
+            Some(option) => Format::is_secret(option),
+            None => Settings::is_secret(option),
+        }
     }
 }
 
@@ -49,7 +52,8 @@ impl Transport for Kafka {
             has_default: request.has_default.clone(),
             key: request.key.clone(),
         };
-        let decoder = Decoder::new(settings.topic(), &shape, &format(&request.connector)?)?;
+        let format = format(&request.connector)?.with_secrets(&request.connector)?;
+        let decoder = Decoder::new(settings.topic(), &shape, &format)?;
         let position = match &request.start {
             Some(start) => Some(Position::read(start.bytes())?),
             None => None,
@@ -110,7 +114,7 @@ impl Input {
         let reader = self.reader()?;
         let (position, gaps) = (reader.position(), reader.gaps());
         self.position = Some(position);
-        let decoded = self.decoder.decode(messages)?;
+        let decoded = self.decoder.decode(messages, self.live.as_ref())?;
         let mut portion = decoded.portion;
         let deletes = |operation: &Operation| *operation == Operation::Delete;
         if decoded.operations.iter().any(deletes) {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use alluvium::unstable::nearest;
 use alluvium::{Error, Inferred, Portion, Result, SourcePosition, SourceReader, SourceRequest};
-use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -18,7 +17,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::options;
-use crate::fit::{Fit, type_name};
+use crate::fit::{Fit, becomes, type_name};
 use crate::input::{check_length, failed};
 
 type Builder = ParquetRecordBatchReaderBuilder<File>;
@@ -253,13 +252,4 @@ fn way_out(kind: &DataType) -> &'static str {
         }
         _ => "",
     }
-}
-
-/// Whether values of a file's type can be values of a column's. A number is no date, time or bytes, though arrow
-/// would make it one.
-fn becomes(from: &DataType, to: &DataType) -> bool {
-    let is_other = to.is_temporal() || matches!(to, DataType::Binary);
-    // The library reads intervals without their months.
-    let is_cut = matches!(from, DataType::Interval(_));
-    can_cast_types(from, to) && !(from.is_numeric() && is_other) && !is_cut
 }
