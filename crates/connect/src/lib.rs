@@ -12,6 +12,8 @@
 //! Parts that all formats share: [`files`] finds those that a pattern names, and columns that are in no file, [`input`] opens one, [`blocks`] decodes parts of one at once, [`fit`] makes their values fit
 //! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
+#[cfg(feature = "kafka")]
+mod addresses;
 mod blocks;
 mod csv;
 #[cfg(feature = "kafka")]

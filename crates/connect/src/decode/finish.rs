@@ -50,8 +50,9 @@ pub(super) fn finish(
         let place = format!("{topic}/{}:{}", message.partition, message.offset);
         Refusal::new(place, 0, problem)
     };
+    let refused = problems.keys().copied().collect();
     portion.refused = problems.into_iter().map(refusal).collect();
-    Ok(Decoded { portion, operations })
+    Ok(Decoded { portion, operations, refused })
 }
 
 /// Finds rows without a value in a NOT NULL column that is not of the key: only deletions may have none.

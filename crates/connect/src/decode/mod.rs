@@ -52,6 +52,8 @@ pub struct Decoded {
     pub portion: Portion,
     /// The operation of each row.
     pub operations: Vec<Operation>,
+    /// The message that each refusal is of.
+    pub refused: Vec<usize>,
 }
 
 /// The columns of a table, and which messages have them.

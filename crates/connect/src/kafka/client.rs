@@ -31,6 +31,8 @@ struct Told {
     highs: HashMap<i32, i64>,
     /// The offset of the last mark of a writer.
     marked: Option<i64>,
+    /// Why a message was not delivered.
+    undelivered: Option<KafkaError>,
 }
 
 impl Context {
@@ -57,6 +59,16 @@ impl Context {
     /// A mark was delivered.
     pub fn set_marked(&self, offset: i64) {
         self.told().marked = Some(offset);
+    }
+
+    /// Why a message was not delivered, if one was not since this was last asked.
+    pub fn take_undelivered(&self) -> Option<KafkaError> {
+        self.told().undelivered.take()
+    }
+
+    /// A message was not delivered.
+    pub fn set_undelivered(&self, error: &KafkaError) {
+        self.told().undelivered = Some(error.clone());
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {

@@ -17,6 +17,7 @@
 
 mod admin;
 mod client;
+mod dead_letters;
 mod delivery;
 mod partitions;
 mod position;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use alluvium::{Error, Result};
@@ -9,6 +10,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 
 use super::start::{OnGap, Start};
+use crate::addresses::is_of_link;
 
 /// Options of the client that may be given, beside our own. Others would change what is read and written, or load code.
 const CLIENT: &[&str] = &[
@@ -93,6 +95,8 @@ pub struct Settings {
     on_gap: OnGap,
     /// Whether rows are recorded as well as positions.
     records_rows: bool,
+    /// The topic of messages that are refused.
+    dead_letter: Option<String>,
     client: BTreeMap<String, String>,
 }
 
@@ -113,6 +117,11 @@ impl Settings {
         if this.brokers().is_empty() {
             return missing("bootstrap.servers", "the address of a broker, such as 127.0.0.1:9092");
         }
+        if this.dead_letter.as_ref() == Some(&this.topic) {
+            return Err(Error::source(
+                "\"dead_letter\" is another topic than the one that is read, which would never end",
+            ));
+        }
         Ok(this)
     }
 
@@ -132,6 +141,7 @@ impl Settings {
             "topic" => self.topic = topic(value)?,
             "start_from" | "auto.offset.reset" => self.start = Start::read(value)?,
             "on_gap" => self.on_gap = OnGap::read(value)?,
+            "dead_letter" => self.dead_letter = Some(topic(value)?),
             "journal" => {
                 self.records_rows = match value.to_ascii_lowercase().as_str() {
                     "positions" => false,
@@ -144,13 +154,16 @@ impl Settings {
                 };
             }
             _ if CLIENT.contains(&name.as_str()) => {
+                if name == "bootstrap.servers" {
+                    check_brokers(value)?;
+                }
                 let client = ClientConfig::from_iter([(name.clone(), value.to_owned())]);
                 client.create_native_config().map_err(|error| wrong(&name, value, &error))?;
                 self.client.insert(name, value.to_owned());
             }
             _ => {
                 return Err(Error::source(format!(
-                    "a topic of Kafka has no option \"{name}\"; there are topic, start_from, on_gap, journal, and of the client \
+                    "a topic of Kafka has no option \"{name}\"; there are topic, start_from, on_gap, journal, dead_letter, and of the client \
                      bootstrap.servers, group.id, security.protocol, sasl.*, ssl.* and those of buffers and times"
                 )));
             }
@@ -161,6 +174,17 @@ impl Settings {
     /// The name of the topic.
     pub fn topic(&self) -> &str {
         &self.topic
+    }
+
+    /// The topic that messages which are refused are written to, if one is named.
+    pub fn dead_letter(&self) -> Option<&str> {
+        self.dead_letter.as_deref()
+    }
+
+    /// Those of another topic of the same brokers.
+    pub(super) fn of_topic(&self, topic: &str) -> Self {
+        let client = self.client.clone();
+        Self { topic: topic.to_owned(), client, ..Self::default() }
     }
 
     /// Where reading begins.
@@ -213,7 +237,7 @@ impl Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { topic, start, on_gap, records_rows, client } = self;
+        let Self { topic, start, on_gap, records_rows, dead_letter, client } = self;
         let shown = |(name, value)| match SECRETS.contains(&str_of(name)) {
             true => (name, "…"),
             false => (name, str_of(value)),
@@ -224,6 +248,7 @@ impl fmt::Debug for Settings {
             .field("start", start)
             .field("on_gap", on_gap)
             .field("records_rows", records_rows)
+            .field("dead_letter", dead_letter)
             .field("client", &client)
             .finish()
     }
@@ -242,6 +267,21 @@ fn topic(name: &str) -> Result<String> {
         false => Err(Error::source(format!(
             "\"{name}\" is not the name of a topic, which has up to 249 letters, digits, dots, underscores and hyphens"
         ))),
+    }
+}
+
+/// Fails if an address is one that nothing connects to.
+fn check_brokers(value: &str) -> Result<()> {
+    let host = |broker: &str| {
+        let broker = broker.rsplit_once("://").map_or(broker, |(_, broker)| broker).trim();
+        let host = broker.rsplit_once(':').map_or(broker, |(host, _)| host);
+        host.trim_matches(['[', ']']).parse::<IpAddr>().ok()
+    };
+    match value.split(',').filter_map(host).find(|address| is_of_link(*address)) {
+        Some(address) => Err(Error::source(format!(
+            "{address} is an address of this link only, to which nothing connects"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -278,6 +318,8 @@ mod tests {
         assert!(problem(&[("colour", "red")]).contains("no option \"colour\""));
         assert!(problem(&[("socket.timeout.ms", "soon")]).contains("cannot be \"soon\""));
         assert!(problem(&[("on_gap", "panic")]).contains("\"on_gap\" is \"fail\""));
+        let given = [("topic", "t"), ("bootstrap.servers", "a:1"), ("dead_letter", "t")];
+        assert!(problem(&given).contains("another topic"));
         assert!(problem(&[("journal", "none")]).contains("\"positions\" or \"rows\""));
         let given = [("TOPIC", "t"), ("bootstrap.servers", "a:1"), ("start_from", "latest")];
         let settings = Settings::read(&options(&given)).unwrap();
@@ -296,6 +338,17 @@ mod tests {
         ] {
             let error = Settings::check(name, "true").unwrap_err().to_string();
             assert!(error.contains("has no option"), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_the_link_is_no_broker() {
+        for brokers in ["169.254.169.254:80", "a:9092, 169.254.1.1", "PLAINTEXT://[fe80::1]:9092"] {
+            let error = Settings::check("bootstrap.servers", brokers).unwrap_err().to_string();
+            assert!(error.contains("an address of this link only"), "{error}");
+        }
+        for brokers in ["127.0.0.1:9092", "a:9092,b:9092", "[::1]:9092"] {
+            Settings::check("bootstrap.servers", brokers).unwrap();
         }
     }
 

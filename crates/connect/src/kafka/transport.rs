@@ -6,6 +6,7 @@ use alluvium::{
 };
 use arrow::array::BooleanArray;
 
+use super::dead_letters::DeadLetters;
 use super::position::Position;
 use super::reader::{Limits, Reader};
 use super::settings::Settings;
@@ -60,7 +61,15 @@ impl Transport for Kafka {
         };
         let most = Limits { messages: request.batch_rows, bytes: request.batch_bytes };
         let live = request.live.clone();
-        Ok(Box::new(Input { settings, decoder, most, live, position, reader: None }))
+        Ok(Box::new(Input {
+            settings,
+            decoder,
+            most,
+            live,
+            position,
+            reader: None,
+            dead_letters: None,
+        }))
     }
 }
 
@@ -98,6 +107,8 @@ struct Input {
     position: Option<Position>,
     /// Opened when the first portion is asked for, as brokers may take long to answer.
     reader: Option<Reader>,
+    /// Opened when the first message is refused.
+    dead_letters: Option<DeadLetters>,
 }
 
 impl Input {
@@ -109,8 +120,8 @@ impl Input {
         Ok(self.reader.insert(reader))
     }
 
-    /// The rows of the next messages of the reader.
-    fn portion(&mut self, messages: &Messages) -> Result<Portion> {
+    /// The rows of the next messages of the reader, and which of these are refused.
+    fn portion(&mut self, messages: &Messages) -> Result<(Portion, Vec<usize>)> {
         let reader = self.reader()?;
         let (position, gaps) = (reader.position(), reader.gaps());
         self.position = Some(position);
@@ -126,7 +137,27 @@ impl Input {
             Refusal::new(place, 0, gap.to_string())
         };
         portion.refused.extend(gaps.into_iter().map(gap));
-        Ok(portion)
+        Ok((portion, decoded.refused))
+    }
+
+    /// Writes refused messages to their topic, if one is named.
+    fn lay_aside(
+        &mut self,
+        messages: &Messages,
+        portion: &Portion,
+        refused: &[usize],
+    ) -> Result<()> {
+        let Some(topic) = self.settings.dead_letter().filter(|_| !refused.is_empty()) else {
+            return Ok(());
+        };
+        let live = self.live.as_ref();
+        let letters = match self.dead_letters.take() {
+            Some(letters) => letters,
+            None => DeadLetters::open(&self.settings, topic, live)?,
+        };
+        let problems = portion.refused.iter().map(|refusal| refusal.message.as_str());
+        let refused = refused.iter().copied().zip(problems);
+        self.dead_letters.insert(letters).write((self.settings.topic(), messages), refused, live)
     }
 }
 
@@ -140,7 +171,11 @@ impl SourceReader for Input {
             reader.commit(&done);
         }
         match reader.next(most, live.as_ref())? {
-            Some(messages) => self.portion(&messages).map(Some),
+            Some(messages) => {
+                let (portion, refused) = self.portion(&messages)?;
+                self.lay_aside(&messages, &portion, &refused)?;
+                Ok(Some(portion))
+            }
             None => Ok(None),
         }
     }
@@ -153,7 +188,8 @@ impl SourceReader for Input {
     fn next_to(&mut self, end: &SourcePosition) -> Result<Option<Portion>> {
         let (end, live) = (Position::read(end.bytes())?, self.live.clone());
         let messages = self.reader()?.again(&end, live.as_ref())?;
-        self.portion(&messages).map(Some)
+        // What was refused was laid aside when it was first read.
+        self.portion(&messages).map(|(portion, _)| Some(portion))
     }
 
     fn replays(&self) -> bool {

@@ -48,11 +48,12 @@ pub struct Writer {
 impl ProducerContext<NoCustomPartitioner> for Context {
     type DeliveryOpaque = ();
 
-    /// A message that was not delivered makes its transaction fail, and is told there.
+    /// A message that was not delivered makes its transaction fail, if it is of one, and is told there.
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
         match result {
             Ok(message) if message.topic() == PROGRESS => self.set_marked(message.offset()),
-            _ => {}
+            Ok(_) => {}
+            Err((error, _)) => self.set_undelivered(error),
         }
     }
 }
