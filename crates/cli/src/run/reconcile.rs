@@ -294,7 +294,9 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
                     .to_owned();
                 return Err(Problem { statement: Some(steps.len()), message });
             }
-            StatementKind::Alter(_) | StatementKind::RestartSequence(_) => {
+            StatementKind::Alter(_)
+            | StatementKind::AlterSource(_)
+            | StatementKind::RestartSequence(_) => {
                 let message = "a program that is run with --state says what there is, and alters nothing: ALTER in the shell, \
                                with the same --state, and write the definition as it then is"
                     .to_owned();

@@ -241,6 +241,11 @@ impl Record {
         Self::without_base(text)
     }
 
+    /// A statement about the source of a table.
+    pub(crate) fn of_source(text: String) -> Self {
+        Self::without_base(text)
+    }
+
     /// Statements about roles.
     pub(crate) fn role(text: String) -> Self {
         Self::without_base(text)

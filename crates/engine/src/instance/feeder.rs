@@ -2,7 +2,8 @@
 //!
 //! Each table with inputs from files has a thread, which reads them one after the other: rows enter the table in the order of its
 //! connectors and their rows, independently of other tables. Each input from elsewhere has a thread of its own, since it has no end.
-//! Each portion is a transaction. A thread that is too far ahead of the dataflows waits for them.
+//! Each portion is a transaction. A source that pauses keeps its connections, and the portion that it has read, for when it goes on; one that pauses
+//! when the engine starts is opened then. A thread that is too far ahead of the dataflows waits for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +12,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use alluvium_sql::stack;
+use alluvium_sql::statement::SourceChange;
 
 use super::Instance;
 use crate::durable::portion::{EnteredPortion, ReadPortion, SavedPosition};
@@ -32,12 +34,27 @@ impl Instance {
     pub(crate) fn start_inputs(self: &Arc<Self>) -> Result<()> {
         self.poison.check()?;
         let all_inputs = &self.connectors.inputs;
+        all_inputs.hold_paused();
         if all_inputs.waiting().is_empty() {
             return Ok(());
         }
         let _definitions = self.definitions.lock();
+        self.start_these(all_inputs.waiting())
+    }
+
+    /// Has the source of a table pause, or go on.
+    pub(crate) fn alter_source(self: &Arc<Self>, change: &SourceChange) -> Result<()> {
+        let all_inputs = &self.connectors.inputs;
+        self.definitions.alter_source(change, all_inputs)?;
+        let _definitions = self.definitions.lock();
+        self.start_these(all_inputs.held(&change.name))
+    }
+
+    /// Starts inputs, or none of them if one cannot be opened. The caller holds the definitions' lock.
+    fn start_these(self: &Arc<Self>, inputs: Vec<Arc<Input>>) -> Result<()> {
+        let all_inputs = &self.connectors.inputs;
         let mut tables: Vec<(String, Opened)> = Vec::new();
-        for input in all_inputs.waiting() {
+        for input in inputs {
             let views = self.writer.catalog.dependents(&input.table).len();
             let bytes = self.context.budget().policy().portion_for(views);
             let live = self.live(&input);
@@ -161,6 +178,7 @@ fn run(instance: &Weak<Instance>, inputs: Opened) {
 fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) -> Result<()> {
     let mut in_flight = VecDeque::with_capacity(IN_FLIGHT + 1);
     while let Some(portion) = reader.next()? {
+        input.wait_resumed(|| instance.strong_count() == 0);
         let Some(instance) = instance.upgrade() else { return Ok(()) };
         let mut transaction = Transaction::begin(&instance, None)?;
         if input.is_stopped() {

@@ -198,6 +198,7 @@ impl Instance {
             OpenedOutput::Changes(opened) => opened,
         };
         let is_over = Arc::<AtomicBool>::default();
+        let kind = writer.kind().to_owned();
         let is_delivery = matches!(writer, OpenedWriter::Delivery(..));
         let open: OpenWriter = match writer {
             OpenedWriter::Rows(writer, schema) => {
@@ -211,7 +212,8 @@ impl Instance {
         let subscription = self.subscribe(relation, Client::Output(lasting))?;
         let lasting = name.map(|name| (name, self.poison.clone()));
         let restored = written;
-        let writing = Writing { path, subscription, open, restored, lasting, is_delivery, is_over };
+        let writing =
+            Writing { kind, path, subscription, open, restored, lasting, is_delivery, is_over };
         let running = Running::start(relation, writing)?;
         // A checkpoint with its length has its definition: else it would write everything again after its earlier output.
         record()?;

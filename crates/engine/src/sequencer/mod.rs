@@ -554,6 +554,14 @@ impl Sequencer {
         self.state.lock().definitions.complete_table(table);
     }
 
+    /// Records that the source of a table pauses, or goes on.
+    pub(crate) fn pause_source(&self, record: &Record, table: &str, pauses: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        self.durable.append(record)?;
+        state.paused.set(table, pauses);
+        Ok(())
+    }
+
     /// Records an output of a relation, with which it goes.
     pub(crate) fn record_output(&self, relation: &str, output: Record) -> Result<()> {
         let mut state = self.state.lock();

@@ -7,8 +7,8 @@ use alluvium_trace::Epoch;
 use super::Stream;
 use super::facts::{
     Applied, ChangedTables, Clock, Comments, CommittedKeys, DefinedRelations, Effects,
-    FailedRelations, LastTime, Persisted, Positions, RecordedSequences, SavePoint, Saving,
-    Waterlines,
+    FailedRelations, LastTime, PausedSources, Persisted, Positions, RecordedSequences, SavePoint,
+    Saving, Waterlines,
 };
 use super::writes::Writes;
 use crate::durable::checkpoint::{Checkpoint, DataflowKey};
@@ -30,6 +30,7 @@ pub(super) struct State {
     pub(super) definitions: DefinedRelations,
     pub(super) comments: Comments,
     pub(super) roles: LiveRoles,
+    pub(super) paused: PausedSources,
     pub(super) failed: FailedRelations,
     pub(super) recorded_sequences: RecordedSequences,
     pub(super) next_dataflow: u64,
@@ -55,7 +56,7 @@ pub(crate) struct Kept {
     pub(crate) built_for: Option<usize>,
 }
 
-/// All facts of a state that outlive the engine, as references of its kind. Comments and roles come after the
+/// All facts of a state that outlive the engine, as references of its kind. Comments, roles and pauses come after the
 /// definitions that they are about.
 macro_rules! facts {
     ($state:expr) => {{
@@ -69,6 +70,7 @@ macro_rules! facts {
             definitions,
             comments,
             roles,
+            paused,
             failed,
             recorded_sequences: sequences,
             ..
@@ -83,6 +85,7 @@ macro_rules! facts {
             definitions,
             comments,
             roles,
+            paused,
             failed,
             sequences,
         ]
@@ -90,11 +93,11 @@ macro_rules! facts {
 }
 
 impl State {
-    fn facts(&self) -> [&dyn Persisted; 11] {
+    fn facts(&self) -> [&dyn Persisted; 12] {
         facts!(self)
     }
 
-    fn facts_mut(&mut self) -> [&mut dyn Persisted; 11] {
+    fn facts_mut(&mut self) -> [&mut dyn Persisted; 12] {
         facts!(self)
     }
 
@@ -148,6 +151,7 @@ impl State {
         self.definitions.forget(name);
         self.comments.forget(name);
         self.roles.change(|roles| roles.forget(name));
+        self.paused.set(name, false);
         self.failed.forget(name);
     }
 

@@ -159,6 +159,12 @@ impl Session {
             StatementKind::ShowTables => {
                 without_parameters(schema_of(describe::show_tables(&Entries::default(), None)?))
             }
+            StatementKind::ShowSources => {
+                without_parameters(schema_of(describe::show_sources(Vec::new())?))
+            }
+            StatementKind::ShowSinks => {
+                without_parameters(schema_of(describe::show_sinks(Vec::new())?))
+            }
             StatementKind::Show { name, position } => {
                 without_parameters(schema_of(self.show(name.as_deref(), *position)?))
             }
@@ -209,6 +215,7 @@ impl Session {
             | StatementKind::CreateFunction(_)
             | StatementKind::DropFunction(_)
             | StatementKind::Alter(_)
+            | StatementKind::AlterSource(_)
             | StatementKind::DropTable(_)
             | StatementKind::DropView(_)
             | StatementKind::DropSeveral(_)

@@ -242,6 +242,7 @@ impl Session {
                     _ => Ok(()),
                 }
             }
+            StatementKind::AlterSource(change) => relation(Action::Alter, &change.name),
             StatementKind::Lateness(late) => relation(Action::Alter, &late.view),
             StatementKind::CreateIndex(index) => relation(Action::Alter, &index.relation),
             StatementKind::DropIndex(dropped) => of_index(&dropped.name),

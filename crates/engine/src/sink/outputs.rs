@@ -24,7 +24,7 @@ use super::{Delivery, Sink, SinkRequest, Visibility};
 use crate::catalog::RelationKind;
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
-use crate::source::{OutputWriter, TransportConnector};
+use crate::source::{FILE, OutputWriter, TransportConnector};
 use crate::subscription::feed::Waiting;
 
 /// Which rows of a view an output writes.
@@ -116,9 +116,21 @@ pub(crate) enum OpenedWriter {
     Delivery(Arc<dyn Delivery>, TransportConnector),
 }
 
+impl OpenedWriter {
+    /// `file`, or the name of a delivery.
+    pub(crate) fn kind(&self) -> &str {
+        match self {
+            Self::Rows(..) => FILE,
+            Self::Delivery(delivery, _) => delivery.name(),
+        }
+    }
+}
+
 /// An output, and how far it is.
 pub(crate) struct ShownOutput {
     pub(crate) relation: String,
+    /// What it is written by: `file`, or the name of a delivery.
+    pub(crate) kind: String,
     pub(crate) path: PathBuf,
     pub(crate) mode: OutputMode,
     pub(crate) state: &'static str,
@@ -177,6 +189,7 @@ impl Outputs {
         let contents = self.contents.lock();
         let contents = contents.iter().map(|(relation, output)| ShownOutput {
             relation: relation.clone(),
+            kind: FILE.to_owned(),
             path: output.path.clone(),
             mode: OutputMode::Contents,
             state: "waiting",
@@ -198,6 +211,7 @@ impl Outputs {
             };
             ShownOutput {
                 relation: running.relation.clone(),
+                kind: running.kind.clone(),
                 path: running.path.clone(),
                 mode: OutputMode::Changes,
                 state,

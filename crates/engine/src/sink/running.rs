@@ -23,6 +23,8 @@ use crate::worker::DataflowId;
 /// An output of changes that is being written.
 pub(crate) struct Running {
     pub(crate) relation: String,
+    /// What it is written by: `file`, or the name of a delivery.
+    pub(crate) kind: String,
     pub(crate) path: PathBuf,
     pub(crate) subscription: DataflowId,
     feed: Arc<Feed>,
@@ -64,6 +66,8 @@ pub(crate) struct Marks {
 
 /// The rows that are written, and where.
 pub(crate) struct Writing {
+    /// What they are written by: `file`, or the name of a delivery.
+    pub(crate) kind: String,
     pub(crate) path: PathBuf,
     pub(crate) subscription: Subscription,
     pub(crate) open: OpenWriter,
@@ -80,7 +84,8 @@ pub(crate) struct Writing {
 impl Running {
     /// Writes the changes of a relation until there will be no more.
     pub(crate) fn start(relation: &str, writing: Writing) -> Result<Self> {
-        let (path, subscription) = (writing.path.clone(), writing.subscription.id());
+        let (kind, path) = (writing.kind.clone(), writing.path.clone());
+        let subscription = writing.subscription.id();
         let (feed, subscriber) =
             (writing.subscription.feed().clone(), writing.subscription.subscriber());
         let written = Arc::<Written>::default();
@@ -101,6 +106,7 @@ impl Running {
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
         Ok(Self {
             relation,
+            kind,
             path,
             subscription,
             feed,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::{
     FilePosition, Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceState,
@@ -19,6 +20,9 @@ use crate::wait::{self, Look, WaitList};
 
 /// How many refused rows an input lists in its progress.
 const REPORTED: usize = 10;
+
+/// How often an input that pauses looks whether its engine has ended.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where rows of a table come from: a connector, ready to be started.
 pub(crate) struct Input {
@@ -40,6 +44,9 @@ pub(crate) struct Input {
     unread: Mutex<Option<u64>>,
     /// Whether its table is gone; changes while its table's writers wait.
     stopped: AtomicBool,
+    /// Whether it pauses.
+    paused: Mutex<bool>,
+    resumed: Condvar,
     messages: Mutex<Vec<Refusal>>,
 }
 
@@ -64,6 +71,8 @@ impl Input {
             begun: AtomicU64::new(0),
             position: Mutex::default(),
             stopped: AtomicBool::new(false),
+            paused: Mutex::default(),
+            resumed: Condvar::new(),
             messages: Mutex::default(),
         }
     }
@@ -75,6 +84,18 @@ impl Input {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.paused.lock()
+    }
+
+    /// Waits while it pauses, until its table is dropped or its engine has ended.
+    pub(crate) fn wait_resumed(&self, has_ended: impl Fn() -> bool) {
+        let mut paused = self.paused.lock();
+        while *paused && !self.is_stopped() && !has_ended() {
+            self.resumed.wait_for(&mut paused, LOOK);
+        }
     }
 
     /// Reading begins, or goes on, after this position.
@@ -112,6 +133,9 @@ impl Input {
     }
 }
 
+/// What files are called where connectors name other systems.
+pub(crate) const FILE: &str = "file";
+
 /// The place that an input reads.
 pub(crate) enum Origin {
     /// Files of a format.
@@ -121,6 +145,14 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// What it is read by: `file`, or the name of a transport.
+    fn kind(&self) -> &str {
+        match self {
+            Self::Files { .. } => FILE,
+            Self::Transport { transport, .. } => transport.name(),
+        }
+    }
+
     /// Where it is, for people.
     fn place(&self) -> PathBuf {
         match self {
@@ -145,6 +177,8 @@ pub(crate) struct Inputs {
 #[derive(Clone)]
 enum State {
     Waiting,
+    /// It was to start while it paused, and does when it goes on.
+    Held,
     Running,
     Finished,
     Failed(Error),
@@ -175,6 +209,37 @@ impl Inputs {
         let state = self.state.lock();
         let waiting = state.iter().filter(|(_, state)| matches!(state, State::Waiting));
         waiting.map(|(input, _)| input.clone()).collect()
+    }
+
+    /// Those that pause start when they go on.
+    pub(crate) fn hold_paused(&self) {
+        let mut state = self.state.lock();
+        let paused = state.iter_mut().filter(|(input, _)| input.is_paused());
+        let waiting = paused.filter(|(_, state)| matches!(state, State::Waiting));
+        waiting.for_each(|(_, state)| *state = State::Held);
+    }
+
+    /// The inputs of a table that go on, and were to start while they paused.
+    pub(crate) fn held(&self, table: &str) -> Vec<Arc<Input>> {
+        let state = self.state.lock();
+        let held = state.iter().filter(|(input, state)| {
+            input.table == table && matches!(state, State::Held) && !input.is_paused()
+        });
+        held.map(|(input, _)| input.clone()).collect()
+    }
+
+    /// Whether the inputs of a table pause.
+    pub(crate) fn pauses(&self, table: &str) -> bool {
+        self.state.lock().iter().any(|(input, _)| input.table == table && input.is_paused())
+    }
+
+    /// Has the inputs of a table pause, or go on.
+    pub(crate) fn pause(&self, table: &str, pauses: bool) {
+        let inputs = self.state.lock();
+        for (input, _) in inputs.iter().filter(|(input, _)| input.table == table) {
+            *input.paused.lock() = pauses;
+            input.resumed.notify_all();
+        }
     }
 
     pub(crate) fn started(&self, input: &Arc<Input>) {
@@ -210,6 +275,7 @@ impl Inputs {
         inputs.retain(|(input, _)| {
             let goes = input.table == table;
             input.stopped.fetch_or(goes, Ordering::Release);
+            input.resumed.notify_all();
             !goes
         });
         self.waits.wake_all();
@@ -236,7 +302,8 @@ impl Inputs {
             let inputs = self.state.lock();
             self.poison.check()?;
             check(&inputs)?;
-            match inputs.iter().any(|(_, state)| matches!(state, State::Running)) {
+            let runs = |state: &State| matches!(state, State::Held | State::Running);
+            match inputs.iter().any(|(_, state)| runs(state)) {
                 true => Ok(Look::Waits(self.waits.enter((), waker))),
                 false => Ok(Look::Found(())),
             }
@@ -251,9 +318,13 @@ impl Inputs {
                 table: input.table.clone(),
                 number: input.number,
                 name: input.name.clone(),
+                kind: input.origin.kind().to_owned(),
                 path: input.origin.place(),
                 state: match state {
-                    State::Waiting => SourceState::Waiting,
+                    State::Waiting | State::Held | State::Running if input.is_paused() => {
+                        SourceState::Paused
+                    }
+                    State::Waiting | State::Held => SourceState::Waiting,
                     State::Running => SourceState::Running,
                     State::Finished => SourceState::Finished,
                     State::Failed(error) => SourceState::Failed { message: error.to_string() },

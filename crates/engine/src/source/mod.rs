@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
-pub(crate) use inputs::{Input, Inputs, Origin, named};
+pub(crate) use inputs::{FILE, Input, Inputs, Origin, named};
 pub use live::Live;
 pub(crate) use live::Liveness;
 pub use position::{FilePosition, SourcePosition};

@@ -27,6 +27,8 @@ pub struct SourceProgress {
     pub number: u32,
     /// The connector's name; without one, its format.
     pub name: String,
+    /// What it is read by: `file`, or the [name](super::System::name) of a transport.
+    pub kind: String,
     /// Where its rows come from.
     pub path: PathBuf,
     /// Its state.
@@ -61,6 +63,8 @@ pub enum SourceState {
     Waiting,
     /// It is being read, or waits for another input of the same table.
     Running,
+    /// It keeps its position and brings no rows in until `ALTER SOURCE … RESUME`.
+    Paused,
     /// It has been read to its end, and its last epoch is complete; or its table was dropped.
     Finished,
     /// It cannot be read any further.
@@ -68,4 +72,17 @@ pub enum SourceState {
         /// Why.
         message: String,
     },
+}
+
+impl SourceState {
+    /// As system relations have it.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Finished => "finished",
+            Self::Failed { .. } => "failed",
+        }
+    }
 }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use alluvium::arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use alluvium::{
-    Builder, Engine, Error, FileAccess, Portion, Result, SourcePosition, SourceReader, SourceState,
-    System, Transport, TransportConnector, TransportRequest,
+    Builder, Engine, Error, FileAccess, Outcome, Portion, Result, SourcePosition, SourceReader,
+    SourceState, System, Transport, TransportConnector, TransportRequest,
 };
 use parking_lot::Mutex;
 
-use crate::support::{PATIENCE, settled};
+use crate::support::{PATIENCE, lines, settled};
 
 /// How many partitions a broker has.
 const PARTITIONS: usize = 3;
@@ -452,4 +452,65 @@ fn a_connector_names_a_secret_and_never_has_it() {
     engine.start().unwrap();
     wait(&engine, &broker);
     assert_eq!(settled(&engine, "SELECT k FROM t"), ["1", "2"]);
+}
+
+/// What it has read stays, what comes meanwhile is read later, and once.
+#[test]
+fn a_source_pauses_and_goes_on_across_restarts() {
+    let (broker, folder) = (Broker::new(true), tempfile::tempdir().unwrap());
+    let state = format!("file:{}", folder.path().display());
+    let open = || Engine::builder().transport(broker.clone()).state(&*state).open().unwrap();
+    let send = |key| broker.send(Message { key, value: Some("v".to_owned()), deletes: false });
+    let keys = |engine: &Engine| settled(engine, "SELECT k FROM m").join(" ");
+    let shown = |engine: &Engine| settled(engine, "SELECT state FROM alluvium.sources").join(" ");
+    // Longer than a reader looks for messages: it has read them, and keeps them.
+    let pass = || sleep(Duration::from_millis(50));
+    let mut engine = open();
+    engine.execute(&Kind::Kept.program()).unwrap();
+    engine.start().unwrap();
+    send(1);
+    wait(&engine, &broker);
+    engine.execute("ALTER SOURCE t PAUSE; ALTER SOURCE t PAUSE").unwrap();
+    send(2);
+    pass();
+    assert_eq!((keys(&engine), shown(&engine)), ("1".to_owned(), "paused".to_owned()));
+    let listed = engine.session().execute("SHOW SOURCES").unwrap().pop();
+    let Some(Outcome::Rows(sources)) = listed else { panic!("it has rows") };
+    let sources = lines(&sources.into_batches().unwrap());
+    assert_eq!(sources, ["t broker broker://memory/a paused"]);
+    engine.execute("ALTER SOURCE t RESUME").unwrap();
+    wait(&engine, &broker);
+    assert_eq!((keys(&engine), shown(&engine)), ("1 2".to_owned(), "running".to_owned()));
+    engine.execute("ALTER SOURCE t PAUSE").unwrap();
+    send(3);
+    for has_checkpoint in [false, true] {
+        if has_checkpoint {
+            engine.checkpoint().unwrap();
+        }
+        drop(engine);
+        engine = open();
+        engine.start().unwrap();
+        pass();
+        assert_eq!((keys(&engine), shown(&engine)), ("1 2".to_owned(), "paused".to_owned()));
+    }
+    engine.execute("ALTER SOURCE t RESUME").unwrap();
+    wait(&engine, &broker);
+    assert_eq!(keys(&engine), "1 2 3");
+    drop(engine);
+    engine = open();
+    engine.start().unwrap();
+    send(4);
+    wait(&engine, &broker);
+    assert_eq!((keys(&engine), shown(&engine)), ("1 2 3 4".to_owned(), "running".to_owned()));
+    engine.execute("ALTER SOURCE t PAUSE").unwrap();
+    send(5);
+    pass();
+    // A thread that pauses hinders nothing.
+    engine.execute("DROP TABLE t CASCADE").unwrap();
+    engine.wait_for_sources().unwrap();
+    let error = engine.execute("ALTER SOURCE t PAUSE").unwrap_err().to_string();
+    assert!(error.contains("there is no table or view \"t\""), "{error}");
+    engine.execute("ALTER SOURCE IF EXISTS t PAUSE; CREATE TABLE u (k INT)").unwrap();
+    let error = engine.execute("ALTER SOURCE u PAUSE").unwrap_err().to_string();
+    assert!(error.contains("\"u\" is no table with a connector"), "{error}");
 }

@@ -271,6 +271,7 @@ impl Trial {
             | StatementKind::CreateSequence(_)
             | StatementKind::DropSequence(_)
             | StatementKind::RestartSequence(_)
+            | StatementKind::AlterSource(_)
             | StatementKind::CreateFunction(_)
             | StatementKind::DropFunction(_)
             | StatementKind::Comment(_)
@@ -299,6 +300,8 @@ impl Trial {
             | StatementKind::ExplainAnalyze { .. }
             | StatementKind::ExplainSelect { .. }
             | StatementKind::ShowTables
+            | StatementKind::ShowSources
+            | StatementKind::ShowSinks
             | StatementKind::Set(_)
             | StatementKind::Show { .. }
             | StatementKind::Reset { .. }

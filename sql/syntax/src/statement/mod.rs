@@ -59,6 +59,7 @@ pub use self::alter::{Alter, AlteredKind, Change, Constraint};
 pub use self::changes::Subscribe;
 pub use self::column_type::{MoreTypes, column_type, named_type};
 pub use self::comment::{Comment, CommentedKind};
+pub use self::connector::pause::SourceChange;
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::constraint::check::{Check, check_names};
 pub use self::constraint::unique::{Unique, unique_names};
@@ -165,6 +166,8 @@ pub enum StatementKind {
     DropFunction(Drop),
     /// `ALTER TABLE` or `ALTER [MATERIALIZED] VIEW`
     Alter(Box<Alter>),
+    /// `ALTER SOURCE … PAUSE` or `RESUME`
+    AlterSource(SourceChange),
     /// `DROP TABLE`
     DropTable(Drop),
     /// `DROP [MATERIALIZED] VIEW`
@@ -323,6 +326,10 @@ pub enum StatementKind {
     LockingQuery(LockingQuery),
     /// `SHOW TABLES`
     ShowTables,
+    /// `SHOW SOURCES`
+    ShowSources,
+    /// `SHOW SINKS`
+    ShowSinks,
     /// `SET name = value`, in all of its spellings
     Set(SetSettings),
     /// `SHOW name` or `SHOW ALL`

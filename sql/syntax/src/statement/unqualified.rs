@@ -202,6 +202,7 @@ impl Names {
             StatementKind::CreateFunction(function) => self.within(&*function.body),
             // A relation that is renamed stays in its schema.
             StatementKind::Alter(alter) => self.add(&alter.name, alter.position, Relation),
+            StatementKind::AlterSource(change) => self.add(&change.name, change.position, Relation),
             StatementKind::DropTable(dropped) | StatementKind::DropView(dropped) => {
                 self.add(&dropped.name, dropped.position, Relation);
             }
@@ -273,6 +274,8 @@ impl Names {
             | StatementKind::Checkpoint
             | StatementKind::DescribeFile { .. }
             | StatementKind::ShowTables
+            | StatementKind::ShowSources
+            | StatementKind::ShowSinks
             | StatementKind::CreateRole(_)
             | StatementKind::AlterRole(_)
             | StatementKind::DropRole { .. }

@@ -19,7 +19,7 @@ pub(super) fn columns(inputs: Vec<SourceProgress>, relations: &Relations<'_>) ->
         numbers(rows.iter().map(|it| u64::from(it.number))),
         texts(rows.iter().map(|it| &it.name)),
         texts(rows.iter().map(|it| it.path.display().to_string())),
-        texts(rows.iter().map(|it| state(&it.state))),
+        texts(rows.iter().map(|it| it.state.word())),
         some_texts(rows.iter().map(|it| match &it.state {
             SourceState::Failed { message } => Some(message),
             _ => None,
@@ -37,15 +37,6 @@ pub(super) fn columns(inputs: Vec<SourceProgress>, relations: &Relations<'_>) ->
             lags.iter().map(|lag| lag.as_ref().and_then(|lag| lag.time.map(milliseconds))),
         ),
     ]
-}
-
-fn state(state: &SourceState) -> &'static str {
-    match state {
-        SourceState::Waiting => "waiting",
-        SourceState::Running => "running",
-        SourceState::Finished => "finished",
-        SourceState::Failed { .. } => "failed",
-    }
 }
 
 /// The part of a file, or of what another system has, that has not been read.
@@ -110,6 +101,7 @@ mod tests {
                 table: "t".to_owned(),
                 number: 0,
                 name: "csv".to_owned(),
+                kind: "file".to_owned(),
                 path: path.clone(),
                 state,
                 rows,

@@ -11,6 +11,7 @@
 //! | [`time`] | the time of the last epoch |
 //! | [`definitions`] | the statements that made the existing relations |
 //! | [`comments`] | the comments on relations, columns and indexes |
+//! | [`paused`] | the tables whose sources pause |
 //! | [`roles`] | the roles, and their rights |
 //! | [`failed`] | which relations have failed |
 //! | [`changed`] | which tables have been changed |
@@ -26,6 +27,7 @@ mod committed;
 mod definitions;
 mod failed;
 mod owned_keys;
+mod paused;
 mod positions;
 mod roles;
 mod sequences;
@@ -42,6 +44,7 @@ pub(super) use committed::CommittedKeys;
 pub(super) use definitions::DefinedRelations;
 pub(super) use failed::FailedRelations;
 pub use owned_keys::owned_key;
+pub(super) use paused::PausedSources;
 pub(super) use positions::Positions;
 pub(super) use sequences::RecordedSequences;
 pub(super) use time::LastTime;

@@ -217,7 +217,7 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::RestartSequence(_) => "ALTER SEQUENCE",
         StatementKind::CreateFunction(_) => "CREATE FUNCTION",
         StatementKind::DropFunction(_) => "DROP FUNCTION",
-        StatementKind::Alter(_) => "ALTER",
+        StatementKind::Alter(_) | StatementKind::AlterSource(_) => "ALTER",
         StatementKind::DropTable(_) => "DROP TABLE",
         StatementKind::DropView(_) => "DROP VIEW",
         StatementKind::DropSeveral(_) => "DROP",

@@ -1,6 +1,6 @@
 //! ALTER and DROP: definitions that change or end.
 
-use alluvium_sql::statement::{Alter, Drop, SequenceRestart};
+use alluvium_sql::statement::{Alter, Drop, SequenceRestart, SourceChange};
 
 use super::done;
 use crate::definitions::alter::Parts;
@@ -19,6 +19,11 @@ impl Session {
     pub(super) fn restart_sequence(&self, restart: &SequenceRestart) -> Result<Outcome> {
         self.outside("ALTER SEQUENCE")?;
         done(self.instance().definitions.restart_sequence(restart), restart.position)
+    }
+
+    pub(super) fn alter_source(&self, change: &SourceChange) -> Result<Outcome> {
+        self.outside("ALTER SOURCE")?;
+        done(self.engine.instance.alter_source(change), change.position)
     }
 
     pub(super) fn drop_table(&self, table: &Drop) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! The relations and their columns: SHOW TABLES and DESCRIBE, with DuckDB's columns.
+//! The relations and their columns: SHOW TABLES and DESCRIBE, with DuckDB's columns; and where rows come from and go to: SHOW SOURCES and SHOW SINKS.
 
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::query::Rows;
 use crate::session::Outcome;
 use crate::session::paths::FoundFile;
+use crate::sink::ShownOutput;
+use crate::source::SourceProgress;
 
 /// The names of tables and views, in order: those that may be read.
 pub(in crate::session) fn show_tables(
@@ -22,6 +24,32 @@ pub(in crate::session) fn show_tables(
         .keys()
         .filter(|name| rights.is_none_or(|rights| rights.tells(Object::Relation(name))));
     rows(vec![("name", shown.map(|name| Some(name.clone())).collect())])
+}
+
+/// What tables are read from.
+pub(in crate::session) fn show_sources(sources: Vec<SourceProgress>) -> Result<Outcome> {
+    let texts = |text: fn(&SourceProgress) -> String| {
+        sources.iter().map(|source| Some(text(source))).collect::<Vec<_>>()
+    };
+    rows(vec![
+        ("name", texts(|source| source.table.clone())),
+        ("type", texts(|source| source.kind.clone())),
+        ("path", texts(|source| source.path.display().to_string())),
+        ("state", texts(|source| source.state.word().to_owned())),
+    ])
+}
+
+/// What relations are written to.
+pub(in crate::session) fn show_sinks(sinks: Vec<ShownOutput>) -> Result<Outcome> {
+    let texts = |text: fn(&ShownOutput) -> String| {
+        sinks.iter().map(|sink| Some(text(sink))).collect::<Vec<_>>()
+    };
+    rows(vec![
+        ("name", texts(|sink| sink.relation.clone())),
+        ("type", texts(|sink| sink.kind.clone())),
+        ("path", texts(|sink| sink.path.display().to_string())),
+        ("state", texts(|sink| sink.state.to_owned())),
+    ])
 }
 
 /// The columns of a relation. Those of a view may be NULL as far as is known.

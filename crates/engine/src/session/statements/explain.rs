@@ -9,7 +9,7 @@ use alluvium_sql::statement::{ExplainFormat, FileName};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast;
 
-use super::describe::{describe, describe_file, show_tables};
+use super::describe::{describe, describe_file, show_sinks, show_sources, show_tables};
 use super::done;
 use crate::error::Result;
 use crate::query::{FileScope, explain_view, relations};
@@ -90,14 +90,31 @@ impl Session {
         let entry = self.relation(name).map_err(|error| error.at(position))?;
         entry.check_materialized().map_err(|error| error.at(position))?;
         let entries = self.catalog_entries();
-        let shows = |name: &str| self.rights.as_ref().is_none_or(|rights| rights.shows(name));
         let reader = &self.instance().reader;
-        let explained = reader.explain_analyze(&entry, &entries, &shows, time)?;
+        let explained =
+            reader.explain_analyze(&entry, &entries, &|name: &str| self.shows(name), time)?;
         Ok(Outcome::Text(explained.written(format)))
     }
 
     pub(super) fn show_tables(&self) -> Result<Outcome> {
         show_tables(&self.catalog_entries(), self.rights.as_deref())
+    }
+
+    pub(super) fn show_sources(&self) -> Result<Outcome> {
+        let mut sources = self.instance().connectors.inputs.progress();
+        sources.retain(|source| self.shows(&source.table));
+        show_sources(sources)
+    }
+
+    pub(super) fn show_sinks(&self) -> Result<Outcome> {
+        let mut sinks = self.instance().connectors.outputs.shown();
+        sinks.retain(|sink| self.shows(&sink.relation));
+        show_sinks(sinks)
+    }
+
+    /// Whether the session is told how the rows of a relation come and go.
+    fn shows(&self, relation: &str) -> bool {
+        self.rights.as_ref().is_none_or(|rights| rights.shows(relation))
     }
 
     pub(super) fn describe_relation(&self, name: &str, position: Position) -> Result<Outcome> {

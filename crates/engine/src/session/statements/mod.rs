@@ -80,6 +80,7 @@ impl Session {
             StatementKind::Comment(comment) => self.comment(comment),
             StatementKind::Alter(alter) => self.alter(alter),
             StatementKind::RestartSequence(restart) => self.restart_sequence(restart),
+            StatementKind::AlterSource(change) => self.alter_source(change),
             StatementKind::DropTable(table) => self.drop_table(table),
             StatementKind::DropView(view) => self.drop_view(view),
             StatementKind::DropSchema(schema) => self.drop_schema(schema),
@@ -131,6 +132,8 @@ impl Session {
             StatementKind::Reset { name, position } => self.reset(name.as_deref(), *position),
             StatementKind::DiscardAll => self.discard_all(),
             StatementKind::ShowTables => self.show_tables(),
+            StatementKind::ShowSources => self.show_sources(),
+            StatementKind::ShowSinks => self.show_sinks(),
             StatementKind::Describe { name, position } => self.describe_relation(name, *position),
             StatementKind::DescribeFile { file, position } => {
                 self.describe_file(file).map_err(|error| error.at(*position))

@@ -12,6 +12,7 @@
 //! This module only reads their shape. The engine knows which transports and formats exist and which options they have.
 
 pub(super) mod option_list;
+pub(super) mod pause;
 
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 

@@ -26,6 +26,7 @@ impl Statement {
                 AlteredKind::View => "ALTER VIEW",
                 AlteredKind::MaterializedView => "ALTER MATERIALIZED VIEW",
             },
+            StatementKind::AlterSource(_) => "ALTER SOURCE",
             StatementKind::DropTable(_) => "DROP TABLE",
             StatementKind::DropView(_) => match self.has_word(1, "MATERIALIZED") {
                 true => "DROP MATERIALIZED VIEW",
@@ -88,7 +89,10 @@ impl Statement {
             | StatementKind::CopyChanges { .. } => "COPY",
             StatementKind::Query(_) | StatementKind::LockingQuery(_) => "SELECT",
             StatementKind::Set(_) => "SET",
-            StatementKind::ShowTables | StatementKind::Show { .. } => "SHOW",
+            StatementKind::ShowTables
+            | StatementKind::ShowSources
+            | StatementKind::ShowSinks
+            | StatementKind::Show { .. } => "SHOW",
             StatementKind::Reset { .. } => "RESET",
             StatementKind::DiscardAll => "DISCARD ALL",
             StatementKind::Describe { .. } | StatementKind::DescribeFile { .. } => "DESCRIBE",
@@ -139,7 +143,9 @@ mod tests {
             ("END", "COMMIT"),
             ("ROLLBACK TO a", "ROLLBACK TO"),
             ("DEALLOCATE ALL", "DEALLOCATE ALL"),
+            ("ALTER SOURCE t PAUSE", "ALTER SOURCE"),
             ("SHOW search_path", "SHOW"),
+            ("SHOW SOURCES", "SHOW"),
         ] {
             assert!(
                 matches!(named(sql), Some(Ok(name)) if name == command),

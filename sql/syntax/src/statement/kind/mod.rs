@@ -18,8 +18,8 @@ use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
     Drop, FileName, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
-    ViewDefinition, alter, changes, comment, copy, declared, file, function, index, lateness,
-    nested, respelled, schema, sequence, setting, temporary, transaction,
+    ViewDefinition, alter, changes, comment, connector, copy, declared, file, function, index,
+    lateness, nested, respelled, schema, sequence, setting, temporary, transaction,
 };
 use crate::error::{Error, Position, Result, SqlState};
 use crate::name::relation_name;
@@ -78,11 +78,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "ALTER" if matches!(word(1), "ROLE" | "USER") => role::alter(&mut parser)?,
         "ALTER" if grant::is_of_owner(&last_words(tokens)) => grant::owner(&mut parser, start)?,
         "EXPLAIN" => explain_statement(&mut parser, start)?,
-        "SHOW" if word(1) == "TABLES" && tokens.len() == 2 => {
-            parser.advance_token();
-            parser.advance_token();
-            StatementKind::ShowTables
-        }
+        "SHOW" if is_list(word(1)) && tokens.len() == 2 => list(&mut parser, word(1)),
         "SHOW" if is_setting(&words, tokens.len()) => setting::show(&mut parser, start)?,
         "RESET" if !word(1).is_empty() => setting::reset(&mut parser, start)?,
         "SET" if !word(1).is_empty() => setting::set(&mut parser)?,
@@ -130,6 +126,9 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         "DECLARE" if word(1) == "RECURSIVE" && word(2) == "VIEW" => {
             return declared::read(dialect, tokens, text);
         }
+        "ALTER" if word(1) == "SOURCE" => {
+            StatementKind::AlterSource(connector::pause::alter(&mut parser)?)
+        }
         "ALTER" if word(1) == "SEQUENCE" => sequence::alter(&mut parser)?,
         "ALTER" if !word(1).is_empty() => alter::read(&mut parser, start, text)?,
         "DECLARE" | "SHOW" if !word(1).is_empty() => {
@@ -154,6 +153,22 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         ));
     }
     Ok(kind)
+}
+
+/// Whether SHOW lists what this word says.
+fn is_list(word: &str) -> bool {
+    matches!(word, "TABLES" | "SOURCES" | "SINKS")
+}
+
+/// Reads SHOW of a list.
+fn list(parser: &mut Parser<'_>, word: &str) -> StatementKind {
+    parser.advance_token();
+    parser.advance_token();
+    match word {
+        "TABLES" => StatementKind::ShowTables,
+        "SOURCES" => StatementKind::ShowSources,
+        _ => StatementKind::ShowSinks,
+    }
 }
 
 /// Whether a word names the kind of a role.
