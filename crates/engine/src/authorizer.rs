@@ -57,6 +57,8 @@ pub enum Action {
     Alter,
     /// Receiving its rows and all changes of them.
     Subscribe,
+    /// Naming it where a connector or a connection does.
+    Use,
 }
 
 /// The object of an access.
@@ -72,6 +74,10 @@ pub enum Object<'a> {
     /// A sequence. Taking its values and setting them is [`Action::Update`], `currval` is [`Action::Select`]. Those of columns
     /// that are SERIAL or IDENTITY are asked for only by their own names.
     Sequence(&'a str),
+    /// A secret.
+    Secret(&'a str),
+    /// A connection.
+    Connection(&'a str),
 }
 
 impl Action {
@@ -86,6 +92,7 @@ impl Action {
             Self::Drop => "DROP",
             Self::Alter => "ALTER",
             Self::Subscribe => "SUBSCRIBE to",
+            Self::Use => "USE",
         }
     }
 }
@@ -139,13 +146,14 @@ impl Rights {
 
     /// Whether the session may know that an object is there: it may do something with it.
     pub(crate) fn tells(&self, object: Object<'_>) -> bool {
-        const ANY: [Action; 6] = [
+        const ANY: [Action; 7] = [
             Action::Select,
             Action::Insert,
             Action::Update,
             Action::Delete,
             Action::Alter,
             Action::Drop,
+            Action::Use,
         ];
         ANY.into_iter().any(|action| self.allow(action, object, &[]))
     }
@@ -175,6 +183,8 @@ impl Rights {
             Object::Schema(name) => ("the schema ", name),
             Object::Function(name) => ("the function ", name),
             Object::Sequence(name) => ("the sequence ", name),
+            Object::Secret(name) => ("the secret ", name),
+            Object::Connection(name) => ("the connection ", name),
         };
         let verb = action.verb();
         Err(Error::denied(format!("the role \"{}\" may not {verb} {kind}\"{name}\"", self.role)))

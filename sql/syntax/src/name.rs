@@ -44,6 +44,15 @@ fn part(name: &str) -> String {
     }
 }
 
+/// A name in a statement: of a savepoint, a cursor, a prepared statement or a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The folded name.
+    pub name: String,
+    /// Where it stands.
+    pub position: Position,
+}
+
 /// The schema and the name of the relation that goes by a text.
 pub fn split(relation: &str) -> (String, String) {
     let mut parts = parts(relation);

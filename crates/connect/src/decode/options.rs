@@ -138,14 +138,6 @@ impl Format {
         }
     }
 
-    /// Whether an option of a format is a secret, by its name in lower case.
-    pub fn is_secret(name: &str) -> bool {
-        #[cfg(feature = "avro")]
-        return crate::registry::Settings::is_secret(name);
-        #[cfg(not(feature = "avro"))]
-        false
-    }
-
     /// The columns that are metadata.
     pub(super) fn metadata_of(&self, schema: &SchemaRef) -> Result<Vec<(FieldRef, Metadata)>> {
         let metadata = match self {

@@ -7,7 +7,7 @@ use alluvium::{
 };
 use arrow::array::RecordBatch;
 
-use super::transport::{Kafka, place, settings};
+use super::transport::{Kafka, format_options, place, settings};
 use super::writer::Writer;
 #[cfg(feature = "avro")]
 use crate::encode::Avro;
@@ -30,7 +30,7 @@ struct Format {
 
 impl Format {
     fn read(connector: &TransportConnector) -> Result<Self> {
-        let options = connector.format_options.clone();
+        let options = format_options(connector);
         let (mut format, options) = match connector.format.as_deref() {
             None | Some("json") => (Self::json(), options),
             #[cfg(feature = "avro")]

@@ -84,6 +84,29 @@ const SECRETS: &[&str] =
 const FILES: &[&str] =
     &["ssl.ca.location", "ssl.certificate.location", "ssl.crl.location", "ssl.key.location"];
 
+/// How the options begin that say how brokers are reached, and as whom.
+const CONNECTION: &[&str] = &[
+    "bootstrap.",
+    "broker.",
+    "client.",
+    "connections.",
+    "enable.ssl.",
+    "reconnect.",
+    "sasl.",
+    "security.",
+    "socket.",
+    "ssl.",
+];
+
+/// Short names of options.
+const SHORT: &[(&str, &str)] = &[
+    ("brokers", "bootstrap.servers"),
+    ("password", "sasl.password"),
+    ("security", "security.protocol"),
+    ("start", "start_from"),
+    ("user", "sasl.username"),
+];
+
 /// How often a topic is looked at for partitions that are new, if it is not said.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -132,7 +155,30 @@ impl Settings {
 
     /// Whether the value of an option is shown to nobody.
     pub fn is_secret(name: &str) -> bool {
+        #[cfg(feature = "avro")]
+        if crate::registry::Settings::is_secret(of_format(name)) {
+            return true;
+        }
         SECRETS.contains(&name)
+    }
+
+    /// The name of an option that may have a short one.
+    pub fn canonical(name: &str) -> &str {
+        SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, canonical)| canonical)
+    }
+
+    /// Whether an option says how brokers are reached, and as whom.
+    pub fn is_of_connection(name: &str) -> bool {
+        CONNECTION.iter().any(|begin| name.starts_with(begin)) || is_of_registry(name)
+    }
+
+    /// Whether an option is the path of a file.
+    pub fn is_file(name: &str) -> bool {
+        #[cfg(feature = "avro")]
+        if crate::registry::Settings::is_file(of_format(name)) {
+            return true;
+        }
+        FILES.contains(&name)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -161,6 +207,8 @@ impl Settings {
                 client.create_native_config().map_err(|error| wrong(&name, value, &error))?;
                 self.client.insert(name, value.to_owned());
             }
+            // Messages of Avro need it.
+            name if is_of_registry(name) => {}
             _ => {
                 return Err(Error::source(format!(
                     "a topic of Kafka has no option \"{name}\"; there are topic, start_from, on_gap, journal, dead_letter, and of the client \
@@ -268,6 +316,23 @@ fn topic(name: &str) -> Result<String> {
             "\"{name}\" is not the name of a topic, which has up to 249 letters, digits, dots, underscores and hyphens"
         ))),
     }
+}
+
+/// The name of an option without what stands before those of a format.
+#[cfg(feature = "avro")]
+fn of_format(name: &str) -> &str {
+    name.strip_prefix("format.").unwrap_or(name)
+}
+
+/// Whether an option is one of a registry of schemas: of the format, or of the connection for all formats.
+#[cfg(feature = "avro")]
+fn is_of_registry(name: &str) -> bool {
+    crate::registry::Settings::is_option(of_format(name))
+}
+
+#[cfg(not(feature = "avro"))]
+fn is_of_registry(_: &str) -> bool {
+    false
 }
 
 /// Fails if an address is one that nothing connects to.

@@ -33,10 +33,36 @@ impl System for Kafka {
     }
 
     fn is_secret(&self, option: &str) -> bool {
-        match option.strip_prefix("format.") {
-            Some(option) => Format::is_secret(option),
-            None => Settings::is_secret(option),
+        Settings::is_secret(option)
+    }
+
+    fn canonical<'a>(&self, option: &'a str) -> &'a str {
+        Settings::canonical(option)
+    }
+
+    fn is_of_connection(&self, option: &str) -> bool {
+        Settings::is_of_connection(option)
+    }
+
+    fn is_file(&self, option: &str) -> bool {
+        Settings::is_file(option)
+    }
+
+    /// Those of the first brokers, which name the others, and of a registry of schemas. They are trusted.
+    fn hosts(&self, connector: &TransportConnector) -> Option<Vec<String>> {
+        let brokers = connector.option("bootstrap.servers").unwrap_or_default().split(',');
+        let host = |broker: &str| {
+            let broker = broker.trim();
+            broker.split_once("://").map_or(broker, |(_, host)| host).to_owned()
+        };
+        #[allow(unused_mut, reason = "registries are a feature")]
+        let mut hosts: Vec<String> = brokers.map(host).filter(|host| !host.is_empty()).collect();
+        #[cfg(feature = "avro")]
+        for option in ["registry_urls", "format.registry_urls"] {
+            let urls = connector.option(option).unwrap_or_default();
+            hosts.extend(crate::registry::Settings::hosts(urls));
         }
+        Some(hosts)
     }
 }
 
@@ -94,7 +120,21 @@ pub(super) fn settings(connector: &TransportConnector) -> Result<Settings> {
 }
 
 fn format(connector: &TransportConnector) -> Result<Format> {
-    Format::read(connector.format.as_deref().unwrap_or(FORMAT), &connector.format_options)
+    Format::read(connector.format.as_deref().unwrap_or(FORMAT), &format_options(connector))
+}
+
+/// The options of a connector's format, with those of a registry that its connection has for all formats.
+pub(super) fn format_options(connector: &TransportConnector) -> Vec<(String, String)> {
+    let options = connector.format_options.clone();
+    #[cfg(feature = "avro")]
+    if connector.format.as_deref() == Some("avro") {
+        let all = connector.options.iter();
+        let all = all.filter(|(name, _)| crate::registry::Settings::is_option(name));
+        let all = all.map(|(name, value)| (name.to_ascii_uppercase(), value.clone()));
+        // The last of two that have one name counts.
+        return all.chain(options).collect();
+    }
+    options
 }
 
 /// Reads the rows of a topic.

@@ -78,7 +78,12 @@ impl Settings {
     /// # Errors
     /// If one cannot be read.
     pub fn with_secrets(mut self, connector: &TransportConnector) -> Result<Self> {
-        let secret = |name: &str| connector.secret(&format!("format.{name}").to_lowercase());
+        // An option of a connection stands without the format that it is for.
+        let secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let of_format = connector.secret(&format!("format.{name}"))?;
+            of_format.map_or_else(|| connector.secret(&name), |secret| Ok(Some(secret)))
+        };
         match &mut self.credentials {
             Credentials::None => {}
             Credentials::Basic(_, password) => {
@@ -93,9 +98,25 @@ impl Settings {
         Ok(self)
     }
 
-    /// Whether an option of a format is a secret, by its name in lower case.
+    /// Whether an option is one of a registry, by its name in any case.
+    pub fn is_option(name: &str) -> bool {
+        is_among(name, &[URLS, USERNAME, PASSWORD, TOKEN, CERTIFICATES])
+    }
+
+    /// Whether an option is a secret, by its name in any case.
     pub fn is_secret(name: &str) -> bool {
-        [PASSWORD, TOKEN].iter().any(|secret| secret.eq_ignore_ascii_case(name))
+        is_among(name, &[PASSWORD, TOKEN])
+    }
+
+    /// Whether an option is the path of a file, by its name in any case.
+    pub fn is_file(name: &str) -> bool {
+        is_among(name, &[CERTIFICATES])
+    }
+
+    /// The hosts of addresses, each with its port if it names one.
+    pub fn hosts(urls: &str) -> Vec<String> {
+        let authority = |url: &String| Some(url.parse::<Uri>().ok()?.authority()?.to_string());
+        texts(urls).iter().filter_map(authority).collect()
     }
 
     /// Whether a registry is named.
@@ -118,6 +139,10 @@ impl fmt::Debug for Settings {
             .field("certificates", certificates)
             .finish()
     }
+}
+
+fn is_among(name: &str, options: &[&str]) -> bool {
+    options.iter().any(|option| option.eq_ignore_ascii_case(name))
 }
 
 /// The addresses of servers.

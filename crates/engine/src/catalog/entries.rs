@@ -8,11 +8,11 @@ use alluvium_sql::name::{self, SCHEMA};
 use alluvium_sql::planner::{SqlFunction, SqlFunctions};
 use alluvium_sql::statement::SequenceDefinition;
 
-use super::{Entry, named_index};
+use super::{Entry, Systems, named_index};
 use crate::authorizer::Object;
 use crate::error::{Error, Result, SqlState};
 
-/// All relations by name, the sequences, and the functions that SQL defines.
+/// All relations by name, the sequences, the functions that SQL defines, and what connectors name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     relations: BTreeMap<String, Arc<Entry>>,
@@ -21,6 +21,7 @@ pub(crate) struct Entries {
     pub(crate) functions: SqlFunctions,
     /// The schemas that were created.
     pub(crate) schemas: BTreeSet<String>,
+    pub(crate) systems: Systems,
 }
 
 impl Entries {
@@ -94,11 +95,13 @@ impl Entries {
         (!users.is_empty()).then(|| users.join(", "))
     }
 
-    /// Of the relations, sequences and schemas only those that are wanted, and the schemas that such relations and sequences are in.
+    /// Of the relations, sequences, secrets, connections and schemas only those that are wanted, and the schemas that such relations and sequences are in.
     pub(crate) fn only(&self, is_wanted: impl Fn(Object<'_>) -> bool) -> Self {
         let mut entries = self.clone();
         entries.relations.retain(|name, _| is_wanted(Object::Relation(name)));
         entries.sequences.retain(|name, _| is_wanted(Object::Sequence(name)));
+        entries.systems.secrets.retain(|name, _| is_wanted(Object::Secret(name)));
+        entries.systems.connections.retain(|name, _| is_wanted(Object::Connection(name)));
         let names = entries.relations.keys().chain(entries.sequences.keys());
         let used: BTreeSet<String> = names.map(|name| name::split(name).0).collect();
         entries.schemas.retain(|name| used.contains(name) || is_wanted(Object::Schema(name)));

@@ -11,6 +11,7 @@ pub(crate) mod metrics;
 pub(crate) mod named_index;
 pub(crate) mod objects;
 mod sequence;
+mod systems;
 mod temporary;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +30,7 @@ pub(crate) use indexes::{Indexes, Uses};
 pub use named_index::IndexInfo;
 pub(crate) use named_index::NamedIndex;
 use parking_lot::RwLock;
+pub(crate) use systems::Systems;
 pub(crate) use temporary::Temporary;
 
 use crate::error::Result;

@@ -23,9 +23,24 @@ pub(crate) const ROLES: &str = "alluvium.roles";
 /// The owners of objects, and the privileges of roles on them.
 pub(crate) const GRANTS: &str = "alluvium.grants";
 
+/// The secrets that statements have created.
+pub(crate) const SECRETS: &str = "alluvium.secrets";
+/// The connections.
+pub(crate) const CONNECTIONS: &str = "alluvium.connections";
+
 /// The names of all of them.
-pub(super) const OBJECTS: [&str; 8] =
-    [COLUMNS, CONSTRAINTS, INDEXES, SEQUENCES, DEPENDENCIES, SETTINGS, ROLES, GRANTS];
+pub(super) const OBJECTS: [&str; 10] = [
+    COLUMNS,
+    CONSTRAINTS,
+    INDEXES,
+    SEQUENCES,
+    DEPENDENCIES,
+    SETTINGS,
+    ROLES,
+    GRANTS,
+    SECRETS,
+    CONNECTIONS,
+];
 
 pub(super) fn text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, false)
@@ -146,6 +161,12 @@ static GRANTS_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+static SECRETS_SCHEMA: LazyLock<SchemaRef> =
+    LazyLock::new(|| Arc::new(Schema::new(vec![text("name"), text("stored"), names("hosts")])));
+
+static CONNECTIONS_SCHEMA: LazyLock<SchemaRef> =
+    LazyLock::new(|| Arc::new(Schema::new(vec![text("name"), text("type"), text("options")])));
+
 /// The columns of one of them.
 pub(crate) fn schema(name: &str) -> Option<&'static SchemaRef> {
     match name {
@@ -157,6 +178,8 @@ pub(crate) fn schema(name: &str) -> Option<&'static SchemaRef> {
         SETTINGS => Some(&SETTINGS_SCHEMA),
         ROLES => Some(&ROLES_SCHEMA),
         GRANTS => Some(&GRANTS_SCHEMA),
+        SECRETS => Some(&SECRETS_SCHEMA),
+        CONNECTIONS => Some(&CONNECTIONS_SCHEMA),
         _ => None,
     }
 }

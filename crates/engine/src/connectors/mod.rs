@@ -1,14 +1,17 @@
 //! Connectors: the formats an engine knows, and the inputs and outputs made of them.
 //!
-//! [`parse`] turns a connector as SQL writes it into an input or an output, [`source`](crate::source) reads inputs, and
+//! [`parse`] turns a connector as SQL writes it into an input or an output, [`connected`] adds what its connection says, [`source`](crate::source) reads inputs, and
 //! [`sink`](crate::sink) writes outputs.
 
+mod connected;
 mod parse;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alluvium_trace::memory::MemoryBudget;
 
+pub(crate) use connected::Reached;
 pub(crate) use parse::{Asked, FormatOption, checked};
 
 use crate::error::Result;
@@ -32,6 +35,13 @@ impl Connectors {
             outputs: Arc::default(),
             refusals: Arc::new(Refusals::new(budget)),
         }
+    }
+
+    /// The relations whose inputs or outputs use a secret.
+    pub(crate) fn users_of_secret(&self, name: &str) -> BTreeSet<String> {
+        let mut users = self.inputs.users_of_secret(name);
+        users.extend(self.outputs.users_of_secret(name));
+        users
     }
 
     /// Ends the inputs and outputs of a relation that is dropped. Waits until its outputs have written what was

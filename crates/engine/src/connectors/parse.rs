@@ -9,12 +9,10 @@ use std::time::Duration;
 
 use alluvium_sql::statement::{ConnectorDefinition, Setting};
 
+use crate::catalog::Systems;
 use crate::error::{Error, Result};
 use crate::sink::{Delivery, Destination, FileOutput, Output, OutputMode};
-use crate::source::{
-    Input, Liveness, OF_FORMAT, Origin, Registry, Secrets, System, Transport, TransportConnector,
-    is_reference, reference,
-};
+use crate::source::{Input, Liveness, Origin, Registry, Transport};
 
 /// An option of a format: its name in upper case, and its value.
 pub(crate) type FormatOption = (String, String);
@@ -83,11 +81,11 @@ impl Registry {
         table: &str,
         number: u32,
         connector: &ConnectorDefinition,
-        base: &Path,
+        (base, systems): (&Path, &Systems),
     ) -> Result<Input> {
         let make = || {
             if let Some(transport) = self.transport(&connector.transport.value) {
-                let (origin, liveness) = from_transport(transport, connector, self.secrets())?;
+                let (origin, liveness) = self.from_transport(transport, connector, systems)?;
                 let name = connector.name.clone().unwrap_or_else(|| transport.name().to_owned());
                 return Ok(Input::new(table.to_owned(), number, name, origin, liveness));
             }
@@ -124,11 +122,11 @@ impl Registry {
         &self,
         view: &str,
         connector: &ConnectorDefinition,
-        base: &Path,
+        (base, systems): (&Path, &Systems),
     ) -> Result<Output> {
         let make = || {
             if let Some(delivery) = self.delivery(&connector.transport.value) {
-                return to_delivery(delivery, connector, self.secrets());
+                return self.to_delivery(delivery, connector, systems);
             }
             let known = &mut self.names_of_deliveries();
             let File { path, mode, follow, linger } = file(connector, "file_output", known)?;
@@ -156,6 +154,43 @@ impl Registry {
             Ok(Output { to: Destination::File(FileOutput { path, sink, options }), mode })
         };
         make().map_err(|error: Error| error.of(&format!("view \"{view}\"")).at(connector.position))
+    }
+
+    /// The input of a connector that names a transport, and how it waits for rows.
+    fn from_transport(
+        &self,
+        transport: &Arc<dyn Transport>,
+        connector: &ConnectorDefinition,
+        systems: &Systems,
+    ) -> Result<(Origin, Liveness)> {
+        let mut liveness = Liveness { follow: true, ..Liveness::default() };
+        let is_own = |setting: &&Setting| setting.name.eq_ignore_ascii_case("linger_ms");
+        if let Some(setting) = connector.config.iter().find(is_own) {
+            liveness.linger = linger(setting)?;
+        }
+        let others = connector.config.iter().filter(|setting| !is_own(setting));
+        let connected = self.connected(&**transport, connector, others, systems)?;
+        let place =
+            transport.place(&connected).map_err(|error| error.at(connector.transport.position))?;
+        Ok((
+            Origin::Transport { transport: transport.clone(), connector: connected, place },
+            liveness,
+        ))
+    }
+
+    /// The output of a connector that names a delivery.
+    fn to_delivery(
+        &self,
+        delivery: &Arc<dyn Delivery>,
+        connector: &ConnectorDefinition,
+        systems: &Systems,
+    ) -> Result<Output> {
+        let connected = self.connected(&**delivery, connector, connector.config.iter(), systems)?;
+        let place =
+            delivery.place(&connected).map_err(|error| error.at(connector.transport.position))?;
+        let (delivery, connector, place) = (delivery.clone(), connected, place.into());
+        let to = Destination::Delivery { delivery, connector, place };
+        Ok(Output { to, mode: Some(OutputMode::Changes) })
     }
 }
 
@@ -186,72 +221,6 @@ fn linger(Setting { value, position, .. }: &Setting) -> Result<Duration> {
     Ok(Duration::from_millis(milliseconds?.into()))
 }
 
-/// The input of a connector that names a transport, and how it waits for rows.
-fn from_transport(
-    transport: &Arc<dyn Transport>,
-    connector: &ConnectorDefinition,
-    secrets: &Secrets,
-) -> Result<(Origin, Liveness)> {
-    let mut liveness = Liveness { follow: true, ..Liveness::default() };
-    let is_own = |setting: &&Setting| setting.name.eq_ignore_ascii_case("linger_ms");
-    if let Some(setting) = connector.config.iter().find(is_own) {
-        liveness.linger = linger(setting)?;
-    }
-    let others = connector.config.iter().filter(|setting| !is_own(setting));
-    let asked = asked(&**transport, connector, others, secrets)?;
-    let place = transport.place(&asked).map_err(|error| error.at(connector.transport.position))?;
-    Ok((Origin::Transport { transport: transport.clone(), connector: asked, place }, liveness))
-}
-
-/// The output of a connector that names a delivery.
-fn to_delivery(
-    delivery: &Arc<dyn Delivery>,
-    connector: &ConnectorDefinition,
-    secrets: &Secrets,
-) -> Result<Output> {
-    let asked = asked(&**delivery, connector, connector.config.iter(), secrets)?;
-    let place = delivery.place(&asked).map_err(|error| error.at(connector.transport.position))?;
-    let (delivery, connector, place) = (delivery.clone(), asked, place.into());
-    let to = Destination::Delivery { delivery, connector, place };
-    Ok(Output { to, mode: Some(OutputMode::Changes) })
-}
-
-/// A connector as its system takes it, with those of its options that are not the engine's.
-fn asked<'a>(
-    system: &(impl System + ?Sized),
-    connector: &ConnectorDefinition,
-    options: impl Iterator<Item = &'a Setting>,
-    secrets: &Secrets,
-) -> Result<TransportConnector> {
-    // The options of a format have their names of the flat form, where they are asked for as secrets.
-    let check = |name: &str,
-                 Setting { value, position, .. }: &Setting,
-                 others: &dyn Fn() -> Result<()>| {
-        let checked = match (system.is_secret(name), is_reference(value)) {
-            (true, _) => reference(value).map(drop),
-            (false, true) => Err(Error::sql(format!("\"{name}\" is no secret: write its value"))),
-            (false, false) => others(),
-        };
-        checked.map_err(|error| error.of(&format!("the option \"{name}\"")).at(*position))
-    };
-    let option = |setting: &Setting| {
-        let name = setting.name.to_ascii_lowercase();
-        check(&name, setting, &|| system.check(&name, &setting.value))?;
-        Ok((name, setting.value.clone()))
-    };
-    let of_format = |setting: &Setting| {
-        let name = format!("{OF_FORMAT}{}", setting.name.to_ascii_lowercase());
-        check(&name, setting, &|| Ok(()))?;
-        Ok((setting.name.to_ascii_uppercase(), setting.value.clone()))
-    };
-    Ok(TransportConnector {
-        options: options.map(option).collect::<Result<_>>()?,
-        format: connector.format.as_ref().map(|format| format.value.clone()),
-        format_options: connector.options.iter().map(of_format).collect::<Result<_>>()?,
-        secrets: secrets.clone(),
-    })
-}
-
 /// The transport options of a connector; fails if its transport is not files.
 fn file<'a>(
     connector: &'a ConnectorDefinition,
@@ -266,6 +235,9 @@ fn file<'a>(
             known.collect::<Vec<_>>().join(", ")
         );
         return Err(Error::sql(message).at(asked.position));
+    }
+    if let Some(connection) = &connector.connection {
+        return Err(Error::sql("files have no connection").at(connection.position));
     }
     let (mut path, mut mode, mut follow, mut linger) = (None, None, None, None);
     for setting in &connector.config {

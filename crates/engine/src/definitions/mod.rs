@@ -2,7 +2,7 @@
 //!
 //! [`Definitions`] owns the catalog, the indexes and the subscriptions, and alone installs and removes dataflows:
 //! [`relations`] creates and drops tables and views, in [`schemas`], [`mod@sequences`] what generates their keys, [`functions`] what their queries call, [`mod@indexes`] their
-//! indexes, and [`alter`] changes them, with the [`followers`] that read them; [`mod@sources`] pause and go on; [`comments`] describe them; [`recursion`] has views that
+//! indexes, and [`alter`] changes them, with the [`followers`] that read them; [`mod@sources`] pause and go on, [`systems`] creates what connectors name; [`comments`] describe them; [`recursion`] has views that
 //! recur wait for each other, [`failed`] has those that have failed, [`lateness`] says how late changes of views may come, [`install`] builds a plan over shared
 //! indexes, and [`subscriptions`] has a dataflow for the subscribers of each relation. A definition takes effect at once and for everybody;
 //! those of a transaction are [`staged`], [`temporary`] tables are a session's own, and take effect together when it commits ([`exchange`]). A relation enters the catalog when its dataflow is ordered, under the definitions' lock, and is
@@ -24,6 +24,7 @@ mod sequences;
 mod sources;
 mod staged;
 mod subscriptions;
+mod systems;
 mod temporary;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -138,8 +138,10 @@ impl Definitions {
         let _lock = self.lock();
         let kept = definition.is_kept();
         let table = Arc::new(table_of(definition)?);
+        let entries = self.catalog.entries();
         let inputs = (0..).zip(&definition.connectors).map(|(number, connector)| {
-            connectors.formats.input(&definition.name, number, connector, base)
+            let over = (base, &entries.systems);
+            connectors.formats.input(&definition.name, number, connector, over)
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let name = definition.name.clone();

@@ -296,6 +296,21 @@ impl Record {
         format!("{}.()", name::spelled(name))
     }
 
+    /// The name by which a checkpoint has the definition of a secret, which no relation has.
+    pub(crate) fn name_of_secret(name: &str) -> String {
+        format!("{}.(secret)", name::spelled(name))
+    }
+
+    /// The name by which a checkpoint has the definition of a connection, which no relation has.
+    pub(crate) fn name_of_connection(name: &str) -> String {
+        format!("{}.(connection)", name::spelled(name))
+    }
+
+    /// A statement about what connectors name.
+    pub(crate) fn of_systems(text: String) -> Self {
+        Self::without_base(text)
+    }
+
     fn without_base(sql: String) -> Self {
         Self::Definition { sql, base: String::new(), now: 0 }
     }

@@ -198,7 +198,7 @@ impl Instance {
             OpenedOutput::Changes(opened) => opened,
         };
         let is_over = Arc::<AtomicBool>::default();
-        let kind = writer.kind().to_owned();
+        let (kind, connector) = (writer.kind().to_owned(), writer.connector().cloned());
         let is_delivery = matches!(writer, OpenedWriter::Delivery(..));
         let open: OpenWriter = match writer {
             OpenedWriter::Rows(writer, schema) => {
@@ -212,8 +212,17 @@ impl Instance {
         let subscription = self.subscribe(relation, Client::Output(lasting))?;
         let lasting = name.map(|name| (name, self.poison.clone()));
         let restored = written;
-        let writing =
-            Writing { kind, path, subscription, open, restored, lasting, is_delivery, is_over };
+        let writing = Writing {
+            kind,
+            connector,
+            path,
+            subscription,
+            open,
+            restored,
+            lasting,
+            is_delivery,
+            is_over,
+        };
         let running = Running::start(relation, writing)?;
         // A checkpoint with its length has its definition: else it would write everything again after its earlier output.
         record()?;

@@ -140,6 +140,8 @@ impl Roles {
             GrantKind::Relation | GrantKind::Sequence => name == recorded,
             GrantKind::Schema => Record::name_of_schema(name) == recorded,
             GrantKind::Function => Record::name_of_function(name) == recorded,
+            GrantKind::Secret => Record::name_of_secret(name) == recorded,
+            GrantKind::Connection => Record::name_of_connection(name) == recorded,
             GrantKind::AllRelations | GrantKind::Database => false,
         };
         if self.0.objects.keys().any(is_it) {

@@ -36,8 +36,11 @@ pub(crate) const READ_FILES: &str = "pg_read_server_files";
 /// The role that lets its members have the server write files.
 pub(crate) const WRITE_FILES: &str = "pg_write_server_files";
 
+/// The role that lets its members create connections.
+const CREATE_CONNECTION: &str = "alluvium_create_connection";
+
 /// Roles that exist without being created, and cannot be dropped.
-const PREDEFINED: [&str; 2] = [READ_FILES, WRITE_FILES];
+const PREDEFINED: [&str; 3] = [READ_FILES, WRITE_FILES, CREATE_CONNECTION];
 
 /// An object that roles have rights on: its kind, and the name that it goes by.
 pub(crate) type ObjectName = (GrantKind, String);

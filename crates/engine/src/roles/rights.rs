@@ -3,7 +3,7 @@
 use alluvium_sql::name;
 use alluvium_sql::statement::{GrantKind, Privilege};
 
-use super::{ObjectName, Roles, database};
+use super::{CREATE_CONNECTION, ObjectName, Roles, database};
 use crate::authorizer::{Access, Action, Authorizer, Object};
 
 /// The actions of a session are judged by the roles of the moment when it acts.
@@ -23,6 +23,15 @@ impl Authorizer for Roles {
                     Action::Create => may_create_in(self, role, name::SCHEMA),
                     _ => owns(self, role, &(GrantKind::Function, name.to_owned())),
                 },
+                // It says which of the stored secrets it is.
+                Object::Secret(_) if action == Action::Create => false,
+                Object::Secret(name) => of_named(self, role, action, (GrantKind::Secret, name)),
+                Object::Connection(_) if action == Action::Create => {
+                    self.is_member(role, CREATE_CONNECTION)
+                }
+                Object::Connection(name) => {
+                    of_named(self, role, action, (GrantKind::Connection, name))
+                }
             },
         }
     }
@@ -80,6 +89,8 @@ fn of_relation(roles: &Roles, role: &str, action: Action, relation: &str) -> boo
         Action::Insert => Privilege::Insert,
         Action::Update => Privilege::Update,
         Action::Delete => Privilege::Delete,
+        // That is of what connectors name.
+        Action::Use => return false,
     };
     may_use(roles, role, &schema)
         && (owns(roles, role, &object)
@@ -93,6 +104,13 @@ fn of_schema(roles: &Roles, role: &str, action: Action, schema: &str) -> bool {
         Action::Select => may_use(roles, role, &(GrantKind::Schema, schema.to_owned())),
         _ => owns(roles, role, &(GrantKind::Schema, schema.to_owned())),
     }
+}
+
+/// Of what connectors name.
+fn of_named(roles: &Roles, role: &str, action: Action, (kind, name): (GrantKind, &str)) -> bool {
+    let object = (kind, name.to_owned());
+    owns(roles, role, &object)
+        || action == Action::Use && has(roles, role, &object, &[Privilege::Usage])
 }
 
 fn of_sequence(roles: &Roles, role: &str, action: Action, sequence: &str) -> bool {

@@ -68,6 +68,8 @@ pub(crate) fn is_there(entries: &Entries, (kind, name): &ObjectName) -> bool {
         GrantKind::Schema | GrantKind::AllRelations => entries.has_schema(name),
         GrantKind::Function => entries.functions.contains_key(name),
         GrantKind::Database => name == DATABASE,
+        GrantKind::Secret => entries.systems.secrets.contains_key(name),
+        GrantKind::Connection => entries.systems.connections.contains_key(name),
     }
 }
 
@@ -361,7 +363,7 @@ impl Existing<'_> {
             GrantKind::Relation | GrantKind::Sequence => SqlState::NO_RELATION,
             GrantKind::Schema | GrantKind::AllRelations => SqlState::NO_SCHEMA,
             GrantKind::Function => SqlState::NO_FUNCTION,
-            GrantKind::Database => SqlState::NO_OBJECT,
+            GrantKind::Database | GrantKind::Secret | GrantKind::Connection => SqlState::NO_OBJECT,
         };
         let message = format!("there is no {}", shown(object));
         Err(Error::sql(message).with_sqlstate(sqlstate).at(position))
@@ -433,6 +435,8 @@ fn shown((kind, name): &ObjectName) -> String {
         GrantKind::Sequence => "sequence",
         GrantKind::Function => "function",
         GrantKind::Database => "database",
+        GrantKind::Secret => "secret",
+        GrantKind::Connection => "connection",
     };
     format!("{kind} \"{name}\"")
 }

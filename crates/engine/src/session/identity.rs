@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_sql::statement::{Named, RoleChange};
+use alluvium_sql::statement::{ConnectorDefinition, Named, RoleChange};
 
 use super::rights::KnownUses;
 use super::settings::SessionRoles;
@@ -191,12 +191,27 @@ impl Session {
         }
     }
 
-    /// Fails unless the session may connect to other systems: as a superuser or, without a role, if it may use all files.
-    pub(super) fn check_connects(&self, transport: &str) -> Result<()> {
-        match self.rights.is_some() || *self.file_access == FileAccess::Nothing {
-            true => Err(Error::denied(format!(
-                "only a superuser may use the transport \"{transport}\""
-            ))),
+    /// Fails unless the session may connect to a system as a connector says: as a superuser, by a connection that its role may use or,
+    /// without a role, if it may use all files.
+    pub(super) fn check_connects(&self, connector: &ConnectorDefinition) -> Result<()> {
+        match (&self.rights, &connector.connection) {
+            (Some(rights), Some(connection)) => {
+                rights.check(Action::Use, Object::Connection(&connection.name), &[])
+            }
+            (None, _) if *self.file_access != FileAccess::Nothing => Ok(()),
+            _ => {
+                let transport = &connector.transport.value;
+                let message = format!("only a superuser may use the transport \"{transport}\"");
+                Err(Error::denied(message))
+            }
+        }
+    }
+
+    /// Fails if the session has no role and may use no files, so that it may not say what other systems are.
+    pub(super) fn check_reaches_others(&self) -> Result<()> {
+        match self.rights.is_none() && *self.file_access == FileAccess::Nothing && !self.is_redoing
+        {
+            true => Err(Error::denied("this session may use no files and other systems")),
             false => Ok(()),
         }
     }

@@ -509,9 +509,8 @@ impl Session {
             let name = &connector.transport.value;
             formats.transport(name).is_some() || formats.delivery(name).is_some()
         };
-        let connects = connectors.iter().find(is_other);
-        if let Some(connector) = connects {
-            self.check_connects(&connector.transport.value)
+        for connector in connectors.iter().filter(is_other) {
+            self.check_connects(connector)
                 .map_err(|error| error.at(connector.transport.position))?;
         }
         let settings = connectors.iter().flat_map(|connector| &connector.config);

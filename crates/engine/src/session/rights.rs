@@ -242,6 +242,18 @@ impl Session {
                     _ => Ok(()),
                 }
             }
+            StatementKind::CreateSecret(secret) => {
+                rights.check(Action::Create, Object::Secret(&secret.name), &[])
+            }
+            StatementKind::DropSecret(dropped) => {
+                rights.check(Action::Drop, Object::Secret(&dropped.name), &[])
+            }
+            StatementKind::CreateConnection(connection) => {
+                rights.check(Action::Create, Object::Connection(&connection.name), &[])
+            }
+            StatementKind::DropConnection(dropped) => {
+                rights.check(Action::Drop, Object::Connection(&dropped.name), &[])
+            }
             StatementKind::AlterSource(change) => relation(Action::Alter, &change.name),
             StatementKind::Lateness(late) => relation(Action::Alter, &late.view),
             StatementKind::CreateIndex(index) => relation(Action::Alter, &index.relation),

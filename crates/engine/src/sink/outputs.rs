@@ -124,6 +124,14 @@ impl OpenedWriter {
             Self::Delivery(delivery, _) => delivery.name(),
         }
     }
+
+    /// The connector to another system.
+    pub(crate) fn connector(&self) -> Option<&TransportConnector> {
+        match self {
+            Self::Rows(..) => None,
+            Self::Delivery(_, connector) => Some(connector),
+        }
+    }
 }
 
 /// An output, and how far it is.
@@ -182,6 +190,15 @@ impl Outputs {
     pub(crate) fn read(&self, relation: &str) -> bool {
         self.contents.lock().iter().any(|(name, _)| name == relation)
             || self.changes.lock().iter().any(|running| running.relation == relation)
+    }
+
+    /// The relations with an output that uses a secret.
+    pub(crate) fn users_of_secret(&self, name: &str) -> BTreeSet<String> {
+        let changes = self.changes.lock();
+        let uses = |running: &&Running| {
+            running.connector.as_ref().is_some_and(|connector| connector.uses_secret(name))
+        };
+        changes.iter().filter(uses).map(|running| running.relation.clone()).collect()
     }
 
     /// How far each is.

@@ -16,6 +16,7 @@ use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
 use crate::log;
 use crate::poison::Poison;
+use crate::source::TransportConnector;
 use crate::subscription::feed::{Feed, SubscriberId, Waiting};
 use crate::subscription::{Step, Subscription};
 use crate::worker::DataflowId;
@@ -25,6 +26,8 @@ pub(crate) struct Running {
     pub(crate) relation: String,
     /// What it is written by: `file`, or the name of a delivery.
     pub(crate) kind: String,
+    /// The connector to another system.
+    pub(crate) connector: Option<TransportConnector>,
     pub(crate) path: PathBuf,
     pub(crate) subscription: DataflowId,
     feed: Arc<Feed>,
@@ -68,6 +71,8 @@ pub(crate) struct Marks {
 pub(crate) struct Writing {
     /// What they are written by: `file`, or the name of a delivery.
     pub(crate) kind: String,
+    /// The connector to another system.
+    pub(crate) connector: Option<TransportConnector>,
     pub(crate) path: PathBuf,
     pub(crate) subscription: Subscription,
     pub(crate) open: OpenWriter,
@@ -84,7 +89,8 @@ pub(crate) struct Writing {
 impl Running {
     /// Writes the changes of a relation until there will be no more.
     pub(crate) fn start(relation: &str, writing: Writing) -> Result<Self> {
-        let (kind, path) = (writing.kind.clone(), writing.path.clone());
+        let (kind, connector) = (writing.kind.clone(), writing.connector.clone());
+        let path = writing.path.clone();
         let subscription = writing.subscription.id();
         let (feed, subscriber) =
             (writing.subscription.feed().clone(), writing.subscription.subscriber());
@@ -107,6 +113,7 @@ impl Running {
         Ok(Self {
             relation,
             kind,
+            connector,
             path,
             subscription,
             feed,

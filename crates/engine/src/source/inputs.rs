@@ -1,5 +1,6 @@
 //! The inputs of all tables.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -226,6 +227,16 @@ impl Inputs {
             input.table == table && matches!(state, State::Held) && !input.is_paused()
         });
         held.map(|(input, _)| input.clone()).collect()
+    }
+
+    /// The tables with an input that uses a secret.
+    pub(crate) fn users_of_secret(&self, name: &str) -> BTreeSet<String> {
+        let inputs = self.state.lock();
+        let users = inputs.iter().filter(|(input, _)| match &input.origin {
+            Origin::Files { .. } => false,
+            Origin::Transport { connector, .. } => connector.uses_secret(name),
+        });
+        users.map(|(input, _)| input.table.clone()).collect()
     }
 
     /// Whether the inputs of a table pause.

@@ -34,7 +34,7 @@ pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registered, Registry};
 pub use secret::Secret;
-pub(crate) use secret::{Secrets, is_reference, reference};
+pub(crate) use secret::{Secrets, is_name, is_reference, reference};
 pub(crate) use transport::OF_FORMAT;
 pub use transport::{System, Transport, TransportConnector, TransportRequest};
 

@@ -1,5 +1,6 @@
 //! The formats an engine knows.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,6 +89,14 @@ impl Registry {
     /// The names that connectors of views know deliveries by.
     pub(crate) fn names_of_deliveries(&self) -> impl Iterator<Item = String> {
         names(&self.registered.deliveries, "_output")
+    }
+
+    /// The names of all systems other than files, in quotes.
+    pub(crate) fn names_of_systems(&self) -> impl Iterator<Item = String> {
+        let transports = self.registered.transports.iter().map(|system| system.name());
+        let deliveries = self.registered.deliveries.iter().map(|system| system.name());
+        let names: BTreeSet<&str> = transports.chain(deliveries).collect();
+        names.into_iter().map(|name| format!("\"{name}\""))
     }
 
     /// Begins to read from a transport.

@@ -3,6 +3,7 @@
 //! A statement names a secret, `${secret:name}`, and never has its value. The value is in a file of the directory of
 //! [`Builder::secrets`](crate::Builder::secrets), or in the environment, and is read when a connection is made.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{env, fmt, fs};
@@ -36,12 +37,19 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
     directory: Option<Arc<PathBuf>>,
+    /// What those are stored as that are known by other names.
+    stored: Arc<BTreeMap<String, String>>,
 }
 
 impl Secrets {
     /// Those of a directory, and of the environment.
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory: Some(Arc::new(directory)) }
+        Self { directory: Some(Arc::new(directory)), ..Self::default() }
+    }
+
+    /// These, of which some are stored by other names than they are known by.
+    pub(crate) fn known_as(&self, stored: BTreeMap<String, String>) -> Self {
+        Self { directory: self.directory.clone(), stored: Arc::new(stored) }
     }
 
     /// The secret that a value refers to, as it is now.
@@ -49,7 +57,8 @@ impl Secrets {
     /// # Errors
     /// If the value is no reference, or there is no such secret.
     pub(crate) fn read(&self, value: &str) -> Result<Secret> {
-        let name = reference(value)?;
+        let known = reference(value)?;
+        let name = self.stored.get(known).map_or(known, String::as_str);
         let variable = format!("{VARIABLE}{}", name.to_ascii_uppercase());
         if let Some(directory) = &self.directory {
             let path = directory.join(name);
@@ -75,13 +84,17 @@ impl Secrets {
 /// The name in `${secret:name}`. Fails if a text is another one.
 pub(crate) fn reference(value: &str) -> Result<&str> {
     let name = value.strip_prefix(REFERENCE).and_then(|rest| rest.strip_suffix('}'));
-    let is_named = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let is_name = |name: &&str| (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_named);
-    name.filter(is_name).ok_or_else(|| {
+    name.filter(|name| is_name(name)).ok_or_else(|| {
         Error::source(
             "a secret is not written here, but named: ${secret:name}, in lower-case letters, digits and _",
         )
     })
+}
+
+/// Whether a secret may have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_named = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_named)
 }
 
 /// Whether a text is, or was meant to be, a reference to a secret.

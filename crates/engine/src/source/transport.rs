@@ -2,7 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 
-use super::{Live, Secret, Secrets, SourcePosition, SourceReader};
+use super::{Live, Secret, Secrets, SourcePosition, SourceReader, reference};
 use crate::error::Result;
 
 /// A system other than files, such as a message broker or a database, that connectors name: a [`Transport`], a
@@ -22,6 +22,31 @@ pub trait System: Send + Sync {
     fn is_secret(&self, option: &str) -> bool {
         let _ = option;
         false
+    }
+
+    /// The name that an option has in [`TransportConnector::options`], if a statement may give it another one.
+    fn canonical<'a>(&self, option: &'a str) -> &'a str {
+        option
+    }
+
+    /// Whether an option says how the system is reached, and as whom, and so belongs to `CREATE CONNECTION`; else it says what is read or
+    /// written there. Who may only use a connection has no say in the former. All secrets and files belong to connections.
+    fn is_of_connection(&self, option: &str) -> bool {
+        let _ = option;
+        true
+    }
+
+    /// Whether an option is the path of a file.
+    fn is_file(&self, option: &str) -> bool {
+        let _ = option;
+        false
+    }
+
+    /// The hosts that a connector's options name, `host:port`. `None` if the system does not tell: it then gets no secret that
+    /// is for certain hosts.
+    fn hosts(&self, connector: &TransportConnector) -> Option<Vec<String>> {
+        let _ = connector;
+        None
     }
 }
 
@@ -75,6 +100,12 @@ impl TransportConnector {
     /// If there is no secret of that name any more, or it cannot be read.
     pub fn secret(&self, name: &str) -> Result<Option<Secret>> {
         self.option(name).map(|value| self.secrets.read(value)).transpose()
+    }
+
+    /// Whether an option is the secret of this name.
+    pub(crate) fn uses_secret(&self, name: &str) -> bool {
+        let mut all = self.options.iter().chain(&self.format_options);
+        all.any(|(_, value)| reference(value).is_ok_and(|used| used == name))
     }
 }
 

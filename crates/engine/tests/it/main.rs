@@ -11,6 +11,7 @@ mod checkpoints;
 mod checks;
 mod client_transactions;
 mod comments;
+mod connections;
 mod copy;
 mod crashes;
 mod create_as;

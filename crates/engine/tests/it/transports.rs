@@ -24,10 +24,10 @@ const PARTITIONS: usize = 3;
 
 /// A change of a row. A row that is deleted by its key has no value.
 #[derive(Clone, Debug)]
-struct Message {
-    key: i64,
-    value: Option<String>,
-    deletes: bool,
+pub struct Message {
+    pub key: i64,
+    pub value: Option<String>,
+    pub deletes: bool,
 }
 
 /// The messages of a topic, by partition; those that were forgotten are `None`.
@@ -35,7 +35,7 @@ type Topic = Vec<Vec<Option<Message>>>;
 
 /// A transport that reads a topic in this process.
 #[derive(Clone)]
-struct Broker {
+pub struct Broker {
     topic: Arc<Mutex<Topic>>,
     /// Whether messages can be read again.
     replays: bool,
@@ -49,11 +49,11 @@ struct Reader {
 }
 
 impl Broker {
-    fn new(replays: bool) -> Self {
+    pub fn new(replays: bool) -> Self {
         Self { topic: Arc::new(Mutex::new(vec![Vec::new(); PARTITIONS])), replays }
     }
 
-    fn send(&self, message: Message) {
+    pub fn send(&self, message: Message) {
         let partition = message.key.rem_euclid(PARTITIONS as i64) as usize;
         self.topic.lock()[partition].push(Some(message));
     }
@@ -91,9 +91,21 @@ impl System for Broker {
 
     fn check(&self, option: &str, _: &str) -> Result<()> {
         match option {
-            "topic" => Ok(()),
+            "topic" | "host" => Ok(()),
             other => Err(Error::source(format!("a broker has no option \"{other}\""))),
         }
+    }
+
+    fn canonical<'a>(&self, option: &'a str) -> &'a str {
+        if option == "broker" { "host" } else { option }
+    }
+
+    fn is_of_connection(&self, option: &str) -> bool {
+        option == "host"
+    }
+
+    fn hosts(&self, connector: &TransportConnector) -> Option<Vec<String>> {
+        Some(connector.option("host").into_iter().map(str::to_owned).collect())
     }
 }
 
@@ -101,7 +113,8 @@ impl Transport for Broker {
     fn place(&self, connector: &TransportConnector) -> Result<String> {
         let topic = connector.options.iter().find(|(name, _)| name == "topic");
         let (_, topic) = topic.ok_or_else(|| Error::source("a broker needs a \"topic\""))?;
-        Ok(format!("broker://memory/{topic}"))
+        let host = connector.option("host").unwrap_or("memory");
+        Ok(format!("broker://{host}/{topic}"))
     }
 
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
@@ -237,7 +250,7 @@ impl Model {
 }
 
 /// Waits until the engine has read all that there is.
-fn wait(engine: &Engine, broker: &Broker) {
+pub fn wait(engine: &Engine, broker: &Broker) {
     let (start, end) = (Instant::now(), Some(position(broker.end())));
     loop {
         let progress = engine.progress();

@@ -59,7 +59,9 @@ pub use self::alter::{Alter, AlteredKind, Change, Constraint};
 pub use self::changes::Subscribe;
 pub use self::column_type::{MoreTypes, column_type, named_type};
 pub use self::comment::{Comment, CommentedKind};
+pub use self::connector::connection::ConnectionDefinition;
 pub use self::connector::pause::SourceChange;
+pub use self::connector::secret::SecretDefinition;
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::constraint::check::{Check, check_names};
 pub use self::constraint::unique::{Unique, unique_names};
@@ -89,7 +91,7 @@ pub use self::transaction::TransactionModes;
 pub use self::unqualified::{NamedKind, Qualified, Unqualified, unqualified, with_schemas};
 pub use self::view::{DEFAULT_ROUNDS, EmitFinal, ViewDefinition, ViewKind};
 use crate::error::Position;
-pub use crate::name::{CLAUSES, fold, relation_name};
+pub use crate::name::{CLAUSES, Named, fold, relation_name};
 pub use crate::syntax::replaces;
 
 /// One statement of a text.
@@ -130,15 +132,6 @@ pub struct Drop {
     pub cascade: bool,
 }
 
-/// A name in a statement: of a savepoint, a cursor or a prepared statement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// The folded name.
-    pub name: String,
-    /// Where it stands.
-    pub position: Position,
-}
-
 /// The kind of a statement. Names are folded; positions are those of names.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
@@ -166,6 +159,14 @@ pub enum StatementKind {
     DropFunction(Drop),
     /// `ALTER TABLE` or `ALTER [MATERIALIZED] VIEW`
     Alter(Box<Alter>),
+    /// `CREATE SECRET`
+    CreateSecret(Box<SecretDefinition>),
+    /// `DROP SECRET`
+    DropSecret(Drop),
+    /// `CREATE CONNECTION`
+    CreateConnection(Box<ConnectionDefinition>),
+    /// `DROP CONNECTION`
+    DropConnection(Drop),
     /// `ALTER SOURCE … PAUSE` or `RESUME`
     AlterSource(SourceChange),
     /// `DROP TABLE`

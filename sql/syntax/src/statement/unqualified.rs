@@ -184,15 +184,9 @@ impl Names {
         match statement {
             StatementKind::CreateTable(table) if table.temporary.is_some() => {}
             StatementKind::CreateTable(table) => self.add(&table.name, table.position, New),
-            StatementKind::CreateSequence(sequence) => {
-                self.add(&sequence.name, sequence.position, New);
-            }
-            StatementKind::DropSequence(dropped) => {
-                self.add(&dropped.name, dropped.position, Sequence);
-            }
-            StatementKind::RestartSequence(restart) => {
-                self.add(&restart.name, restart.position, Sequence);
-            }
+            StatementKind::CreateSequence(it) => self.add(&it.name, it.position, New),
+            StatementKind::DropSequence(it) => self.add(&it.name, it.position, Sequence),
+            StatementKind::RestartSequence(it) => self.add(&it.name, it.position, Sequence),
             StatementKind::CreateView(view) => {
                 self.add(&view.name, view.position, New);
                 self.within(&*view.query);
@@ -259,6 +253,10 @@ impl Names {
             StatementKind::CreateSchema(_)
             | StatementKind::DropSchema(_)
             | StatementKind::DropFunction(_)
+            | StatementKind::CreateSecret(_)
+            | StatementKind::DropSecret(_)
+            | StatementKind::CreateConnection(_)
+            | StatementKind::DropConnection(_)
             | StatementKind::Begin(_)
             | StatementKind::Commit { .. }
             | StatementKind::Rollback { .. }

@@ -3,6 +3,7 @@
 pub(super) mod information_schema;
 mod roles;
 pub(super) mod shown_settings;
+mod systems;
 
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub(super) fn tables_named(
             objects::SETTINGS => of_session(settings),
             objects::ROLES => roles::of(&roles()),
             objects::GRANTS => roles::grants(&roles(), entries),
+            objects::SECRETS => systems::secrets(&entries.systems),
+            objects::CONNECTIONS => systems::connections(&entries.systems),
             _ => continue,
         };
         let Some(schema) = objects::schema(name) else { continue };

@@ -32,8 +32,10 @@ impl Session {
         let (name, kind) = (&definition.name, RelationKind::of_view(definition.kind));
         let mut all = Vec::new();
         let mut paths = HashSet::new();
+        let entries = definitions.catalog.entries();
         for connector in &definition.connectors {
-            let output = instance.connectors.formats.output(name, connector, &base)?;
+            let over = (&*base, &entries.systems);
+            let output = instance.connectors.formats.output(name, connector, over)?;
             output.mode_for(name, kind)?;
             if paths.insert(output.path().to_owned()) {
                 all.push(output);

@@ -25,6 +25,7 @@ pub(in crate::session) mod named_statements;
 mod roles;
 mod several;
 mod staged;
+mod systems;
 pub(in crate::session) mod temporary;
 mod write;
 
@@ -80,6 +81,10 @@ impl Session {
             StatementKind::Comment(comment) => self.comment(comment),
             StatementKind::Alter(alter) => self.alter(alter),
             StatementKind::RestartSequence(restart) => self.restart_sequence(restart),
+            StatementKind::CreateSecret(secret) => self.create_secret(secret),
+            StatementKind::DropSecret(dropped) => self.drop_secret(dropped),
+            StatementKind::CreateConnection(connection) => self.create_connection(connection),
+            StatementKind::DropConnection(dropped) => self.drop_connection(dropped),
             StatementKind::AlterSource(change) => self.alter_source(change),
             StatementKind::DropTable(table) => self.drop_table(table),
             StatementKind::DropView(view) => self.drop_view(view),

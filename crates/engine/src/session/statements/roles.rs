@@ -122,6 +122,9 @@ impl Session {
             StatementKind::CreateSchema(schema) => (GrantKind::Schema, &schema.name),
             StatementKind::CreateSequence(sequence) => (GrantKind::Sequence, &sequence.name),
             StatementKind::CreateFunction(function) => (GrantKind::Function, &function.name),
+            StatementKind::CreateConnection(connection) => {
+                (GrantKind::Connection, &connection.name)
+            }
             _ => return None,
         };
         let object = (object.0, object.1.clone());
@@ -142,6 +145,9 @@ fn fail_if_taken(statement: &mut Statement) -> bool {
         }
         StatementKind::CreateSequence(sequence) => {
             return std::mem::take(&mut sequence.if_not_exists);
+        }
+        StatementKind::CreateConnection(connection) => {
+            return std::mem::take(&mut connection.if_not_exists);
         }
         _ => return false,
     };

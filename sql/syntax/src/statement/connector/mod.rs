@@ -9,14 +9,20 @@
 //! WITH (connector = 'file', path = 't.csv', format = 'csv', headers = 'true')
 //! ```
 //!
+//! [`clause`] reads one that is a clause of a statement, and may name a [`connection`].
+//!
 //! This module only reads their shape. The engine knows which transports and formats exist and which options they have.
 
+pub(super) mod clause;
+pub(super) mod connection;
 pub(super) mod option_list;
 pub(super) mod pause;
+pub(super) mod secret;
 
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 
 use crate::error::{Error, Position, Result};
+use crate::name::Named;
 use crate::statement::json::{Json, Literal, Member, Value};
 
 /// A connector as it was written.
@@ -28,6 +34,8 @@ pub struct ConnectorDefinition {
     pub name: Option<String>,
     /// The transport, such as `file_input`; its `name` is `transport` or `connector`.
     pub transport: Setting,
+    /// The connection whose options come before its own.
+    pub connection: Option<Named>,
     /// The options of the transport, such as `path`.
     pub config: Vec<Setting>,
     /// The format, such as `csv`.
@@ -120,6 +128,7 @@ fn from_flat(transport: Setting, flat: Vec<Setting>) -> Result<ConnectorDefiniti
         position: transport.position,
         name: None,
         transport,
+        connection: None,
         config: Vec::new(),
         format: None,
         options: Vec::new(),
@@ -195,7 +204,8 @@ impl Shape<'_> {
             Some((format, options)) => (Some(format), options),
             None => (None, Vec::new()),
         };
-        Ok(ConnectorDefinition { position, name, transport, config, format, options })
+        let connection = None;
+        Ok(ConnectorDefinition { position, name, transport, connection, config, format, options })
     }
 
     /// `{"name": …, "config": {…}}`: a transport or a format.

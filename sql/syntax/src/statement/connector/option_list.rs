@@ -6,6 +6,7 @@ use sqlparser::tokenizer::{Span, Token};
 
 use super::Setting;
 use crate::error::Position;
+use crate::name::fold;
 use crate::statement::json::{Json, Member, Value};
 
 /// `[WITH] (NAME [value], …)`, the same without parentheses as Postgres had it first, or nothing. An option without a value is on.
@@ -83,8 +84,16 @@ fn option(parser: &mut Parser<'_>) -> Result<Setting, ParserError> {
 /// The value of an option that is only named.
 const ON: &str = "true";
 
-/// A word, a number or a text; several values, in brackets of any kind, become JSON: `('NA', '-')`, `{'id': 'BIGINT'}`.
+/// A word, a number, a text or `SECRET name`; several values, in brackets of any kind, become JSON: `('NA', '-')`, `{'id': 'BIGINT'}`.
 fn value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let is_secret = |token: &Token| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::SECRET);
+    if is_secret(&parser.peek_token_ref().token)
+        && matches!(parser.peek_nth_token_ref(1).token, Token::Word(_))
+    {
+        parser.advance_token();
+        let name = fold(&parser.parse_identifier()?);
+        return Ok(format!("${{secret:{name}}}"));
+    }
     Ok(match json(parser)? {
         Value::Word(value) | Value::Text(value) => value,
         several => several.to_string(),

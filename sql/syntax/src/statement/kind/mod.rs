@@ -17,12 +17,13 @@ use super::rights::{grant, role};
 use super::syntax_error::{TOO_DEEP, lonely_bracket, syntax_error};
 use super::view::ViewKind;
 use super::{
-    Drop, FileName, IfTaken, LockingQuery, OnCommit, Statement, StatementKind, TableDefinition,
-    ViewDefinition, alter, changes, comment, connector, copy, declared, file, function, index,
-    lateness, nested, respelled, schema, sequence, setting, temporary, transaction,
+    ConnectorDefinition, Drop, FileName, IfTaken, LockingQuery, OnCommit, Statement, StatementKind,
+    TableDefinition, ViewDefinition, alter, changes, comment, connector, copy, declared, file,
+    function, index, lateness, nested, respelled, schema, sequence, setting, temporary,
+    transaction,
 };
 use crate::error::{Error, Position, Result, SqlState};
-use crate::name::relation_name;
+use crate::name::{Named, relation_name};
 use crate::syntax;
 
 /// The kind of the statement in `tokens`; `text` is their source.
@@ -52,6 +53,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
     let word = |number: usize| words.get(number).map_or("", String::as_str);
     let start = tokens.first().and_then(|token| Position::of_span(token.span));
     let (tokens, on_window_close) = window_close(tokens, &words);
+    let (tokens, connector) = connector::clause::split(dialect, tokens)?;
     let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
     let kind = match word(0) {
         "CREATE" if word(1) == "TABLE" && word(behind_name(&words, 2)) == "FROM" => {
@@ -59,10 +61,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         }
         "CREATE" => {
             let created = create(&mut parser, &words, (start, on_window_close), text)?;
-            if let StatementKind::CreateView(view) = &created {
-                file::refuse(&view.query, tokens)?;
-            }
-            created
+            completed(created, connector, tokens)?
         }
         "START" if tokens.len() == 1 => {
             parser.advance_token();
@@ -72,6 +71,7 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
             parser.advance_token();
             StatementKind::Checkpoint
         }
+        "DROP" if is_of_connectors(word(1)) => drop_of_connectors(&mut parser, word(1))?,
         "DROP" if matches!(word(1), "FUNCTION" | "MACRO") => function::drop(&mut parser)?,
         "DROP" if is_role(word(1)) => role::drop(&mut parser)?,
         "GRANT" | "REVOKE" if !word(1).is_empty() => grant::read(&mut parser, start)?,
@@ -153,6 +153,35 @@ fn parse(dialect: &Alluvium, tokens: &[TokenWithSpan], text: &str) -> Result<Sta
         ));
     }
     Ok(kind)
+}
+
+/// What CREATE defines, with the connector that it ends with.
+fn completed(
+    mut created: StatementKind,
+    connector: Option<ConnectorDefinition>,
+    tokens: &[TokenWithSpan],
+) -> Result<StatementKind> {
+    match &mut created {
+        StatementKind::CreateView(view) => file::refuse(&view.query, tokens)?,
+        StatementKind::CreateTable(table) => table.connectors.extend(connector),
+        _ => {}
+    }
+    Ok(created)
+}
+
+/// Whether a word names the kind of what connectors name.
+fn is_of_connectors(word: &str) -> bool {
+    matches!(word, "SECRET" | "CONNECTION")
+}
+
+/// Reads DROP of what connectors name, a thing of this kind.
+fn drop_of_connectors(parser: &mut Parser<'_>, word: &str) -> Result<StatementKind> {
+    let (Named { name, position }, if_exists, cascade) = connector::connection::drop(parser)?;
+    let dropped = Drop { name, position, if_exists, cascade };
+    Ok(match word {
+        "SECRET" => StatementKind::DropSecret(dropped),
+        _ => StatementKind::DropConnection(dropped),
+    })
 }
 
 /// Whether SHOW lists what this word says.
@@ -270,6 +299,14 @@ fn create(
         ["FUNCTION" | "MACRO", _, ..] => return function::create(parser, text),
         [what, _, ..] if is_role(what) => return role::create(parser),
         ["SEQUENCE", _, ..] => return sequence::create(parser, text),
+        ["SECRET", _, ..] => {
+            let secret = connector::secret::create(parser, text)?;
+            return Ok(StatementKind::CreateSecret(Box::new(secret)));
+        }
+        ["CONNECTION", _, ..] => {
+            let connection = connector::connection::create(parser, text)?;
+            return Ok(StatementKind::CreateConnection(Box::new(connection)));
+        }
         ["INDEX", ..] => {
             return match parser.parse_statement().map_err(syntax_error)? {
                 ast::Statement::CreateIndex(create) => index::create(create, start, text),

@@ -63,6 +63,10 @@ pub enum GrantKind {
     Function,
     /// The database.
     Database,
+    /// A secret.
+    Secret,
+    /// A connection.
+    Connection,
 }
 
 impl GrantKind {
@@ -75,6 +79,8 @@ impl GrantKind {
             Self::Sequence => "SEQUENCE",
             Self::Function => "FUNCTION",
             Self::Database => "DATABASE",
+            Self::Secret => "SECRET",
+            Self::Connection => "CONNECTION",
         }
     }
 }
@@ -90,7 +96,7 @@ pub enum Privilege {
     Update,
     /// Deleting rows.
     Delete,
-    /// Naming what is in a schema, and taking values of a sequence.
+    /// Naming what is in a schema, a secret or a connection, and taking values of a sequence.
     Usage,
     /// Creating something in a schema, or schemas in the database.
     Create,
@@ -141,6 +147,7 @@ impl Privilege {
             // All roles may call all functions.
             GrantKind::Function => false,
             GrantKind::Database => matches!(self, Connect | Create | Temporary),
+            GrantKind::Secret | GrantKind::Connection => matches!(self, Usage),
         }
     }
 }
@@ -266,11 +273,19 @@ fn objects(parser: &mut Parser<'_>) -> Result<Vec<GrantObject>> {
             Keyword::FUNCTION,
             Keyword::DATABASE,
         ];
-        match parser.parse_one_of_keywords(&kinds) {
+        // These name tables as well: GRANT SELECT ON secret TO r.
+        let others = [Keyword::SECRET, Keyword::CONNECTION];
+        let found = match is_followed_by_name(parser) {
+            true => parser.parse_one_of_keywords(&others),
+            false => None,
+        };
+        match found.or_else(|| parser.parse_one_of_keywords(&kinds)) {
             Some(Keyword::SCHEMA) => GrantKind::Schema,
             Some(Keyword::SEQUENCE) => GrantKind::Sequence,
             Some(Keyword::FUNCTION) => GrantKind::Function,
             Some(Keyword::DATABASE) => GrantKind::Database,
+            Some(Keyword::SECRET) => GrantKind::Secret,
+            Some(Keyword::CONNECTION) => GrantKind::Connection,
             _ => GrantKind::Relation,
         }
     };
@@ -281,12 +296,23 @@ fn objects(parser: &mut Parser<'_>) -> Result<Vec<GrantObject>> {
     Ok(objects)
 }
 
+/// Whether a name comes after the next word.
+fn is_followed_by_name(parser: &Parser<'_>) -> bool {
+    match &parser.peek_nth_token_ref(1).token {
+        Token::Word(word) => {
+            word.quote_style.is_some() || !matches!(word.keyword, Keyword::TO | Keyword::FROM)
+        }
+        _ => false,
+    }
+}
+
 /// The name of an object of a kind.
 fn object(parser: &mut Parser<'_>, kind: GrantKind) -> Result<GrantObject> {
     let name = parser.parse_object_name(false).map_err(syntax_error)?;
     let (name, position) = match kind {
         GrantKind::Relation | GrantKind::Sequence => relation_name(&name)?,
         GrantKind::AllRelations | GrantKind::Schema | GrantKind::Database => schema_name(&name)?,
+        GrantKind::Secret | GrantKind::Connection => schema_name(&name)?,
         GrantKind::Function => {
             let named = function_name(&name)?;
             // There is one of a name, whatever it takes.
@@ -337,11 +363,15 @@ pub(in crate::statement) fn owner(
         Keyword::SCHEMA,
         Keyword::SEQUENCE,
         Keyword::FUNCTION,
+        Keyword::SECRET,
+        Keyword::CONNECTION,
     ];
     let kind = match parser.parse_one_of_keywords(&kinds) {
         Some(Keyword::SCHEMA) => GrantKind::Schema,
         Some(Keyword::SEQUENCE) => GrantKind::Sequence,
         Some(Keyword::FUNCTION) => GrantKind::Function,
+        Some(Keyword::SECRET) => GrantKind::Secret,
+        Some(Keyword::CONNECTION) => GrantKind::Connection,
         Some(Keyword::MATERIALIZED) => {
             parser.expect_keyword_is(Keyword::VIEW).map_err(syntax_error)?;
             GrantKind::Relation

@@ -1,0 +1,144 @@
+//! CREATE and DROP of secrets and connections.
+
+use std::sync::Arc;
+
+use alluvium_sql::name;
+use alluvium_sql::statement::{ConnectionDefinition, Drop, SecretDefinition};
+
+use super::Definitions;
+use crate::connectors::Connectors;
+use crate::durable::record::{Record, Recorded};
+use crate::error::{Error, Result, SqlState};
+use crate::source::is_name;
+use crate::writer::Writer;
+
+impl Definitions {
+    /// Creates the name of a secret, durably; does nothing if it may be there and is.
+    pub(crate) fn create_secret(&self, secret: &SecretDefinition) -> Result<()> {
+        let lock = self.lock();
+        let name = &secret.name;
+        if self.catalog.entries().systems.secrets.contains_key(name) {
+            return if_there(secret.if_not_exists, "secret", name);
+        }
+        if let Some(wrong) = [name, &secret.stored].into_iter().find(|name| !is_name(name)) {
+            let message = format!(
+                "a secret cannot be called \"{wrong}\": its name has up to 63 lower-case letters, digits and _"
+            );
+            return Err(Error::sql(message).with_sqlstate(SqlState::INVALID_VALUE));
+        }
+        let record = Record::of_systems(secret.text.clone());
+        self.sequencer.record(&Recorded::new(Record::name_of_secret(name), record))?;
+        let secret = Arc::new(secret.clone());
+        self.catalog.change_systems(|systems| {
+            systems.secrets.insert(secret.name.clone(), secret);
+        });
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Drops the name of a secret that nothing uses.
+    pub(crate) fn drop_secret(&self, secret: &Drop, connectors: &Connectors) -> Result<()> {
+        let lock = self.lock();
+        let name = &secret.name;
+        let systems = &self.catalog.entries().systems;
+        if !systems.secrets.contains_key(name) {
+            return if_missing(secret.if_exists, "secret", name);
+        }
+        let reference = format!("${{secret:{name}}}");
+        let connections = systems.connections.values();
+        let connections = connections
+            .filter(|connection| connection.options.iter().any(|it| it.value == reference));
+        let connections = connections.map(|connection| connection.name.clone());
+        let users: Vec<String> = connections.chain(connectors.users_of_secret(name)).collect();
+        check_unused("secret", name, &users)?;
+        let record = Record::of_systems(format!("DROP SECRET {}", name::spelled(name)));
+        self.sequencer.record_drop(&record, [&*Record::name_of_secret(name)])?;
+        self.catalog.change_systems(|systems| {
+            systems.secrets.remove(name);
+        });
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Creates a connection, durably; does nothing if it may be there and is.
+    pub(crate) fn create_connection(
+        &self,
+        connection: &ConnectionDefinition,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        let lock = self.lock();
+        let name = &connection.name;
+        let entries = self.catalog.entries();
+        if entries.systems.connections.contains_key(name) {
+            return if_there(connection.if_not_exists, "connection", name);
+        }
+        connectors.formats.check_connection(connection, &entries.systems)?;
+        drop(entries);
+        let record = Record::of_systems(connection.text.clone());
+        self.sequencer.record(&Recorded::new(Record::name_of_connection(name), record))?;
+        let connection = Arc::new(connection.clone());
+        self.catalog.change_systems(|systems| {
+            systems.connections.insert(connection.name.clone(), connection);
+        });
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+
+    /// Drops a connection that nothing uses, or with CASCADE all that uses it.
+    pub(crate) fn drop_connection(
+        &self,
+        connection: &Drop,
+        writer: &Writer,
+        connectors: &Connectors,
+    ) -> Result<()> {
+        let Drop { name, position, if_exists, cascade } = connection;
+        if *cascade {
+            for table in self.catalog.entries().users_of_connection(name) {
+                let dropped =
+                    Drop { name: table, position: *position, if_exists: true, cascade: true };
+                self.drop_table(&dropped, writer, connectors)?;
+            }
+        }
+        let lock = self.lock();
+        let entries = self.catalog.entries();
+        if !entries.systems.connections.contains_key(name) {
+            return if_missing(*if_exists, "connection", name);
+        }
+        check_unused("connection", name, &entries.users_of_connection(name))?;
+        drop(entries);
+        let record = Record::of_systems(format!("DROP CONNECTION {}", name::spelled(name)));
+        self.sequencer.record_drop(&record, [&*Record::name_of_connection(name)])?;
+        self.catalog.change_systems(|systems| {
+            systems.connections.remove(name);
+        });
+        drop(lock);
+        self.sequencer.durable().sync_all()
+    }
+}
+
+fn if_there(may_be: bool, kind: &str, name: &str) -> Result<()> {
+    match may_be {
+        true => Ok(()),
+        false => Err(Error::sql(format!("there is already a {kind} \"{name}\""))
+            .with_sqlstate(SqlState::DUPLICATE_OBJECT)),
+    }
+}
+
+fn if_missing(may_be: bool, kind: &str, name: &str) -> Result<()> {
+    match may_be {
+        true => Ok(()),
+        false => {
+            Err(Error::sql(format!("there is no {kind} \"{name}\""))
+                .with_sqlstate(SqlState::NO_OBJECT))
+        }
+    }
+}
+
+fn check_unused(kind: &str, name: &str, users: &[String]) -> Result<()> {
+    if users.is_empty() {
+        return Ok(());
+    }
+    let users = users.iter().map(|user| format!("\"{user}\"")).collect::<Vec<_>>().join(", ");
+    let message = format!("the {kind} \"{name}\" is used by {users}; drop what uses it first");
+    Err(Error::sql(message).with_sqlstate(SqlState::DEPENDED_ON))
+}
