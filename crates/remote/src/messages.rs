@@ -8,11 +8,15 @@
 //!   // The writer. One answer for each Open, Settle and Release, in their order.
 //!   rpc Write(stream ToServer) returns (stream ToWriter);
 //!   rpc Replay(From) returns (stream Records);
+//!   // A follower: what it needs is kept for it, and what comes is sent to it.
+//!   rpc Attend(Attend) returns (Attending);
+//!   rpc Follow(From) returns (stream Records);
 //! }
 //! message ToServer { oneof request { Open open = 1; Piece piece = 2; Settle settle = 3; Release release = 4; } }
 //! message ToWriter { oneof answer { Opened opened = 1; Settled settled = 2; Released released = 3; } }
 //! ```
 
+use alluvium_storage::journal::Group;
 use bytes::Bytes;
 use prost::{Message, Oneof};
 
@@ -21,6 +25,12 @@ pub(crate) const WRITE: &str = "/alluvium.journal.v1.Journal/Write";
 
 /// The path of the call that replays.
 pub(crate) const REPLAY: &str = "/alluvium.journal.v1.Journal/Replay";
+
+/// The path of the call that says what a follower needs.
+pub(crate) const ATTEND: &str = "/alluvium.journal.v1.Journal/Attend";
+
+/// The path of the call that sends records as they become durable.
+pub(crate) const FOLLOW: &str = "/alluvium.journal.v1.Journal/Follow";
 
 /// The most bytes of records in a message.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -166,9 +176,52 @@ pub(crate) struct From {
     pub(crate) identity: String,
     #[prost(uint64, tag = "3")]
     pub(crate) first: u64,
-    /// Where to end, if the journal has more.
+    /// Where to end, if the journal has more. Not for those that follow.
     #[prost(uint64, tag = "4")]
     pub(crate) end: u64,
+}
+
+/// Says what a follower needs of a journal.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Attend {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    /// The journal that the follower expects under this name.
+    #[prost(string, optional, tag = "2")]
+    pub(crate) identity: Option<String>,
+    /// The records that the follower expects.
+    #[prost(message, optional, tag = "3")]
+    pub(crate) records: Option<Range>,
+    #[prost(string, tag = "4")]
+    pub(crate) follower: String,
+    /// The first record that it needs. Without it the follower follows no more.
+    #[prost(uint64, optional, tag = "5")]
+    pub(crate) needed: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Attending {
+    #[prost(string, tag = "1")]
+    pub(crate) identity: String,
+    /// The position of the first record that the journal has.
+    #[prost(uint64, tag = "2")]
+    pub(crate) start: u64,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) news: Option<News>,
+}
+
+/// How far a journal is, for those who follow.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct News {
+    /// The term of the last writer.
+    #[prost(uint64, tag = "1")]
+    pub(crate) term: u64,
+    /// The position after the last durable record.
+    #[prost(uint64, tag = "2")]
+    pub(crate) end: u64,
+    /// The writer needs no record before this position.
+    #[prost(uint64, tag = "3")]
+    pub(crate) released: u64,
 }
 
 /// Durable records, in pieces as those of a writer.
@@ -176,6 +229,16 @@ pub(crate) struct From {
 pub(crate) struct Records {
     #[prost(message, optional, tag = "1")]
     pub(crate) piece: Option<Piece>,
+    /// For those who follow. Then there may be no piece.
+    #[prost(message, optional, tag = "2")]
+    pub(crate) news: Option<News>,
+}
+
+/// The header of a group of records whose checksums have no salt, and the bytes of these.
+pub(crate) fn framed(group: &Group) -> (Header, Bytes) {
+    let bytes = Bytes::copy_from_slice(group.records());
+    let (first, count) = (group.first(), group.end() - group.first());
+    (Header { first, count, length: bytes.len() as u64, salt: 0 }, bytes)
 }
 
 /// Cuts the bytes of a group into pieces.

@@ -85,9 +85,9 @@ pub use failing::Failing;
 #[cfg(any(test, feature = "faults"))]
 pub use haphazard::Haphazard;
 pub use journal::{
-    Elsewhere, Expected, FileJournal, FileJournalOptions, Journal, JournalDamage, JournalSurvey,
-    KnownEnd, MemoryJournal, Position, Replay, SentRecords, SurveyedRecord, copy_journal,
-    cut_journal, rewrite_journal, survey_journal,
+    Arriving, Elsewhere, Expected, FileJournal, FileJournalOptions, Followed, Heard, Journal,
+    JournalDamage, JournalSurvey, KnownEnd, MemoryJournal, Position, Replay, SentRecords,
+    SurveyedRecord, copy_journal, cut_journal, rewrite_journal, survey_journal,
 };
 pub use local::LocalStorage;
 pub use manifests::{

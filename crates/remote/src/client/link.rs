@@ -23,7 +23,10 @@ use tonic_prost::ProstCodec;
 use crate::connection::address::Address;
 use crate::connection::stream::Stream;
 use crate::connection::{ANSWER, SILENCE, WINDOW};
-use crate::messages::{Answer, From, MESSAGE, REPLAY, Records, Request, ToServer, ToWriter, WRITE};
+use crate::messages::{
+    ATTEND, Answer, Attend, Attending, FOLLOW, From, MESSAGE, REPLAY, Records, Request, ToServer,
+    ToWriter, WRITE,
+};
 use crate::refusal;
 
 /// How many messages may wait to be sent.
@@ -123,14 +126,37 @@ impl Place {
         Ok(Grpc::new(channel).max_decoding_message_size(MESSAGE))
     }
 
-    /// Asks for records.
+    /// Asks for the records that are there.
     pub(super) async fn replay(&self, from: From) -> Result<Streaming<Records>, Trouble> {
+        self.records(REPLAY, from).await
+    }
+
+    /// Asks for records as they become durable.
+    pub(super) async fn follow(&self, from: From) -> Result<Streaming<Records>, Trouble> {
+        self.records(FOLLOW, from).await
+    }
+
+    async fn records(&self, path: &'static str, from: From) -> Result<Streaming<Records>, Trouble> {
         let mut grpc = self.connect().await?;
         ready(&mut grpc).await?;
         let codec: ProstCodec<From, Records> = ProstCodec::default();
-        let path = PathAndQuery::from_static(REPLAY);
+        let path = PathAndQuery::from_static(path);
         let answered = grpc.server_streaming(Call::new(from), path, codec).await;
         answered.map(|answer| answer.into_inner()).map_err(|status| Trouble::of(&status))
+    }
+
+    /// Says what a follower needs, in a time that is bounded.
+    pub(super) async fn attend(&self, attend: Attend) -> Result<Attending, Trouble> {
+        let asking = async {
+            let mut grpc = self.connect().await?;
+            ready(&mut grpc).await?;
+            let codec: ProstCodec<Attend, Attending> = ProstCodec::default();
+            let path = PathAndQuery::from_static(ATTEND);
+            let answered = grpc.unary(Call::new(attend), path, codec).await;
+            answered.map(|answer| answer.into_inner()).map_err(|status| Trouble::of(&status))
+        };
+        let answered = tokio::time::timeout(2 * ANSWER, asking).await;
+        answered.unwrap_or_else(|_| Err(Trouble::Lost("the server does not answer".to_owned())))
     }
 }
 

@@ -6,8 +6,9 @@
 //! the server, on a runtime that the journal has for itself, so that those who commit stay synchronous. It has all records that are not
 //! durable, and when its [`link`] is lost it makes another one, with the same term, and sends those that the server does not have: by their
 //! positions each is written once. If that does not succeed for a while, the journal fails as one does whose disk fails. [`replay`] reads, over
-//! a link of its own.
+//! a link of its own, and [`follow`] is the journal of who reads along with a writer.
 
+mod follow;
 mod link;
 mod log;
 mod replay;
@@ -22,9 +23,10 @@ use std::time::Duration;
 
 use alluvium_storage::error::Failure;
 use alluvium_storage::journal::Committer;
-use alluvium_storage::{Elsewhere, Error, Expected, Journal, Position, Replay, Result};
+use alluvium_storage::{Elsewhere, Error, Expected, Followed, Journal, Position, Replay, Result};
 use tokio::runtime::Runtime;
 
+use self::follow::RemoteFollowed;
 use self::link::Place;
 use self::log::{Commands, RemoteLog};
 use self::replay::RemoteReplay;
@@ -88,6 +90,11 @@ impl Elsewhere for JournalPlace {
     fn open(&self, expected: &Expected) -> Result<(String, Arc<dyn Journal>)> {
         let journal = RemoteJournal::open(&self.place, expected)?;
         Ok((journal.identity.clone(), Arc::new(journal)))
+    }
+
+    fn follow(&self, expected: &Expected, follower: &str) -> Result<(String, Arc<dyn Followed>)> {
+        let (identity, followed) = RemoteFollowed::begin(&self.place, expected, follower)?;
+        Ok((identity, Arc::new(followed)))
     }
 }
 

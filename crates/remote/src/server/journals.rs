@@ -7,6 +7,9 @@
 //! when the connection was lost, is refused. So the position at which a journal is opened is where it ends until its writer appends.
 //!
 //! A journal that has failed is closed, and recovers from what is on its disk when it is opened next.
+//!
+//! What its [followers](super::followers) need is kept when a writer releases it, up to a number of bytes; then nothing more is kept for the
+//! follower that is farthest behind.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,9 +25,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tonic::{Code, Status};
 
 use super::Disks;
+use super::followers::Followers;
+use super::tail::{Tail, Watching};
 use super::term::Term;
 use crate::connection::address::check_name;
-use crate::messages::{self, Header, Open, Opened};
+use crate::messages::{self, Attend, Attending, Header, Open, Opened};
 use crate::refusal::{failed, refused};
 
 /// All journals of a server.
@@ -32,9 +37,17 @@ use crate::refusal::{failed, refused};
 pub(super) struct Journals {
     disks: Arc<dyn Disks>,
     options: FileJournalOptions,
-    /// Whether records stay that writers release.
-    keeps_all: bool,
+    /// Which records stay that writers release.
+    keeps: Keeps,
     known: Mutex<HashMap<String, Arc<Mutex<Kept>>>>,
+}
+
+/// Which records stay that writers release.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keeps {
+    All,
+    /// Those that followers need, as long as a journal has at most so many bytes.
+    Followed(u64),
 }
 
 /// A journal that was opened.
@@ -48,6 +61,8 @@ struct Kept {
     journal: Option<Arc<FileJournal>>,
     /// The number of the last session.
     session: u64,
+    followers: Followers,
+    tail: Arc<Tail>,
 }
 
 /// A writer of a journal, until another one comes.
@@ -56,16 +71,16 @@ pub(super) struct Writer {
     kept: Arc<Mutex<Kept>>,
     session: u64,
     term: u64,
-    keeps_all: bool,
+    keeps: Keeps,
 }
 
 impl Journals {
     pub(super) fn new(
         disks: Arc<dyn Disks>,
         options: FileJournalOptions,
-        keeps_all: bool,
+        keeps: Keeps,
     ) -> Journals {
-        Journals { disks, options, keeps_all, known: Mutex::default() }
+        Journals { disks, options, keeps, known: Mutex::default() }
     }
 
     /// Opens a journal for a writer. All before it are refused from then on.
@@ -86,13 +101,14 @@ impl Journals {
             let number = locked.term.number + 1;
             let term = Term { number, end: range.end.0, ..locked.term.clone() };
             term.write(&*locked.disk).map_err(|error| failed(&error))?;
+            locked.tail.tell(|news| (news.term, news.end) = (number, range.end.0));
             locked.term = term;
         }
         locked.session += 1;
         let (session, Term { identity, number: term, .. }) = (locked.session, locked.term.clone());
         drop(locked);
         let opened = Opened { identity, term, start: range.start.0, end: range.end.0 };
-        Ok((Writer { kept, session, term, keeps_all: self.keeps_all }, opened))
+        Ok((Writer { kept, session, term, keeps: self.keeps }, opened))
     }
 
     /// The records of a journal from one on, as far as they are durable.
@@ -103,6 +119,54 @@ impl Journals {
         let journal = locked.journal().map_err(|error| failed(&error))?.clone();
         drop(locked);
         journal.replay(Position(from)).map_err(|error| failed(&error))
+    }
+
+    /// Keeps for a follower what it needs, or nothing any more.
+    pub(super) fn attend(&self, attend: &Attend) -> Result<Attending, Status> {
+        let Attend { name, identity, records, follower, needed } = attend;
+        check_name(follower).map_err(|wrong| refused(Code::InvalidArgument, wrong.to_string()))?;
+        let kept = self.find(name, false)?;
+        let mut locked = kept.lock();
+        locked.check_identity(identity.as_deref())?;
+        let range = locked.journal().map_err(|error| failed(&error))?.range();
+        let Kept { followers, disk, .. } = &mut *locked;
+        match needed {
+            Some(needed) if *needed < range.start.0 => {
+                let start = range.start;
+                let why = match followers.is_dropped(follower) {
+                    true => ", as the journal had more bytes than it keeps for followers",
+                    false => "",
+                };
+                let what = format!(
+                    "the server's journal \"{name}\" begins with record {start}, and \"{follower}\" needs record {needed}: that is not kept any \
+                     more{why}; begin again with a copy of the state directory of the writer, taken while that does not run"
+                );
+                return Err(refused(Code::FailedPrecondition, what));
+            }
+            Some(needed) => {
+                locked.check_records(range.start.0..range.end.0, records.as_ref())?;
+                let Kept { followers, disk, .. } = &mut *locked;
+                followers.keep(follower, *needed, &**disk)
+            }
+            None => followers.forget(follower, &**disk),
+        }
+        .map_err(|error| failed(&error))?;
+        let (identity, news) = (locked.term.identity.clone(), Some(locked.tail.news()));
+        Ok(Attending { identity, start: range.start.0, news })
+    }
+
+    /// Begins to follow a journal.
+    pub(super) fn watch(&self, name: &str, identity: &str) -> Result<Watching, Status> {
+        let kept = self.find(name, false)?;
+        let mut locked = kept.lock();
+        locked.check_identity(Some(identity))?;
+        locked.journal().map_err(|error| failed(&error))?;
+        Ok(locked.tail.watch())
+    }
+
+    /// Lets go of those who follow.
+    pub(super) fn end_following(&self) {
+        self.known.lock().values().for_each(|kept| kept.lock().tail.end());
     }
 
     /// Leaves word of how far the journals go. No session is left.
@@ -125,8 +189,11 @@ impl Journals {
         })?;
         let term = Term::read(&*disk).map_err(|error| failed(&error))?;
         let term = term.unwrap_or_else(Term::first);
-        let (name, options) = (name.to_owned(), self.options);
-        let kept = Kept { name: name.clone(), disk, options, term, journal: None, session: 0 };
+        let followers = Followers::read(&*disk).map_err(|error| failed(&error))?;
+        let (options, tail) = (self.options, Tail::new());
+        let (name, journal, session) = (name.to_owned(), None, 0);
+        let kept =
+            Kept { name: name.clone(), disk, options, term, journal, session, followers, tail };
         let kept = Arc::new(Mutex::new(kept));
         known.insert(name, kept.clone());
         Ok(kept)
@@ -142,6 +209,12 @@ impl Kept {
                 let known = self.term.known_end(&*self.disk);
                 let journal =
                     FileJournal::open_known_with(self.disk.clone(), self.options, &known)?;
+                // All that was recovered is durable.
+                let (term, Range { start, end }) = (self.term.number, journal.range());
+                self.tail.tell(|news| {
+                    (news.term, news.end) = (term, end.0);
+                    news.released = news.released.max(start.0);
+                });
                 Ok(closed.insert(Arc::new(journal)))
             }
         }
@@ -206,6 +279,25 @@ impl Kept {
         })
     }
 
+    /// Where the records end of which a writer needs none from `before` on, and no follower either. If the journal has more than `most`
+    /// bytes, the follower that is farthest behind is dropped.
+    fn unneeded(&mut self, before: u64, most: u64) -> StorageResult<u64> {
+        let is_behind =
+            |followers: &Followers| followers.first().is_some_and(|first| first < before);
+        if is_behind(&self.followers) && self.bytes()? > most {
+            self.followers.drop_slowest(&*self.disk)?;
+        }
+        Ok(self.followers.first().map_or(before, |first| first.min(before)))
+    }
+
+    /// How many bytes its files have.
+    fn bytes(&self) -> StorageResult<u64> {
+        let failed = |cause| Error::Io { place: self.disk.place(""), operation: "list", cause };
+        let sizes = self.disk.list().map_err(failed)?.into_iter();
+        let sizes = sizes.map(|name| self.disk.open(&name)?.size());
+        sizes.sum::<std::io::Result<u64>>().map_err(failed)
+    }
+
     fn note_end(&mut self) -> StorageResult<()> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         sync(&journal)?;
@@ -229,7 +321,7 @@ impl Writer {
             let what = format!("a group has {} records, and {count} were announced", records.len());
             return Err(refused(Code::InvalidArgument, what));
         }
-        self.with(|journal| {
+        self.with(|journal, tail| {
             let end = journal.range().end.0;
             if end != first {
                 let what = format!(
@@ -237,40 +329,57 @@ impl Writer {
                 );
                 return Ok(Err(refused(Code::FailedPrecondition, what)));
             }
-            records.iter().try_for_each(|record| journal.append(record).map(drop)).map(Ok)
+            records.iter().try_for_each(|record| journal.append(record).map(drop))?;
+            tail.append(first, &records);
+            Ok(Ok(()))
         })?
     }
 
     /// Waits until all records are durable, or with the operating system, and returns where the journal ends.
     pub(super) fn settle(&self, durable: bool) -> Result<u64, Status> {
-        self.with(|journal| {
+        self.with(|journal, tail| {
             match last(journal) {
                 Some(last) if durable => journal.sync(last)?,
                 Some(last) => journal.write(last)?,
                 None => {}
             }
-            Ok(journal.range().end.0)
+            let end = journal.range().end.0;
+            if durable {
+                tail.tell(|news| news.end = end);
+            }
+            Ok(end)
         })
     }
 
     /// Allows the journal to delete the records before this one, and returns the first that it has then.
     pub(super) fn release(&self, before: u64) -> Result<u64, Status> {
-        self.with(|journal| {
-            if !self.keeps_all {
-                journal.release(Position(before))?;
+        let mut kept = self.current()?;
+        kept.tail.tell(|news| news.released = news.released.max(before));
+        let before = match self.keeps {
+            Keeps::All => 0,
+            Keeps::Followed(bytes) => {
+                kept.unneeded(before, bytes).map_err(|error| failed(&error))?
             }
+        };
+        drop(kept);
+        self.with(|journal, _| {
+            journal.release(Position(before))?;
             Ok(journal.range().start.0)
         })
     }
 
     /// Does something with the journal, if no other session has begun.
-    fn with<T>(&self, act: impl FnOnce(&FileJournal) -> StorageResult<T>) -> Result<T, Status> {
+    fn with<T>(
+        &self,
+        act: impl FnOnce(&FileJournal, &Tail) -> StorageResult<T>,
+    ) -> Result<T, Status> {
         let mut kept = self.current()?;
         let Some(journal) = kept.journal.clone() else {
             let what = format!("the journal \"{}\" has failed, and is not open", kept.name);
             return Err(refused(Code::Internal, what));
         };
-        kept.check(act(&journal))
+        let done = act(&journal, &kept.tail);
+        kept.check(done)
     }
 
     fn current(&self) -> Result<MutexGuard<'_, Kept>, Status> {

@@ -2,11 +2,15 @@
 //!
 //! - this file: setting a server up, and one that runs;
 //! - [`journals`]: the journals of a directory, and who writes to each; [`term`]: the file that says so;
-//! - [`service`]: the calls, [`writer`]: those of a writer, and [`replay`]: those of who reads.
+//! - [`followers`]: the file that says what is kept for followers, and [`tail`]: what they are told;
+//! - [`service`]: the calls, [`writer`]: those of a writer, [`replay`]: those of who reads, and [`follow`]: those of who follows.
 
+mod follow;
+mod followers;
 mod journals;
 mod replay;
 mod service;
+mod tail;
 mod term;
 mod writer;
 
@@ -26,7 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Server;
 
-use self::journals::Journals;
+use self::journals::{Journals, Keeps};
 use self::service::Service;
 use crate::connection::stream::Stream;
 use crate::connection::tls::Identity;
@@ -37,6 +41,9 @@ const LOCK: &str = ".lock";
 
 /// How many connections may be between being accepted and being served.
 const ACCEPTED: usize = 16;
+
+/// The most bytes of a journal as long as it keeps records only for followers, by default.
+const FOLLOWED_BYTES: u64 = 16 << 30;
 
 /// How long what runs may take to end.
 const LAST_STEPS: Duration = Duration::from_secs(10);
@@ -120,14 +127,14 @@ pub struct JournalServer {
     address: SocketAddr,
     identity: Option<Identity>,
     options: FileJournalOptions,
-    keeps_all: bool,
+    keeps: Keeps,
 }
 
 impl JournalServer {
     /// A server that listens on an address; the port 0 is a free one.
     pub fn new(address: SocketAddr) -> JournalServer {
         let options = FileJournalOptions::default();
-        JournalServer { address, identity: None, options, keeps_all: false }
+        JournalServer { address, identity: None, options, keeps: Keeps::Followed(FOLLOWED_BYTES) }
     }
 
     /// Encrypts connections, and accepts only those of writers with a certificate of the authority. Without it the address has to be a
@@ -145,7 +152,14 @@ impl JournalServer {
 
     /// Deletes no records, also not those that their writer does not need any more: everything can be made again from them.
     pub fn keep_all(mut self) -> JournalServer {
-        self.keeps_all = true;
+        self.keeps = Keeps::All;
+        self
+    }
+
+    /// How many bytes a journal may have while it keeps records that only followers need; by default 16 GiB. If it has more when its writer
+    /// lets go of records, nothing more is kept for the follower that is farthest behind: it has to begin again.
+    pub fn followed_bytes(mut self, bytes: u64) -> JournalServer {
+        self.keeps = Keeps::Followed(bytes);
         self
     }
 
@@ -176,7 +190,7 @@ impl JournalServer {
         let failed = |error| NotStarted::Listen { address: self.address, error };
         let listener = runtime.block_on(TcpListener::bind(self.address)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let journals = Arc::new(Journals::new(disks, self.options, self.keeps_all));
+        let journals = Arc::new(Journals::new(disks, self.options, self.keeps));
         let (accepted, connections) = mpsc::channel(ACCEPTED);
         let acceptor = self.identity.map(|identity| TlsAcceptor::from(identity.of_server()));
         runtime.spawn(accept(listener, acceptor, accepted));
@@ -252,6 +266,7 @@ impl Debug for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.journals.end_following();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(LAST_STEPS);
         }

@@ -1,12 +1,11 @@
 //! The call of who reads.
 
 use alluvium_storage::journal::Group;
-use bytes::Bytes;
 use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
 use super::journals::Journals;
-use crate::messages::{From, Header, PIECE, Records, pieces};
+use crate::messages::{From, PIECE, Records, framed, pieces};
 use crate::refusal::failed;
 
 /// Sends the durable records that are asked for, as fast as they are taken. Runs on a thread that may block.
@@ -52,8 +51,7 @@ fn send_group(group: &Group, to: &Sender<Result<Records, Status>>) -> bool {
     if group.is_empty() {
         return true;
     }
-    let bytes = Bytes::copy_from_slice(group.records());
-    let (first, count) = (group.first(), group.end() - group.first());
-    let header = Header { first, count, length: bytes.len() as u64, salt: 0 };
-    pieces(header, bytes).all(|piece| to.blocking_send(Ok(Records { piece: Some(piece) })).is_ok())
+    let (header, bytes) = framed(group);
+    let records = |piece| Records { piece: Some(piece), news: None };
+    pieces(header, bytes).all(|piece| to.blocking_send(Ok(records(piece))).is_ok())
 }

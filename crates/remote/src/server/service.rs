@@ -11,13 +11,15 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
-use tonic::server::{Grpc, NamedService, ServerStreamingService, StreamingService};
+use tonic::server::{Grpc, NamedService, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::journals::Journals;
-use super::{replay, writer};
-use crate::messages::{From, MESSAGE, REPLAY, Records, ToServer, ToWriter, WRITE};
+use super::{follow, replay, writer};
+use crate::messages::{
+    ATTEND, Attend, Attending, FOLLOW, From, MESSAGE, REPLAY, Records, ToServer, ToWriter, WRITE,
+};
 
 /// How many answers may wait to be sent.
 const ANSWERS: usize = 2;
@@ -63,6 +65,16 @@ impl tower::Service<HttpRequest<Body>> for Service {
                         .server_streaming(Replays(journals), request)
                         .await
                 }
+                FOLLOW => {
+                    let grpc = Grpc::new(ProstCodec::default());
+                    grpc.max_decoding_message_size(MESSAGE)
+                        .server_streaming(Follows(journals), request)
+                        .await
+                }
+                ATTEND => {
+                    let grpc = Grpc::new(ProstCodec::default());
+                    grpc.max_decoding_message_size(MESSAGE).unary(Attends(journals), request).await
+                }
                 _ => Status::unimplemented("there is no such call").into_http(),
             })
         })
@@ -99,5 +111,38 @@ impl ServerStreamingService<From> for Replays {
         let (records, stream) = mpsc::channel(ANSWERS);
         tokio::task::spawn_blocking(move || replay::serve(&journals, &from, &records));
         std::future::ready(Ok(Response::new(ReceiverStream::new(stream))))
+    }
+}
+
+struct Follows(Arc<Journals>);
+
+impl ServerStreamingService<From> for Follows {
+    type Response = Records;
+    type ResponseStream = ReceiverStream<Result<Records, Status>>;
+    type Future = Ready<Result<Response<Self::ResponseStream>, Status>>;
+
+    fn call(&mut self, request: Request<From>) -> Self::Future {
+        let (journals, from) = (self.0.clone(), request.into_inner());
+        let (records, stream) = mpsc::channel(ANSWERS);
+        let runtime = Handle::current();
+        runtime.clone().spawn_blocking(move || {
+            follow::serve(&journals, &runtime, &from, &records);
+        });
+        std::future::ready(Ok(Response::new(ReceiverStream::new(stream))))
+    }
+}
+
+struct Attends(Arc<Journals>);
+
+impl UnaryService<Attend> for Attends {
+    type Response = Attending;
+    type Future = BoxFuture<'static, Result<Response<Attending>, Status>>;
+
+    fn call(&mut self, request: Request<Attend>) -> Self::Future {
+        let (journals, attend) = (self.0.clone(), request.into_inner());
+        Box::pin(async move {
+            let attended = tokio::task::spawn_blocking(move || journals.attend(&attend)).await;
+            attended.unwrap_or_else(|_| Err(Status::aborted("the server ends"))).map(Response::new)
+        })
     }
 }

@@ -7,6 +7,7 @@ mod connections;
 mod disks;
 mod engines;
 mod faults;
+mod follow;
 mod journal;
 mod proxy;
 mod terms;

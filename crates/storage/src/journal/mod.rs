@@ -43,6 +43,7 @@ mod survey;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -148,6 +149,14 @@ pub trait Elsewhere: Send + Sync + Debug {
     ///
     /// If the journal at this place is not the one that is expected; nothing is changed then.
     fn open(&self, expected: &Expected) -> Result<(String, Arc<dyn Journal>)>;
+
+    /// Follows its writer under a name of one's own, and returns its identity too. What the follower expects is kept for it from then on, also
+    /// while it is away.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such journal, or it is not the one that is expected.
+    fn follow(&self, expected: &Expected, follower: &str) -> Result<(String, Arc<dyn Followed>)>;
 }
 
 /// What who opens a journal elsewhere knows of it.
@@ -157,4 +166,45 @@ pub struct Expected {
     pub identity: Option<String>,
     /// Records that it has: it may have earlier and later ones. Without them any will do.
     pub records: Option<Range<Position>>,
+}
+
+/// A journal as a follower of its writer has it: it reads records once they are durable, and cannot write.
+///
+/// [`append`](Journal::append) fails. [`range`](Journal::range) is of the durable records that the follower has heard of.
+/// [`release`](Journal::release) says that the follower needs none before a position: until it does, the journal keeps them for it, as far as
+/// it keeps records for followers at all.
+pub trait Followed: Journal {
+    /// The durable records from this position on: those that are there, and then those that come.
+    fn follow(&self, from: Position) -> Box<dyn Arriving>;
+
+    /// The last news of the journal.
+    fn heard(&self) -> Heard;
+
+    /// Follows it no more: the journal keeps nothing for this follower.
+    fn leave(&self) -> Result<()>;
+}
+
+/// Durable records in their order, as they come.
+pub trait Arriving: Send + Debug {
+    /// The next record, if it comes within this time.
+    ///
+    /// While the journal cannot be reached nothing comes. After an error there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRecord`](crate::Error::NoRecord) and others of what keeps the journal, if the record is not there any more or is damaged.
+    fn next(&mut self, patience: Duration) -> Result<Option<(Position, Bytes)>>;
+}
+
+/// What a follower knows of a journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// The term of the last writer.
+    pub term: u64,
+    /// All records before this position are durable.
+    pub end: Position,
+    /// The writer needs no record before this position.
+    pub released: Position,
+    /// When the follower has heard that.
+    pub at: Instant,
 }
