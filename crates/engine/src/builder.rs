@@ -21,6 +21,7 @@ use crate::durable::flusher::Durability;
 use crate::durable::restore::{Restored, restore};
 use crate::durable::resume::{finish_incomplete, resume};
 use crate::durable::schedule::Checkpoints;
+use crate::durable::standby::{Followed, Standby};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
@@ -53,6 +54,8 @@ pub struct Builder {
     until: Option<u64>,
     store: Option<Store>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The name under which the journal elsewhere is followed, if it is.
+    follower: Option<String>,
     checkpoint_interval: Duration,
     checkpoint_bytes: u64,
     retained: u32,
@@ -104,6 +107,7 @@ impl Builder {
             until: None,
             store: None,
             elsewhere: None,
+            follower: None,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             checkpoint_bytes: CHECKPOINT_BYTES,
             retained: RETAINED,
@@ -371,14 +375,7 @@ impl Builder {
                 return Err(Error::Start { message: message.to_owned() });
             }
         };
-        let store = match (self.store.take(), &directory) {
-            (None, Some(directory)) => Some(directory.open(self.elsewhere.as_deref())?),
-            (None, None) if self.elsewhere.is_some() => {
-                let message = "a journal that is elsewhere needs a state directory for the rest";
-                return Err(Error::Start { message: message.to_owned() });
-            }
-            (store, _) => store,
-        };
+        let (store, followed) = self.stored(directory.as_ref())?;
         let Some(Store { journal, manifests, blobs }) = store else {
             return self.start_in_memory(functions);
         };
@@ -389,18 +386,28 @@ impl Builder {
         let (restored, last) = restore(&*journal, &*manifests, &blobs, &context)?;
         let is_dealt = restored.as_ref().is_some_and(|restored| !restored.is_for(workers));
         let engine = self.start(workers, context, functions, restored.as_ref())?;
-        let incomplete = resume(&engine, restored, &*journal)?;
         let Instance { definitions, connectors, checkpoints, .. } = &*engine.instance;
+        if let Some(followed) = &followed {
+            definitions.follow(followed.journal.clone());
+        }
+        let replayed = resume(&engine, restored, &*journal)?;
         if is_dealt {
             definitions.expect_checkpoint();
         }
-        let flusher = definitions.attach(journal.clone(), durability)?;
+        // All of these are set once.
+        if followed.is_none() {
+            let _ = engine.instance.flusher.set(definitions.attach(journal.clone(), durability)?);
+        }
         let checkpointer = definitions.checkpointer(manifests, blobs, connectors, retained, last);
         let taken = Checkpoints::start(checkpointer, interval, bytes);
-        // These are set once.
-        let _ = engine.instance.flusher.set(flusher);
         let _ = checkpoints.set(taken.map_err(|message| Error::Start { message })?);
-        finish_incomplete(&engine, &incomplete)?;
+        match followed {
+            Some(followed) => {
+                let standby = Standby::start(&engine.instance, followed, replayed)?;
+                let _ = engine.instance.standby.set(Box::new(standby));
+            }
+            None => finish_incomplete(&engine, replayed.incomplete())?,
+        }
         if let Some(path) = put_aside {
             let _ = engine.instance.put_aside.set(path);
         }
@@ -410,6 +417,31 @@ impl Builder {
         }
         log::opened(workers, engine.instance.writer.last(), begun.elapsed());
         Ok(engine)
+    }
+
+    /// Where everything is kept, and what is followed if the engine is to be a standby.
+    fn stored(
+        &mut self,
+        directory: Option<&Directory>,
+    ) -> Result<(Option<Store>, Option<Followed>)> {
+        let missing = |what: &str| Err(Error::Start { message: what.to_owned() });
+        match (&self.elsewhere, self.follower.take(), directory) {
+            (None, Some(_), _) => missing(
+                "a standby follows a journal that is elsewhere, and none is named (--journal)",
+            ),
+            (Some(_), _, None) => {
+                missing("a journal that is elsewhere needs a state directory for the rest")
+            }
+            (Some(elsewhere), Some(follower), Some(directory)) => {
+                let (store, identity, journal) = directory.follow(&**elsewhere, &follower)?;
+                let (elsewhere, durability) = (elsewhere.clone(), self.durability);
+                Ok((Some(store), Some(Followed { elsewhere, identity, journal, durability })))
+            }
+            (elsewhere, None, Some(directory)) if self.store.is_none() => {
+                Ok((Some(directory.open(elsewhere.as_deref())?), None))
+            }
+            _ => Ok((self.store.take(), None)),
+        }
     }
 
     /// Starts an engine that keeps nothing once it has ended.
@@ -477,6 +509,7 @@ impl Builder {
             history: self.history,
             history_time: self.history_time,
             history_bytes: self.history_bytes,
+            records_rows: self.elsewhere.is_some(),
         };
         let start = match restored {
             Some(restored) => Some(restored.start(self.clock.now()?)),
@@ -553,6 +586,11 @@ impl BuilderParts for Builder {
 
     fn elsewhere(mut self, journal: Arc<dyn Elsewhere>) -> Self {
         self.elsewhere = Some(journal);
+        self
+    }
+
+    fn follow(mut self, follower: impl Into<String>) -> Self {
+        self.follower = Some(follower.into());
         self
     }
 

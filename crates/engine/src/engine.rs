@@ -11,6 +11,7 @@ use arrow::array::RecordBatch;
 
 use crate::builder::Builder;
 use crate::catalog::{FunctionInfo, RelationInfo};
+use crate::durable::followed::Lag;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
@@ -279,6 +280,28 @@ impl Engine {
     pub fn finish(&self) -> Result<()> {
         let _call = log::call!("finish");
         self.instance.poison.guard(|| self.instance.finish())
+    }
+
+    /// How far the engine is behind the one that it follows; `None` if it is no standby, or none any more.
+    pub fn lag(&self) -> Option<Lag> {
+        let following = self.instance.reader.sequencer.durable().following()?;
+        Some(following.lag(self.instance.reader.progress.complete()))
+    }
+
+    /// Takes the place of the engine that this one follows: from now on it commits, and that one cannot any more. Everything is there that the
+    /// other one has acknowledged. Returns the last epoch.
+    ///
+    /// Inputs start, from where the other engine has read them.
+    ///
+    /// # Errors
+    ///
+    /// If it is no standby. If the journal cannot be opened, nothing has changed, and it goes on to follow.
+    pub fn promote(&self) -> Result<u64> {
+        let _call = log::call!("promote");
+        match self.instance.standby.get() {
+            Some(standby) => standby.promote(),
+            None => Err(Error::source("the engine is no standby: it writes already")),
+        }
     }
 
     /// Takes a checkpoint, so that a restart need not do again what was done so far, and the journal gets shorter. Waits until

@@ -323,3 +323,11 @@ impl From<arrow::error::ArrowError> for Error {
         DataFusionError::from(error).into()
     }
 }
+
+/// The error of what a standby does not do.
+pub(crate) fn is_standby(what: &str) -> Error {
+    Error::sql(format!(
+        "{what} on a standby, which only does what the engine does that it follows: ask that one, or promote the standby to take its place"
+    ))
+    .with_sqlstate(SqlState::READ_ONLY)
+}

@@ -89,6 +89,16 @@ pub(crate) fn opened(workers: usize, epoch: Epoch, time: Duration) {
     info!(workers, epoch, milliseconds = milliseconds(time), "engine opened");
 }
 
+/// A standby writes from now on.
+pub(crate) fn promoted(epoch: Epoch) {
+    info!(epoch, "standby promoted");
+}
+
+/// Inputs could not be started.
+pub(crate) fn not_started(error: impl Display) {
+    error!(%error, "sources not started");
+}
+
 /// An engine has failed.
 pub(crate) fn poisoned(reason: &str) {
     error!(reason, "engine failed");

@@ -23,4 +23,6 @@ pub(crate) struct Settings {
     pub(crate) password_verifier: Option<fn(&str) -> String>,
     /// Whether the first row that is refused, or fails in a view, is fatal.
     pub(crate) strict: bool,
+    /// Whether the rows of inputs are recorded that could be read again: another machine may not have the files.
+    pub(crate) records_rows: bool,
 }

@@ -193,6 +193,13 @@ pub trait BuilderParts: Sized {
     /// The directory belongs to this journal from then on: it is opened with no other one, and not without it.
     fn elsewhere(self, journal: Arc<dyn Elsewhere>) -> Self;
 
+    /// Follows the engine that writes to the journal [elsewhere](BuilderParts::elsewhere), under a name of its own: the engine is a
+    /// [standby](crate::Engine::promote), which does what that one records, answers reads, and refuses what writes.
+    ///
+    /// The journal keeps for it what it has not in a checkpoint yet. It has to begin where the journal does: with a new directory if the
+    /// journal has all of its records, or else with a copy of the writer's directory.
+    fn follow(self, follower: impl Into<String>) -> Self;
+
     /// Shows these lines as `alluvium.log`: the last ones of the log of the process, the oldest first.
     fn log(self, lines: impl Fn() -> Vec<LogLine> + Send + Sync + 'static) -> Self;
 

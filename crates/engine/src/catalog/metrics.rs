@@ -1,5 +1,5 @@
-//! System relations that tell what the engine does: state, operators, epochs, memory, compactions, sources, outputs, sessions, locks
-//! and the log.
+//! System relations that tell what the engine does: state, operators, epochs, memory, compactions, sources, outputs, sessions, locks,
+//! the log and standbys.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,9 +28,23 @@ pub(crate) const LOCKS: &str = "alluvium.locks";
 /// The last lines of the log.
 pub(crate) const LOG: &str = "alluvium.log";
 
+/// How far a standby is behind.
+pub(crate) const STANDBY: &str = "alluvium.standby";
+
 /// The names of all of them.
-pub(super) const METRICS: [&str; 10] =
-    [ARRANGEMENTS, OPERATORS, EPOCHS, MEMORY, COMPACTIONS, SOURCES, OUTPUTS, SESSIONS, LOCKS, LOG];
+pub(super) const METRICS: [&str; 11] = [
+    ARRANGEMENTS,
+    OPERATORS,
+    EPOCHS,
+    MEMORY,
+    COMPACTIONS,
+    SOURCES,
+    OUTPUTS,
+    SESSIONS,
+    LOCKS,
+    LOG,
+    STANDBY,
+];
 
 fn number(name: &str) -> Field {
     Field::new(name, DataType::UInt64, false)
@@ -218,6 +232,15 @@ static LOG_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
+static STANDBY_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        number("epoch"),
+        number("records_behind"),
+        number("milliseconds_behind"),
+        number("silent_milliseconds"),
+    ]))
+});
+
 /// The columns of one of them.
 pub(super) fn schema(name: &str) -> Option<&'static SchemaRef> {
     Some(match name {
@@ -231,6 +254,7 @@ pub(super) fn schema(name: &str) -> Option<&'static SchemaRef> {
         SESSIONS => &SESSIONS_SCHEMA,
         LOCKS => &LOCKS_SCHEMA,
         LOG => &LOG_SCHEMA,
+        STANDBY => &STANDBY_SCHEMA,
         _ => return None,
     })
 }

@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicUsize;
 
 use alluvium_sql::planner::Planner;
 use alluvium_sql::statement::ViewLateness;
-use alluvium_storage::{ClaimedStorage, Journal, Manifests};
+use alluvium_storage::{ClaimedStorage, Followed, Journal, Manifests};
 use alluvium_trace::memory::StateContext;
 pub(crate) use exchange::Exchange;
 use failed::Failing;
@@ -47,6 +47,7 @@ use crate::clock::Moment;
 use crate::connectors::Connectors;
 use crate::durable::checkpointer::{Checkpointer, Last, Pinned};
 use crate::durable::flusher::{Durability, Flusher};
+use crate::durable::followed::Following;
 use crate::durable::persisted::ConnectorFacts;
 use crate::durable::record::Record;
 use crate::durable::restore::Restored;
@@ -216,6 +217,11 @@ impl Definitions {
     /// The state is another one than that of the last checkpoint, though nothing was recorded since.
     pub(crate) fn expect_checkpoint(&self) {
         self.sequencer.durable().count(1);
+    }
+
+    /// What is done is what another engine records in this journal, until one is attached.
+    pub(crate) fn follow(&self, journal: Arc<dyn Followed>) {
+        self.sequencer.durable().follow(Following::new(journal));
     }
 
     /// Records everything in this journal from now on, which has all that was done so far.

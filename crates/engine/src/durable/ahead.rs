@@ -21,7 +21,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn note_parts(&mut self, record: &Record) -> std::result::Result<(), String> {
+    /// Notes the transaction of which a record says that it is committed, if it has parts.
+    pub(super) fn note_parts(&mut self, record: &Record) -> std::result::Result<(), String> {
         match record {
             Record::Epoch { transaction, parts: 1.., .. } => {
                 self.committed.insert(*transaction);

@@ -27,6 +27,7 @@ use super::Durable;
 use super::checkpoint::{
     Checkpoint, DataflowName, SavedBatch, SavedDataflow, SavedShard, SavedState,
 };
+use super::followed::Following;
 use super::persisted::ConnectorFacts;
 use crate::error::{Error, Result};
 use crate::log;
@@ -199,6 +200,8 @@ impl Checkpointer {
     /// The state of all workers at the last epoch, and all facts.
     fn pin(&self) -> Result<Taken> {
         let Pinned { sequencer, definitions, connectors } = &self.engine;
+        let following = self.durable().following();
+        let _replayed = following.map(Following::hold);
         // Relations and outputs neither come nor go meanwhile.
         let _definitions = definitions.lock();
         let pin = sequencer.pin(&connectors.list())?;

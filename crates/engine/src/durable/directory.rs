@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use alluvium_storage::disk::platform;
 use alluvium_storage::{
-    ClaimedStorage, Elsewhere, FileJournal, FileManifests, Journal, LocalStorage, Manifests,
+    ClaimedStorage, Elsewhere, FileJournal, FileManifests, Followed, Journal, LocalStorage,
+    Manifests,
 };
 
 use super::{damage, elsewhere, known_end};
@@ -108,6 +109,21 @@ impl Directory {
                 Arc::new(own.map_err(failed)?)
             }
         };
+        self.with(journal)
+    }
+
+    /// Opens its contents, with a journal that another engine writes to. Returns that too, with its identity.
+    pub(crate) fn follow(
+        &self,
+        elsewhere: &dyn Elsewhere,
+        follower: &str,
+    ) -> Result<(Store, String, Arc<dyn Followed>)> {
+        let (identity, journal) = elsewhere::follow(&self.path, elsewhere, follower)?;
+        Ok((self.with(journal.clone())?, identity, journal))
+    }
+
+    fn with(&self, journal: Arc<dyn Journal>) -> Result<Store> {
+        let failed = |error: alluvium_storage::Error| start(damage::of_storage(&error));
         let manifests = FileManifests::open(self.path.join(MANIFESTS)).map_err(failed)?;
         let blobs = LocalStorage::open_exclusive(self.path.join(BLOBS)).map_err(failed)?;
         let blobs = ClaimedStorage::open(Arc::new(blobs)).map_err(failed)?;

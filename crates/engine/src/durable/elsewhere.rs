@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_storage::disk::platform;
-use alluvium_storage::{Elsewhere, Expected, Journal, ManifestFiles, ReadOnlyDisk};
+use alluvium_storage::{Elsewhere, Expected, Followed, Journal, ManifestFiles, ReadOnlyDisk};
 
 use super::directory::{JOURNAL, MANIFESTS};
 use super::{damage, known_end};
@@ -64,38 +64,65 @@ pub(super) fn open(
     directory: &Path,
     elsewhere: Option<&dyn Elsewhere>,
 ) -> Result<Option<Arc<dyn Journal>>> {
-    let start = |message: String| Error::Start { message };
-    let storage = |error: alluvium_storage::Error| start(damage::of_storage(&error));
-    let shown = directory.display();
     let note = Note::read(directory).map_err(start)?;
     let elsewhere = match (elsewhere, &note) {
-        (Some(elsewhere), None) if has_own(directory).map_err(storage)? => {
-            let url = elsewhere.url();
-            return Err(start(format!(
-                "the state directory \"{shown}\" has a journal of its own, and cannot go on in {url}: open it without that, or begin with \
-                 another directory"
-            )));
-        }
         (Some(elsewhere), _) => elsewhere,
         (None, None) => return Ok(None),
         (None, Some(Note { url, .. })) => {
+            let shown = directory.display();
             return Err(start(format!(
                 "the journal of the state directory \"{shown}\" is {url}: open the directory with it (--journal)"
             )));
         }
     };
-    let records = known_end::needed(directory);
-    let identity = note.as_ref().map(|note| note.identity.clone());
-    let expected = Expected { identity, records: Some(records) };
+    let expected = expected(directory, note.as_ref(), elsewhere)?;
     let (identity, journal) =
         elsewhere.open(&expected).map_err(|error| start(error.to_string()))?;
-    let found = Note { identity, url: elsewhere.url() };
-    if note.as_ref() != Some(&found) {
-        found.write(directory).map_err(|error| {
-            start(format!("the state directory \"{shown}\" cannot be written to: {error}"))
-        })?;
-    }
+    belongs(directory, note.as_ref(), Note { identity, url: elsewhere.url() })?;
     Ok(Some(journal))
+}
+
+/// Follows the journal that a directory belongs to, and returns its identity too. The caller has the directory locked.
+pub(super) fn follow(
+    directory: &Path,
+    elsewhere: &dyn Elsewhere,
+    follower: &str,
+) -> Result<(String, Arc<dyn Followed>)> {
+    let note = Note::read(directory).map_err(start)?;
+    let expected = expected(directory, note.as_ref(), elsewhere)?;
+    let followed = elsewhere.follow(&expected, follower);
+    let (identity, journal) = followed.map_err(|error| start(error.to_string()))?;
+    belongs(directory, note.as_ref(), Note { identity: identity.clone(), url: elsewhere.url() })?;
+    Ok((identity, journal))
+}
+
+/// What a directory needs of a journal elsewhere.
+fn expected(directory: &Path, note: Option<&Note>, elsewhere: &dyn Elsewhere) -> Result<Expected> {
+    let storage = |error: alluvium_storage::Error| start(damage::of_storage(&error));
+    if note.is_none() && has_own(directory).map_err(storage)? {
+        let (shown, url) = (directory.display(), elsewhere.url());
+        return Err(start(format!(
+            "the state directory \"{shown}\" has a journal of its own, and cannot go on in {url}: open it without that, or begin with \
+             another directory"
+        )));
+    }
+    let records = Some(known_end::needed(directory));
+    Ok(Expected { identity: note.map(|note| note.identity.clone()), records })
+}
+
+/// Notes the journal of a directory, if it is not noted.
+fn belongs(directory: &Path, note: Option<&Note>, found: Note) -> Result<()> {
+    if note == Some(&found) {
+        return Ok(());
+    }
+    let shown = directory.display();
+    found.write(directory).map_err(|error| {
+        start(format!("the state directory \"{shown}\" cannot be written to: {error}"))
+    })
+}
+
+fn start(message: String) -> Error {
+    Error::Start { message }
 }
 
 /// Whether a directory has records or checkpoints that belong to a journal of its own.

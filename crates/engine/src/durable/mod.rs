@@ -18,7 +18,8 @@
 //!   the program, for which the journal is searched [`ahead`] of its replay; [`versions`]: how earlier versions have written it;
 //! - [`directory`]: the state directory, and who may use it; [`damage`]: the messages if it is damaged, and
 //!   [`known_end`]: how far its journal is known to go, and
-//!   [`elsewhere`]: a journal that is not in it.
+//!   [`elsewhere`]: a journal that is not in it;
+//! - [`followed`]: a journal that another engine writes to, and [`standby`]: the engine that replays it as it comes.
 
 mod ahead;
 mod archive;
@@ -28,6 +29,7 @@ pub(crate) mod damage;
 pub(crate) mod directory;
 pub(crate) mod elsewhere;
 pub(crate) mod flusher;
+pub(crate) mod followed;
 mod functions;
 pub(crate) mod known_end;
 pub(crate) mod persisted;
@@ -37,6 +39,7 @@ pub(crate) mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod schedule;
+pub(crate) mod standby;
 mod versions;
 
 use std::fmt::Display;
@@ -52,11 +55,14 @@ use crate::error::{Error, Result};
 use crate::poison::Poison;
 use crate::worker::Progress;
 use flusher::Durability;
+use followed::Following;
 use record::Record;
 
 /// The journal of an engine that has one.
 pub(crate) struct Durable {
     journal: OnceLock<Arc<dyn Journal>>,
+    /// The journal of another engine, if this one is or was a standby.
+    followed: OnceLock<Following>,
     /// Whether there is a journal, also one that is still being replayed.
     is_expected: AtomicBool,
     /// Whether commits are complete before they are on the disk.
@@ -72,8 +78,30 @@ pub(crate) struct Durable {
 impl Durable {
     /// Without a journal.
     pub(crate) fn new(progress: Arc<Progress>, poison: Arc<Poison>) -> Self {
-        let (journal, is_expected, is_late, recorded, checkpoints) = Default::default();
-        Self { journal, is_expected, is_late, recorded, checkpoints, progress, poison }
+        let (journal, followed, is_expected) = Default::default();
+        let (is_late, recorded, checkpoints) = Default::default();
+        Self { journal, followed, is_expected, is_late, recorded, checkpoints, progress, poison }
+    }
+
+    /// What is recorded is that of another engine, until a journal is attached.
+    pub(crate) fn follow(&self, following: Following) {
+        // It follows one, before the engine has any user.
+        let _ = self.followed.set(following);
+    }
+
+    /// The journal of another engine, as long as it is followed.
+    pub(crate) fn following(&self) -> Option<&Following> {
+        self.followed.get().filter(|_| !self.is_attached())
+    }
+
+    /// Nothing needs to be kept any more for what was followed.
+    pub(crate) fn leave_followed(&self) -> alluvium_storage::Result<()> {
+        self.followed.get().map_or(Ok(()), |following| following.journal().leave())
+    }
+
+    /// Whether what is recorded is that of another engine.
+    pub(crate) fn is_following(&self) -> bool {
+        self.following().is_some()
     }
 
     /// There will be a journal.
@@ -119,7 +147,16 @@ impl Durable {
 
     /// The position of the next record.
     pub(crate) fn end(&self) -> Position {
-        self.journal.get().map_or(Position(0), |journal| journal.range().end)
+        match (self.journal.get(), self.followed.get()) {
+            (Some(journal), _) => journal.range().end,
+            (None, Some(following)) => following.end(),
+            (None, None) => Position(0),
+        }
+    }
+
+    /// The first record that may be needed of transactions whose epochs have not come, of those that are followed.
+    pub(crate) fn first_open(&self) -> Option<Position> {
+        self.following().and_then(Following::first_open)
     }
 
     /// How many bytes were recorded since the last checkpoint.
@@ -151,6 +188,10 @@ impl Durable {
 
     /// Lets go of the records before this one.
     pub(crate) fn release(&self, before: Position) -> alluvium_storage::Result<()> {
+        if let Some(following) = self.following() {
+            // If the journal cannot be reached it keeps more than it has to, until the next checkpoint.
+            let _ = following.journal().release(before);
+        }
         self.journal.get().map_or(Ok(()), |journal| journal.release(before))
     }
 

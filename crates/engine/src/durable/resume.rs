@@ -10,6 +10,7 @@ use alluvium_sql::statement::{self, TableDefinition};
 use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
+use super::ahead::Found;
 use super::persisted::ConnectorFacts;
 use super::portion::{EnteredPortion, InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
@@ -25,12 +26,48 @@ use crate::source::{Input, InputReader, Portion, named};
 use crate::transaction::Transaction;
 use crate::worker::DataflowId;
 
-/// Does everything again that the journal has, after the checkpoint if there is one. Returns the tables that are incomplete.
+/// What a replay knows of records that it has seen, for those that follow.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    /// The numbers of the transactions with parts that have an epoch.
+    committed: HashSet<u64>,
+    /// The numbers of those that have definitions as well, which come after their parts; and where the first part is, once it has come.
+    defining: HashMap<u64, Option<Position>>,
+    /// Those whose parts come, by their numbers, and how many have come.
+    parts: HashMap<u64, (Transaction, u32)>,
+    /// The first parts of those whose epochs have not come.
+    open: HashMap<u64, Position>,
+    /// The readers that read inputs again, in portions of so many rows.
+    readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
+    /// Tables whose first rows have not come.
+    incomplete: Vec<DataflowId>,
+    /// Tables of which an input could not be read again, and why.
+    unread: Vec<(DataflowId, Error)>,
+}
+
+impl Replayed {
+    /// The first record of transactions whose epochs have not come.
+    pub(super) fn first_open(&self) -> Option<Position> {
+        self.open.values().min().copied()
+    }
+
+    /// The tables whose first rows have not come.
+    pub(crate) fn incomplete(&self) -> &[DataflowId] {
+        &self.incomplete
+    }
+
+    /// The writer needs no record before this position: transactions whose parts are there have ended.
+    pub(super) fn released(&mut self, before: Position) {
+        self.open.retain(|_, first| *first >= before);
+    }
+}
+
+/// Does everything again that the journal has, after the checkpoint if there is one.
 pub(crate) fn resume(
     engine: &Engine,
     restored: Option<Restored>,
     journal: &dyn Journal,
-) -> Result<Vec<DataflowId>> {
+) -> Result<Replayed> {
     let definitions = &engine.instance.definitions;
     let from = |restored: &Restored| Position(restored.checkpoint.replay);
     let start = restored.as_ref().map_or(journal.range().start, from);
@@ -44,15 +81,9 @@ pub(crate) fn resume(
         sequencer.expect_failed(relation, reason);
     }
     definitions.expect_journal();
-    let mut replay = Replay {
-        engine,
-        committed: found.committed,
-        defining: found.defining,
-        parts: HashMap::new(),
-        readers: HashMap::new(),
-        incomplete: Vec::new(),
-        unread: Vec::new(),
-    };
+    let (committed, defining) = (found.committed, found.defining);
+    let mut replayed = Replayed { committed, defining, ..Replayed::default() };
+    let mut replay = Replay { engine, known: &mut replayed };
     if let Some(mut restored) = restored {
         let Instance { connectors, poison, .. } = &*engine.instance;
         let checkpoint = &mut restored.checkpoint;
@@ -72,8 +103,10 @@ pub(crate) fn resume(
         message: format!("the journal cannot be replayed: {error}"),
     };
     let records = journal.replay(start).map_err(|error| failed(&damage::of_storage(&error)))?;
+    let mut next = end.max(start);
     for record in records {
         let (position, bytes) = record.map_err(|error| failed(&damage::of_storage(&error)))?;
+        next = next.max(Position(position.0 + 1));
         let place = journal.place(position);
         let record =
             Record::decode(&bytes).map_err(|what| failed(&format_args!("{place}: {what}")))?;
@@ -82,31 +115,55 @@ pub(crate) fn resume(
             Record::Part { .. } => {}
             // The checkpoint has the rows of its parts.
             Record::Epoch { transaction, .. } => {
-                replay.parts.remove(&transaction);
+                replay.known.parts.remove(&transaction);
+                replay.known.open.remove(&transaction);
                 continue;
             }
             _ => continue,
         }
-        let applied = match record {
-            Record::Transaction { definitions, epoch } => {
-                replay.transact(&definitions, epoch.as_deref(), (journal, position))
-            }
-            // The relations they change may be defined after them.
-            Record::Part { transaction, .. } if replay.defining.contains_key(&transaction) => {
-                let first = replay.defining.entry(transaction).or_default();
-                first.get_or_insert(position);
-                Ok(())
-            }
-            record => replay.apply(record),
-        };
+        replay.note_open(&record, position);
+        let applied = replay.step(record, (journal, position));
         applied.map_err(|error| failed(&format_args!("{place}: {error}")))?;
     }
     engine.instance.connectors.outputs.check_missing()?;
     replay.check_unread()?;
-    // Parts without their epoch were never committed.
-    let incomplete = replay.incomplete;
-    drop(replay.parts);
-    engine.wait(engine.instance.writer.last()).map(|()| incomplete)
+    // Parts without their epoch are of transactions that were never committed, or whose epochs come.
+    replayed.parts.clear();
+    if let Some(following) = sequencer.durable().following() {
+        following.replayed(next, replayed.first_open());
+    }
+    engine.wait(engine.instance.writer.last()).map(|()| replayed)
+}
+
+/// Does again what a record says, which another engine has written meanwhile.
+pub(super) fn follow(
+    engine: &Engine,
+    replayed: &mut Replayed,
+    record: Record,
+    (journal, position): (&dyn Journal, Position),
+) -> Result<()> {
+    let mut replay = Replay { engine, known: replayed };
+    if matches!(record, Record::Part { .. }) {
+        // It is read again once it is known whether its transaction is committed.
+        replay.note_open(&record, position);
+        return Ok(());
+    }
+    let mut found = Found::default();
+    found.note_parts(&record).map_err(Error::data)?;
+    for transaction in found.committed {
+        let Some(first) = replay.known.open.remove(&transaction) else {
+            return Err(Error::data("the parts that it follows are missing"));
+        };
+        replay.known.committed.insert(transaction);
+        match found.defining.contains_key(&transaction) {
+            true => drop(replay.known.defining.insert(transaction, Some(first))),
+            false => replay.stage_parts(transaction, journal, first..position)?,
+        }
+    }
+    replay.step(record, (journal, position))?;
+    replay.known.committed.clear();
+    engine.instance.connectors.outputs.check_missing()?;
+    replay.check_unread()
 }
 
 /// Drops tables whose first rows had not come when the engine ended. One that others have written to or read stays.
@@ -127,21 +184,39 @@ pub(crate) fn finish_incomplete(engine: &Engine, tables: &[DataflowId]) -> Resul
 
 struct Replay<'a> {
     engine: &'a Engine,
-    /// The numbers of the transactions with parts that have an epoch.
-    committed: HashSet<u64>,
-    /// The numbers of those that have definitions as well, which come after their parts; and where the first part is, once it has come.
-    defining: HashMap<u64, Option<Position>>,
-    /// Those whose parts come, by their numbers, and how many have come.
-    parts: HashMap<u64, (Transaction, u32)>,
-    /// The readers that read inputs again, in portions of so many rows.
-    readers: HashMap<InputName, (Arc<Input>, usize, InputReader)>,
-    /// Tables whose first rows have not come.
-    incomplete: Vec<DataflowId>,
-    /// Tables of which an input could not be read again, and why.
-    unread: Vec<(DataflowId, Error)>,
+    known: &'a mut Replayed,
 }
 
 impl Replay<'_> {
+    /// Notes the first part of a transaction that may never be committed.
+    fn note_open(&mut self, record: &Record, position: Position) {
+        if let Record::Part { transaction, number: 0, .. } = record
+            && !self.known.committed.contains(transaction)
+        {
+            self.known.open.insert(*transaction, position);
+        }
+    }
+
+    /// Does again what the record at a position says.
+    fn step(
+        &mut self,
+        record: Record,
+        (journal, position): (&dyn Journal, Position),
+    ) -> Result<()> {
+        match record {
+            Record::Transaction { definitions, epoch } => {
+                self.transact(&definitions, epoch.as_deref(), (journal, position))
+            }
+            // The relations they change may be defined after them.
+            Record::Part { transaction, .. } if self.known.defining.contains_key(&transaction) => {
+                let first = self.known.defining.entry(transaction).or_default();
+                first.get_or_insert(position);
+                Ok(())
+            }
+            record => self.apply(record),
+        }
+    }
+
     fn apply(&mut self, record: Record) -> Result<()> {
         let instance = &self.engine.instance;
         match record {
@@ -162,7 +237,7 @@ impl Replay<'_> {
             }
             Record::Incomplete { name, columns } => {
                 self.create_table(&name, &columns)?;
-                self.incomplete.extend(instance.definitions.catalog.get(&name)?.dataflow());
+                self.known.incomplete.extend(instance.definitions.catalog.get(&name)?.dataflow());
                 Ok(())
             }
             Record::Completing { table, epoch } => {
@@ -170,7 +245,7 @@ impl Replay<'_> {
                 self.apply(epoch)?;
                 instance.definitions.complete_table(&table);
                 if let Ok(completed) = instance.definitions.catalog.get(&table) {
-                    self.incomplete.retain(|id| Some(*id) != completed.dataflow());
+                    self.known.incomplete.retain(|id| Some(*id) != completed.dataflow());
                 }
                 Ok(())
             }
@@ -185,21 +260,21 @@ impl Replay<'_> {
                 })
             }
             Record::Part { transaction, number, changes } => {
-                if !self.committed.contains(&transaction) {
+                if !self.known.committed.contains(&transaction) {
                     return Ok(());
                 }
                 // In versions before 4 parts of a transaction that failed may come before those of the next one.
-                let begun = if number == 0 { None } else { self.parts.remove(&transaction) };
+                let begun = if number == 0 { None } else { self.known.parts.remove(&transaction) };
                 let mut begun = self.follow(begun, number)?;
                 stage(&mut begun, changes)?;
-                self.parts.insert(transaction, (begun, number + 1));
+                self.known.parts.insert(transaction, (begun, number + 1));
                 Ok(())
             }
             Record::Transaction { .. } => {
                 Err(Error::data("a transaction is not part of another one"))
             }
             Record::Epoch { number, time, transaction, parts, changes, key, refused, end } => {
-                let begun = if parts == 0 { None } else { self.parts.remove(&transaction) };
+                let begun = if parts == 0 { None } else { self.known.parts.remove(&transaction) };
                 let mut transaction = self.follow(begun, parts)?;
                 stage(&mut transaction, changes)?;
                 transaction.restore_time(time);
@@ -248,14 +323,14 @@ impl Replay<'_> {
         };
         let table = self.engine.instance.definitions.catalog.get(&recorded.input.table)?;
         let id = table.as_table()?.id;
-        let is_unread = self.unread.iter().any(|(unread, _)| *unread == id);
+        let is_unread = self.known.unread.iter().any(|(unread, _)| *unread == id);
         let portion = match is_unread {
             true => None,
             false => match self.next_portion(&input, recorded) {
                 Ok(portion) => Some(portion),
                 // The journal may say that the table is dropped later.
                 Err(error) => {
-                    self.unread.push((id, error));
+                    self.known.unread.push((id, error));
                     None
                 }
             },
@@ -275,7 +350,7 @@ impl Replay<'_> {
     /// Fails if a table is there of which an input could not be read again.
     fn check_unread(&self) -> Result<()> {
         let catalog = &self.engine.instance.definitions.catalog;
-        match self.unread.iter().find(|(id, _)| catalog.of_dataflow(*id).is_some()) {
+        match self.known.unread.iter().find(|(id, _)| catalog.of_dataflow(*id).is_some()) {
             Some((_, error)) => Err(error.clone()),
             None => Ok(()),
         }
@@ -284,7 +359,7 @@ impl Replay<'_> {
     /// The portion of an input that comes next, of as many rows as were recorded. The reader of the one before continues, if
     /// it was as long.
     fn next_portion(&mut self, input: &Arc<Input>, recorded: &ReadPortion) -> Result<Portion> {
-        let before = self.readers.remove(&recorded.input);
+        let before = self.known.readers.remove(&recorded.input);
         let before =
             before.filter(|(of, rows, _)| Arc::ptr_eq(of, input) && *rows == recorded.len());
         let mut reader = match before {
@@ -293,7 +368,7 @@ impl Replay<'_> {
         };
         let portion =
             read_again(&mut reader, input, recorded).map_err(|error| named(input, error))?;
-        self.readers.insert(input.id(), (input.clone(), recorded.len(), reader));
+        self.known.readers.insert(input.id(), (input.clone(), recorded.len(), reader));
         Ok(portion)
     }
 
@@ -310,7 +385,7 @@ impl Replay<'_> {
         let Some(epoch) = epoch else { return Ok(()) };
         let epoch = Record::decode(epoch).map_err(Error::data)?;
         if let Record::Epoch { transaction, .. } = &epoch
-            && let Some(Some(first)) = self.defining.remove(transaction)
+            && let Some(Some(first)) = self.known.defining.remove(transaction)
         {
             self.stage_parts(*transaction, journal, first..end)?;
         }

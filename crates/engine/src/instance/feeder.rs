@@ -34,6 +34,10 @@ impl Instance {
     pub(crate) fn start_inputs(self: &Arc<Self>) -> Result<()> {
         self.poison.check()?;
         let all_inputs = &self.connectors.inputs;
+        // Those of a standby start when it is promoted.
+        if self.is_standby() {
+            return Ok(());
+        }
         all_inputs.hold_paused();
         if all_inputs.waiting().is_empty() {
             return Ok(());
@@ -192,8 +196,10 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
         let position = reader.position()?;
         let entered = match &position {
             Some(end) if instance.definitions.is_durable() => Some(match reader.replays()? {
-                true => EnteredPortion::ReadAgain(ReadPortion::new(input.id(), &portion, end)),
-                false => EnteredPortion::Recorded(input.id(), SavedPosition::new(end)),
+                true if !instance.settings.records_rows => {
+                    EnteredPortion::ReadAgain(ReadPortion::new(input.id(), &portion, end))
+                }
+                _ => EnteredPortion::Recorded(input.id(), SavedPosition::new(end)),
             }),
             _ => None,
         };

@@ -40,6 +40,7 @@ use crate::connectors::Connectors;
 use crate::definitions::Definitions;
 use crate::durable::directory::Directory;
 use crate::durable::flusher::Flusher;
+use crate::durable::followed::Standing;
 use crate::durable::schedule::Checkpoints;
 use crate::error::Result;
 use crate::file_access::FileAccess;
@@ -72,6 +73,8 @@ pub(crate) struct Instance {
     pub(crate) checkpoints: OnceLock<Checkpoints>,
     /// The thread that syncs the journal, if the engine has one.
     pub(crate) flusher: OnceLock<Flusher>,
+    /// What follows another engine, if this one is or was a standby.
+    pub(crate) standby: OnceLock<Box<dyn Standing>>,
     /// The state directory, which is released after everything else has ended.
     pub(crate) directory: OnceLock<Directory>,
     /// The copy of the state directory with the records that were left out when it was opened.
@@ -168,6 +171,7 @@ impl Instance {
             file_access: Arc::new(file_access),
             checkpoints: OnceLock::new(),
             flusher: OnceLock::new(),
+            standby: OnceLock::new(),
             directory: OnceLock::new(),
             put_aside: OnceLock::new(),
             poison,
@@ -189,6 +193,11 @@ impl Instance {
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.poison.check()?;
         self.checkpoints.get().map_or(Ok(()), Checkpoints::take)
+    }
+
+    /// Whether the engine does what another one records, and records nothing itself.
+    pub(crate) fn is_standby(&self) -> bool {
+        self.reader.sequencer.durable().is_following()
     }
 
     pub(crate) fn progress(&self) -> crate::source::Progress {
@@ -216,6 +225,7 @@ impl Owner for Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        drop(self.standby.take());
         drop(self.checkpoints.take());
         drop(self.flusher.take());
         // Without that, the next start leaves out some values. No caller is left to report an error to.

@@ -118,6 +118,13 @@ impl Instance {
         output: Output,
     ) -> Result<OpenedOutput> {
         let mode = output.mode_for(relation, kind)?;
+        if mode == OutputMode::Changes && self.is_standby() {
+            return Err(Error::source(format!(
+                "the changes of \"{relation}\" are written to \"{}\", which a standby cannot go on with: DROP it where it is written before a \
+                 standby follows",
+                output.path().display()
+            )));
+        }
         let restored = |name: Option<&OutputName>| {
             name.and_then(|name| self.connectors.outputs.restored.lock().remove(name))
         };

@@ -458,7 +458,8 @@ impl Sequencer {
         let first = self.history.first(epoch);
         let mut kept = state.kept.clone();
         kept.values_mut().for_each(|kept| kept.since = kept.since.max(first));
-        let (workers, replay) = (self.workers() as u32, parts.first().unwrap_or(end).min(end));
+        let first = parts.first().into_iter().chain(self.durable.first_open()).min();
+        let (workers, replay) = (self.workers() as u32, first.unwrap_or(end).min(end));
         Ok(Pin { epoch, workers, end, replay, facts, kept, shards })
     }
 

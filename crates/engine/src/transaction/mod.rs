@@ -48,7 +48,7 @@ use crate::definitions::alter::Parts;
 use crate::definitions::{Exchange, StagedDefinitions};
 use crate::durable::portion::EnteredPortion;
 use crate::durable::refused::RefusedRows;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_standby};
 use crate::fault::{Fault, armed};
 use crate::instance::Instance;
 use crate::log;
@@ -83,6 +83,8 @@ pub struct Transaction {
     time: Moment,
     /// Whether the time was given: then it is a change of its own.
     is_time_given: bool,
+    /// Whether it was committed before.
+    is_again: bool,
     refused: Vec<Refused>,
     /// The portion of an input that it is, if that has a position.
     entered: Option<EnteredPortion>,
@@ -118,6 +120,7 @@ impl Transaction {
             changes: BTreeMap::new(),
             time,
             is_time_given: at.is_some(),
+            is_again: false,
             refused: Vec::new(),
             entered: None,
             key: None,
@@ -232,10 +235,22 @@ impl Transaction {
         self.completes = Some(table.to_owned());
     }
 
+    /// Fails if what it does cannot be committed, whatever others have committed meanwhile.
+    fn check_commits(&self) -> Result<()> {
+        let is_new = !self.changes.is_empty()
+            || self.definitions.is_some()
+            || self.is_time_given
+            || self.key.is_some();
+        if is_new && !self.is_again && self.instance.is_standby() {
+            return Err(is_standby("a commit"));
+        }
+        self.check_inserted()?;
+        self.check_inserted_uniques()
+    }
+
     /// Gives it its place among the epochs.
     fn order(self) -> Result<Committed> {
-        self.check_inserted()?;
-        self.check_inserted_uniques()?;
+        self.check_commits()?;
         let Self {
             instance,
             changes,
@@ -544,7 +559,7 @@ impl Transaction {
 
     /// Gives it the time of the epoch that it makes again.
     pub(crate) fn restore_time(&mut self, time: Moment) {
-        (self.time, self.is_time_given) = (time, true);
+        (self.time, self.is_time_given, self.is_again) = (time, true, true);
     }
 
     fn stage(&mut self, table: &Entry, change: TableChange) -> Result<()> {

@@ -10,4 +10,5 @@ mod faults;
 mod follow;
 mod journal;
 mod proxy;
+mod standby;
 mod terms;

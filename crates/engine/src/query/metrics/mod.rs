@@ -1,5 +1,5 @@
 //! System relations of metrics: `alluvium.arrangements`, `operators`, `epochs`, `memory`, `compactions`, `sources`, `outputs`, `sessions`,
-//! `locks` and `log`.
+//! `locks`, `log` and `standby`.
 
 mod arrangements;
 mod compactions;
@@ -12,6 +12,7 @@ mod operators;
 mod outputs;
 mod sessions;
 mod sources;
+mod standby;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) use self::families::families;
 pub use self::families::{Metric, MetricFamily, MetricKind, MetricValue};
 use crate::catalog::metrics::{
     ARRANGEMENTS, COMPACTIONS, EPOCHS, LOCKS, LOG, MEMORY, OPERATORS, OUTPUTS, SESSIONS, SOURCES,
+    STANDBY,
 };
 use crate::catalog::{Entries, system};
 use crate::clock::{Moment, milliseconds, moment};
@@ -92,6 +94,10 @@ pub(super) fn tables_named(
             // They tell of everybody.
             LOG if role.is_some() => log::columns(&[]),
             LOG => log::columns(&(observed.log)()),
+            STANDBY => {
+                let following = sequencer.durable().following();
+                standby::columns(following.map(|following| following.lag(progress.complete())))
+            }
             LOCKS => locks::columns(observed.locks.all(), &relations())?,
             _ => continue,
         };

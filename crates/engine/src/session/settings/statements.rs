@@ -8,7 +8,7 @@ use alluvium_sql::statement::{Lasts, SetSettings, SettingValue, StatementKind, T
 use super::facts::{Request, constant};
 use super::table::{self, SETTINGS, Setting};
 use super::value;
-use crate::error::{Error, Result, SqlState};
+use crate::error::{Error, Result, SqlState, is_standby};
 use crate::session::statements::describe;
 use crate::session::{Outcome, Session};
 use crate::transaction::Transaction;
@@ -187,11 +187,13 @@ impl Session {
             true => effects.is_read_only,
             false => effects.others_are_read_only,
         }
+        .max(self.instance().is_standby())
     }
 
     /// Fails if a statement writes and the session only reads.
     pub(in crate::session) fn check_read_only(&self, statement: &StatementKind) -> Result<()> {
         match writes(statement) {
+            Some(what) if !self.is_redoing && self.instance().is_standby() => Err(is_standby(what)),
             Some(what) if self.is_read_only() && !self.is_redoing => {
                 Err(Error::sql(format!("{what} in a transaction that is READ ONLY"))
                     .with_sqlstate(SqlState::READ_ONLY))
