@@ -4,7 +4,7 @@
 //! and [`run`] runs a whole program with its sources. `serve` lets clients connect, if the feature of that name is on, and `report` asks a server why a view is slow. [`program`] splits text into statements, [`output`] writes
 //! results, [`console`] and [`diagnostic`] show messages, and [`log`] writes the log. [`packed`] are files that are part of the executable,
 //! and the commands that use them. [`state`] checks, lists, copies and upgrades state directories. `journal` keeps
-//! journals of engines on other machines, if the feature `remote` is on. [`nexmark`]
+//! journals of engines on other machines, and promotes standbys, if the feature `remote` is on. [`nexmark`]
 //! runs the benchmark. [`process`] is about the process.
 
 #![warn(unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
@@ -98,6 +98,8 @@ fn dispatch(arguments: Args, executable: Option<&Path>) -> Status {
         Args::Upgrade(directory) => state::upgrade(&directory),
         #[cfg(feature = "remote")]
         Args::Journal(command) => journal::run(&command),
+        #[cfg(feature = "remote")]
+        Args::Promote(directory) => journal::promotion::promote(&directory),
         Args::Nexmark(args) => nexmark::run(args, executable),
         Args::Completions(shell) => shell::write(&args::completions(shell)),
         Args::Man(page) => shell::write(&page),

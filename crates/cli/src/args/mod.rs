@@ -92,6 +92,13 @@ enum Command {
     #[cfg(feature = "remote")]
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Lets a standby take the place of the engine that it follows
+    #[cfg(feature = "remote")]
+    Promote {
+        /// The state directory of the standby, which runs
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Measures the queries of the Nexmark benchmark
     Nexmark(NexmarkArgs),
     /// Prints shell completions for this command line
@@ -300,6 +307,8 @@ pub(crate) enum Args {
     Upgrade(PathBuf),
     #[cfg(feature = "remote")]
     Journal(JournalCommand),
+    #[cfg(feature = "remote")]
+    Promote(PathBuf),
     Nexmark(NexmarkArgs),
     Completions(clap_complete::Shell),
     /// The page.
@@ -431,6 +440,8 @@ fn args(matches: ArgMatches) -> Result<Args, Error> {
         Some(Command::Upgrade { directory }) => return Ok(Args::Upgrade(directory)),
         #[cfg(feature = "remote")]
         Some(Command::Journal(command)) => return Ok(Args::Journal(command)),
+        #[cfg(feature = "remote")]
+        Some(Command::Promote { directory }) => return Ok(Args::Promote(directory)),
         Some(Command::Completions { shell }) => return Ok(Args::Completions(shell)),
         Some(Command::Man { command }) => return man(command.as_deref()).map(Args::Man),
         Some(Command::Nexmark(nexmark)) => return Ok(Args::Nexmark(nexmark)),

@@ -10,6 +10,8 @@ use alluvium::Builder;
 use alluvium::unstable::BuilderParts;
 use alluvium_remote::{Identity, JournalPlace};
 
+use crate::size;
+
 /// The commands for journals.
 #[derive(Debug, PartialEq, clap::Subcommand)]
 pub(crate) enum JournalCommand {
@@ -29,6 +31,9 @@ pub(crate) struct ServeArgs {
     /// Deletes no records, also not those that checkpoints have: an engine can begin with an empty folder
     #[arg(long)]
     pub(crate) keep_all: bool,
+    /// The size up to which a journal keeps records that only standbys need
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "16G")]
+    pub(crate) keep_for_standbys: usize,
     /// The certificate of the server and those above it, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key", requires = "tls_authority")]
     tls_certificate: Option<PathBuf>,

@@ -1,6 +1,8 @@
-//! Journals on other machines: `alluvium journal serve` keeps them, and `--journal` names one. [`args`] are the options of both.
+//! Journals on other machines: `alluvium journal serve` keeps them, and `--journal` names one. [`args`] are the options of both. [`promotion`] lets a
+//! standby take the place of the engine that it follows.
 
 pub(crate) mod args;
+pub(crate) mod promotion;
 
 use std::thread;
 use std::time::Duration;
@@ -31,7 +33,10 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     let identity = args.identity().map_err(|wrong| failed(None, wrong))?;
     let scheme = if identity.is_some() { "https" } else { "http" };
     let server = JournalServer::new(args.listen);
-    let server = if args.keep_all { server.keep_all() } else { server };
+    let server = match args.keep_all {
+        true => server.keep_all(),
+        false => server.followed_bytes(args.keep_for_standbys as u64),
+    };
     let server = identity.into_iter().fold(server, JournalServer::identity);
     let running = server.start(&args.dir).map_err(|error| failed(None, error))?;
     console::report(format_args!("--journal {scheme}://{}/NAME", running.address()));

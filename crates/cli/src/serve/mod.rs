@@ -22,6 +22,8 @@ use alluvium_server::{Running, Server, with_catalog};
 use self::check::{Checked, check};
 use self::options::ServeArgs;
 use crate::console;
+#[cfg(feature = "remote")]
+use crate::journal::promotion::Watching;
 use crate::log::{Level, Log};
 use crate::output::{Format, Output};
 use crate::process::interrupt::Interrupt;
@@ -59,7 +61,14 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
         .log(log.recent())
         .merge_threads(args.merge_threads)
         .history_time(args.history);
+    #[cfg(feature = "remote")]
+    let builder = match &args.follow {
+        Some(name) => builder.follow(name),
+        None => builder,
+    };
     let engine = shell::opened(builder, &args.open)?;
+    #[cfg(feature = "remote")]
+    let _promotion = promotion(&engine, args)?;
     if let Some(program) = &args.program {
         shell::interruptible(&engine, || begin(&engine, args, program))?;
     }
@@ -93,6 +102,18 @@ fn serve(args: &ServeArgs) -> Result<(), Stop> {
     running.stop(args.grace);
     engine.write_outputs().map_err(|error| failed(None, error))?;
     engine.checkpoint().map_err(|error| failed(None, error))
+}
+
+/// What looks whether a standby is to be promoted, if the engine is one.
+#[cfg(feature = "remote")]
+fn promotion(engine: &Engine, args: &ServeArgs) -> Result<Option<Watching>, Stop> {
+    match (&args.follow, &args.open.state.directory) {
+        (Some(_), Some(directory)) => {
+            let watching = Watching::begin(engine, Path::new(directory));
+            watching.map(Some).map_err(|error| failed(Some(directory), error))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// A folder for the socket, which is removed at the end.

@@ -79,6 +79,16 @@ pub(crate) struct ServeArgs {
     /// How long statements have to end in when the server stops; those that are left are cancelled
     #[arg(long, value_name = "TIME", env = "ALLUVIUM_GRACE", value_parser = duration::parse, default_value = "10s")]
     pub(crate) grace: Duration,
+    /// Follows the engine that writes to the journal, under this name: answers reads, and can take its place
+    #[cfg(feature = "remote")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ALLUVIUM_FOLLOW",
+        requires = "journal",
+        conflicts_with = "program"
+    )]
+    pub(crate) follow: Option<String>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
     #[command(flatten)]

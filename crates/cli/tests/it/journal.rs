@@ -10,14 +10,14 @@ use crate::binary::binary;
 use crate::signals::send;
 
 /// A server of journals.
-struct Journals {
+pub(crate) struct Journals {
     child: Child,
     lines: BufReader<ChildStderr>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Journals {
-    fn start(directory: &Path, address: &str) -> Journals {
+    pub(crate) fn start(directory: &Path, address: &str) -> Journals {
         let mut child = Command::new(binary())
             .args(["journal", "serve", "--listen", address, "--dir"])
             .arg(directory)

@@ -23,6 +23,7 @@ mod serve;
 mod shell;
 mod signals;
 mod sqlite;
+mod standby;
 mod state;
 mod tutorial;
 mod upgrade;

@@ -26,13 +26,15 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(program: &Path, state: &Path, temporary: &Path) -> Self {
-        let mut child = Command::new(binary())
-            .arg("serve")
-            .arg(program)
-            .arg("--state")
-            .arg(state)
+        let mut command = Command::new(binary());
+        command.arg("serve").arg(program).arg("--state").arg(state).env("TMPDIR", temporary);
+        Self::of(&mut command)
+    }
+
+    /// Starts `alluvium serve`, which has these options.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command
             .args(["--pg", "127.0.0.1:0", "--memory", "64M"])
-            .env("TMPDIR", temporary)
             .env("ALLUVIUM_SLOW_STATEMENT", "0")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
