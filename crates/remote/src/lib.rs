@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Each opening of a journal takes the next *term*, which the server has on its disk before it answers. A writer of an earlier term is
-//! refused from then on: at most one process writes, and it is the last that asked to.
+//! refused from then on, and told so: at most one process writes, and it is the last that asked to. Others may follow: they get records once
+//! these are durable.
 //!
 //! Read the files in this order:
 //!
@@ -20,8 +21,8 @@
 //!
 //! # Known limitations
 //!
-//! A server does not tell a writer that another one has come: it learns that with its next commit. Whoever has a certificate of the
-//! authority, or is a process of the same machine if connections are not encrypted, may open any journal of a server.
+//! Whoever has a certificate of the authority, or is a process of the same machine if connections are not encrypted, may open any journal
+//! of a server.
 
 pub mod client;
 pub mod connection;

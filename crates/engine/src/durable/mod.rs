@@ -127,7 +127,9 @@ impl Durable {
                 self.is_late.store(true, Ordering::Relaxed);
             }
         }
-        // It is attached once, before the engine has any user.
+        let poison = self.poison.clone();
+        journal.on_failure(Box::new(move |error| poison.spread(unwritable(&error))));
+        // It is attached once, before the engine has any user or while it refuses all that would be recorded.
         let _ = self.journal.set(journal);
     }
 
@@ -248,11 +250,15 @@ impl Durable {
 
     /// It is unknown which of the last records are on the disk: the engine stops.
     fn fail(&self, error: &dyn Display) -> Error {
-        let message = format!(
-            "the journal cannot be written: {error}; transactions that were committed are safe, of those in progress each \
-             is either whole or gone"
-        );
+        let message = unwritable(error);
         self.poison.spread(message.clone());
         self.poison.check().err().unwrap_or(Error::Poisoned { message })
     }
+}
+
+fn unwritable(error: &dyn Display) -> String {
+    format!(
+        "the journal cannot be written: {error}; transactions that were committed are safe, of those in progress each \
+         is either whole or gone"
+    )
 }

@@ -20,6 +20,8 @@ pub(super) enum Command {
     Group(Header, Bytes),
     /// Asks for an answer once all groups are durable, or only written.
     Settle { durable: bool, answer: Sender<io::Result<()>> },
+    /// Has this called with the error that does not pass, if one comes unasked.
+    OnFailure(Box<dyn FnOnce(io::Error) + Send>),
     /// Allows the server to delete the records before this one, and asks which is the first that it has.
     Release { before: u64, answer: Sender<io::Result<u64>> },
 }
@@ -37,6 +39,14 @@ impl Commands {
         let (task, commands) = unbounded_channel();
         runtime.spawn(writing.run(commands));
         Commands { place, task }
+    }
+
+    /// Has this called if the journal fails unasked.
+    pub(super) fn on_failure(&self, act: Box<dyn FnOnce(Failure) + Send>) {
+        let place = self.place.clone();
+        self.give(Command::OnFailure(Box::new(move |cause| {
+            act(Failure::new("append to", place.address.to_string(), cause));
+        })));
     }
 
     pub(super) fn release(&self, before: u64) -> Result<u64, Failure> {

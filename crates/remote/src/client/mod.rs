@@ -194,6 +194,10 @@ impl Journal for RemoteJournal {
         Position(self.start.load(Ordering::Relaxed).min(end))..Position(end)
     }
 
+    fn on_failure(&self, act: Box<dyn FnOnce(Error) + Send>) {
+        self.commands.on_failure(Box::new(|failure| act(failure.error())));
+    }
+
     fn place(&self, record: Position) -> String {
         format!("record {record} of {}", self.place.address)
     }

@@ -38,6 +38,8 @@ pub(super) struct Writing {
     durable: u64,
     /// The first error that does not pass.
     failed: Option<(io::ErrorKind, String)>,
+    /// Told of it if it comes unasked.
+    on_failure: Option<Box<dyn FnOnce(io::Error) + Send>>,
 }
 
 impl Writing {
@@ -70,22 +72,63 @@ impl Writing {
             end: opened.end,
             durable: opened.end,
             failed: None,
+            on_failure: None,
         };
         Ok((writing, opened))
     }
 
     /// Does what the writer asks for, until it goes.
     pub(super) async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
-        while let Some(command) = commands.recv().await {
+        loop {
+            let command = tokio::select! {
+                biased;
+                command = commands.recv() => command,
+                refused = self.refusal(), if self.failed.is_none() => {
+                    let cause = self.fail(refused);
+                    if let Some(act) = self.on_failure.take() {
+                        act(cause);
+                    }
+                    continue;
+                }
+            };
             // Who has asked waits for the answer, unless it has come to its end.
             match command {
-                Command::Group(header, bytes) => self.add(header, bytes).await,
-                Command::Settle { durable, answer } => {
+                None => return,
+                Some(Command::Group(header, bytes)) => self.add(header, bytes).await,
+                Some(Command::Settle { durable, answer }) => {
                     let _ = answer.send(self.settle(durable).await);
                 }
-                Command::Release { before, answer } => {
+                Some(Command::Release { before, answer }) => {
                     let _ = answer.send(self.release(before).await);
                 }
+                Some(Command::OnFailure(act)) => self.on_failure = Some(act),
+            }
+        }
+    }
+
+    /// Waits until the server refuses the writer though that asks for nothing, as it does when another one has come. A connection that is lost
+    /// meanwhile is made again, so that it can.
+    async fn refusal(&mut self) -> Trouble {
+        loop {
+            let trouble = match &mut self.link {
+                Some(link) => match link.answer().await {
+                    Ok(_) => other_answer(),
+                    Err(trouble) => trouble,
+                },
+                None => {
+                    sleep(PAUSES.1).await;
+                    match self.connect_again().await {
+                        Ok(link) => {
+                            self.link = Some(link);
+                            continue;
+                        }
+                        Err(trouble) => trouble,
+                    }
+                }
+            };
+            match trouble {
+                Trouble::Final(_) => return trouble,
+                Trouble::Lost(_) => self.link = None,
             }
         }
     }

@@ -22,11 +22,12 @@ use alluvium_storage::{
 };
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
 use tonic::{Code, Status};
 
 use super::Disks;
 use super::followers::Followers;
-use super::tail::{Tail, Watching};
+use super::tail::{Tail, Told, Watching};
 use super::term::Term;
 use crate::connection::address::check_name;
 use crate::messages::{self, Attend, Attending, Header, Open, Opened};
@@ -72,6 +73,7 @@ pub(super) struct Writer {
     session: u64,
     term: u64,
     keeps: Keeps,
+    told: watch::Receiver<Told>,
 }
 
 impl Journals {
@@ -106,9 +108,10 @@ impl Journals {
         }
         locked.session += 1;
         let (session, Term { identity, number: term, .. }) = (locked.session, locked.term.clone());
+        let told = locked.tail.told();
         drop(locked);
         let opened = Opened { identity, term, start: range.start.0, end: range.end.0 };
-        Ok((Writer { kept, session, term, keeps: self.keeps }, opened))
+        Ok((Writer { kept, session, term, keeps: self.keeps, told }, opened))
     }
 
     /// The records of a journal from one on, as far as they are durable.
@@ -312,6 +315,19 @@ impl Kept {
 }
 
 impl Writer {
+    /// Waits until another writer has come, and returns what this one is told then.
+    pub(super) async fn replaced(&mut self) -> Status {
+        let term = self.term;
+        // The journal ends with its server, and then the call does.
+        if self.told.wait_for(|told| told.news.term > term).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        match self.kept.lock().check_term(term) {
+            Err(refused) => refused,
+            Ok(()) => Status::aborted("another writer comes"),
+        }
+    }
+
     /// Appends the records of a group, which begins where the journal ends.
     pub(super) fn append(&self, header: Header, bytes: Bytes) -> Result<(), Status> {
         let Header { first, count, salt, .. } = header;

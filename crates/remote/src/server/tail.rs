@@ -53,7 +53,12 @@ impl Tail {
     /// Begins to follow.
     pub(super) fn watch(self: &Arc<Tail>) -> Watching {
         self.records.lock().followers += 1;
-        Watching { tail: self.clone(), told: self.news.subscribe() }
+        Watching { tail: self.clone(), told: self.told() }
+    }
+
+    /// Hears the news.
+    pub(super) fn told(&self) -> watch::Receiver<Told> {
+        self.news.subscribe()
     }
 
     /// The last news.

@@ -21,9 +21,12 @@ pub(super) fn serve(
 ) {
     let mut session = Session { journals, writer: None, pieces: Pieces::default() };
     loop {
-        // A writer that has gone, or whose connection was lost, comes again by another call.
-        let Ok(Some(request)) = runtime.block_on(requests.message()) else { return };
-        let answered = session.answer(request);
+        let answered = match runtime.block_on(session.next(&mut requests)) {
+            Next::Request(request) => session.answer(request),
+            Next::Replaced(refused) => Err(refused),
+            // A writer that has gone, or whose connection was lost, comes again by another call.
+            Next::Gone => return,
+        };
         let is_last = answered.is_err();
         if let Some(answer) = answered.transpose()
             && answers.blocking_send(answer).is_err()
@@ -42,7 +45,30 @@ struct Session<'a> {
     pieces: Pieces,
 }
 
+/// What comes next in a call.
+enum Next {
+    Request(ToServer),
+    /// Another writer has come.
+    Replaced(Status),
+    Gone,
+}
+
 impl Session<'_> {
+    /// Waits for the next request, or until another writer has come.
+    async fn next(&mut self, requests: &mut Streaming<ToServer>) -> Next {
+        let message = match &mut self.writer {
+            None => requests.message().await,
+            Some(writer) => tokio::select! {
+                message = requests.message() => message,
+                refused = writer.replaced() => return Next::Replaced(refused),
+            },
+        };
+        match message {
+            Ok(Some(request)) => Next::Request(request),
+            Ok(None) | Err(_) => Next::Gone,
+        }
+    }
+
     fn answer(&mut self, message: ToServer) -> Result<Option<ToWriter>, Status> {
         let answer = match (message.request, &self.writer) {
             (Some(Request::Open(open)), None) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alluvium::unstable::BuilderParts;
 use alluvium::{Engine, Error, StateDirectory};
@@ -119,6 +119,34 @@ fn an_engine_that_opens_the_journal_takes_it_and_the_former_one_commits_nothing_
     insert(&engine, 20..21).unwrap_err();
     insert(&back, 20..30).unwrap();
     assert_eq!(checked(&back), count(30));
+}
+
+#[test]
+fn a_former_engine_that_commits_nothing_learns_that_it_is_one_also_if_it_was_cut_off_meanwhile() {
+    for is_cut_off in [false, true] {
+        let setting = Setting::new();
+        let proxy = Proxy::new(setting.server.address());
+        let url = format!("http://{}/orders", proxy.address);
+        let journal = JournalPlace::new(&url, None).unwrap();
+        let former = open(&setting.path("a"), Some(journal)).unwrap();
+        define(&former);
+        insert(&former, 0..10).unwrap();
+        proxy.refuse(is_cut_off);
+        if is_cut_off {
+            proxy.cut();
+        }
+        let _engine = setting.open("b");
+        proxy.refuse(false);
+        let begun = Instant::now();
+        let error = loop {
+            match former.query("SELECT COUNT(*) FROM t") {
+                Ok(_) => assert!(begun.elapsed() < Duration::from_secs(60)),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("another process has opened the journal \"orders\""), "{error}");
+        assert!(error.contains("the journal cannot be written: cannot append to"), "{error}");
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use committer::{Committer, Log};
 pub use copy::copy_journal;
@@ -130,6 +130,10 @@ pub trait Journal: Send + Sync + Debug {
 
     /// The positions of the records it has: from the first that is not deleted to the one that the next record will take.
     fn range(&self) -> Range<Position>;
+
+    /// Has this called once if the journal learns by itself, and not by a call, that it cannot be written to any more: another process writes to
+    /// it.
+    fn on_failure(&self, _act: Box<dyn FnOnce(Error) + Send>) {}
 
     /// Where a record is, for messages.
     fn place(&self, record: Position) -> String {
