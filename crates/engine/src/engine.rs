@@ -282,28 +282,6 @@ impl Engine {
         self.instance.poison.guard(|| self.instance.finish())
     }
 
-    /// How far the engine is behind the one that it follows; `None` if it is no standby, or none any more.
-    pub fn lag(&self) -> Option<Lag> {
-        let following = self.instance.reader.sequencer.durable().following()?;
-        Some(following.lag(self.instance.reader.progress.complete()))
-    }
-
-    /// Takes the place of the engine that this one follows: from now on it commits, and that one cannot any more. Everything is there that the
-    /// other one has acknowledged. Returns the last epoch.
-    ///
-    /// Inputs start, from where the other engine has read them.
-    ///
-    /// # Errors
-    ///
-    /// If it is no standby. If the journal cannot be opened, nothing has changed, and it goes on to follow.
-    pub fn promote(&self) -> Result<u64> {
-        let _call = log::call!("promote");
-        match self.instance.standby.get() {
-            Some(standby) => standby.promote(),
-            None => Err(Error::source("the engine is no standby: it writes already")),
-        }
-    }
-
     /// Takes a checkpoint, so that a restart need not do again what was done so far, and the journal gets shorter. Waits until
     /// it is on the disk; others continue meanwhile. Does nothing without a [state directory](Builder::state), and if nothing
     /// has changed since the last checkpoint.
@@ -375,5 +353,22 @@ impl Engine {
 impl EngineParts for Engine {
     fn wait_for_ends_of_sources(&self) -> Result<()> {
         self.instance.connectors.inputs.wait_ends()
+    }
+
+    fn lag(&self) -> Option<Lag> {
+        let following = self.instance.reader.sequencer.durable().following()?;
+        Some(following.lag(self.instance.reader.progress.complete()))
+    }
+
+    fn promote(&self) -> Result<u64> {
+        let _call = log::call!("promote");
+        match self.instance.standby.get() {
+            Some(standby) => standby.promote(),
+            None => Err(Error::source("the engine is no standby: it writes already")),
+        }
+    }
+
+    fn lacking(&self) -> Vec<String> {
+        self.instance.connectors.inputs.lacking()
     }
 }

@@ -91,7 +91,6 @@ pub use crate::authorizer::{Access, Action, Authorizer, Object};
 pub use crate::builder::Builder;
 pub use crate::catalog::{FunctionInfo, IndexInfo, RelationInfo, RelationKind};
 pub use crate::durable::flusher::Durability;
-pub use crate::durable::followed::Lag;
 pub use crate::engine::Engine;
 pub use crate::error::{Conflict, Error, Result, SqlState};
 pub use crate::file_access::FileAccess;

@@ -21,6 +21,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 
 pub use crate::durable::directory::note_address;
+pub use crate::durable::followed::Lag;
 use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
 pub use crate::log::LogLine;
@@ -72,11 +73,27 @@ pub fn with_tree(tree: StatementTree) -> Statement {
     Statement::new(tree)
 }
 
-/// Calls of an engine that only this project's command line needs.
+/// Calls of an engine that only this project's command line and standbys need.
 pub trait EngineParts {
     /// Waits until no input is read any more: each has come to its end, or failed. The rest as
     /// [`Engine::wait_for_sources`](crate::Engine::wait_for_sources).
     fn wait_for_ends_of_sources(&self) -> Result<()>;
+
+    /// How far the engine is behind the one that it [follows](BuilderParts::follow); `None` if it is no standby, or none any more.
+    fn lag(&self) -> Option<Lag>;
+
+    /// Takes the place of the engine that this one [follows](BuilderParts::follow): from now on it commits, and that one cannot any more.
+    /// Everything is there that the other one has acknowledged. Returns the last epoch.
+    ///
+    /// Inputs start, from where the other engine has read them.
+    ///
+    /// # Errors
+    ///
+    /// If it is no standby. If the journal cannot be opened, nothing has changed, and it goes on to follow.
+    fn promote(&self) -> Result<u64>;
+
+    /// The files and secrets that inputs which have not started need, and that are not there: for a standby, before it is promoted.
+    fn lacking(&self) -> Vec<String>;
 }
 
 /// The syntax tree of a statement that was prepared.
@@ -194,7 +211,7 @@ pub trait BuilderParts: Sized {
     fn elsewhere(self, journal: Arc<dyn Elsewhere>) -> Self;
 
     /// Follows the engine that writes to the journal [elsewhere](BuilderParts::elsewhere), under a name of its own: the engine is a
-    /// [standby](crate::Engine::promote), which does what that one records, answers reads, and refuses what writes.
+    /// [standby](EngineParts::promote), which does what that one records, answers reads, and refuses what writes.
     ///
     /// The journal keeps for it what it has not in a checkpoint yet. It has to begin where the journal does: with a new directory if the
     /// journal has all of its records, or else with a copy of the writer's directory.

@@ -13,6 +13,8 @@ use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use alluvium::Engine;
+#[cfg(feature = "serve")]
+use alluvium::unstable::EngineParts;
 
 use crate::console;
 use crate::process::status::Status;
@@ -88,7 +90,7 @@ pub(crate) struct Watching {
 
 #[cfg(feature = "serve")]
 impl Watching {
-    /// Begins to look.
+    /// Says what is not there that a promotion needs, and begins to look.
     ///
     /// # Errors
     /// If a request that nobody waits for cannot be removed, or there is no thread.
@@ -96,6 +98,11 @@ impl Watching {
         match fs::remove_file(directory.join(NAME)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
+        }
+        for what in engine.lacking() {
+            console::report(format_args!(
+                "warning: the standby could not read on if it were promoted now: {what}"
+            ));
         }
         let is_over = Arc::<AtomicBool>::default();
         let run = {

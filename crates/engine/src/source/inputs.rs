@@ -154,6 +154,27 @@ impl Origin {
         }
     }
 
+    /// The file that is not there, or the secrets.
+    fn lacking(&self) -> Vec<String> {
+        match self {
+            Self::Files { path, .. } => {
+                // A pattern may find files later.
+                let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
+                let is_lacking = !is_pattern && !path.exists();
+                is_lacking
+                    .then(|| format!("there is no file {}", path.display()))
+                    .into_iter()
+                    .collect()
+            }
+            Self::Transport { transport, connector, .. } => {
+                let secrets =
+                    connector.options.iter().filter(|(name, _)| transport.is_secret(name));
+                let read = secrets.map(|(name, _)| connector.secret(name).map(drop));
+                read.filter_map(Result::err).map(|error| error.to_string()).collect()
+            }
+        }
+    }
+
     /// Where it is, for people.
     fn place(&self) -> PathBuf {
         match self {
@@ -251,6 +272,16 @@ impl Inputs {
             *input.paused.lock() = pauses;
             input.resumed.notify_all();
         }
+    }
+
+    /// The files and secrets that those need which have not started, and that are not there.
+    pub(crate) fn lacking(&self) -> Vec<String> {
+        let waiting = self.waiting();
+        let lacking = waiting.iter().flat_map(|input| {
+            let lacking = input.origin.lacking().into_iter();
+            lacking.map(|what| format!("table \"{}\": {what}", input.table))
+        });
+        lacking.collect()
     }
 
     pub(crate) fn started(&self, input: &Arc<Input>) {

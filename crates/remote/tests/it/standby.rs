@@ -1,4 +1,6 @@
 //! Standbys: engines that do what another one records, and take its place.
+//!
+//! `ALLUVIUM_PROMOTIONS` sets the number of promotions of writers that run on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use alluvium::arrow::array::AsArray;
 use alluvium::arrow::datatypes::Int64Type;
-use alluvium::unstable::BuilderParts;
+use alluvium::unstable::{BuilderParts, EngineParts};
 use alluvium::{Engine, Error, Value};
 use alluvium_remote::{JournalPlace, JournalServer, Running};
 use tempfile::TempDir;
@@ -287,7 +289,8 @@ fn large_transactions_come_whole_also_with_definitions_and_those_that_fail_do_no
 
 #[test]
 fn promoted_at_any_moment_it_has_each_transfer_that_was_acknowledged_and_each_once() {
-    for round in 0..12 {
+    let rounds = std::env::var("ALLUVIUM_PROMOTIONS").map_or(12, |text| text.parse().unwrap());
+    for round in 0..rounds {
         let setting = Setting::new();
         let writer = setting.writer("a", 1 + round % 3);
         define(&writer);
@@ -389,9 +392,11 @@ fn rows_of_files_come_by_the_journal_and_the_promoted_standby_reads_on() {
     let aside = setting.directory.path().join("aside.csv");
     std::fs::rename(&file, &aside).unwrap();
     let standby = setting.standby("b", 1);
+    assert_eq!(standby.lacking(), [format!("table \"t\": there is no file {}", file.display())]);
     until(&standby, 3);
     drop(writer);
     std::fs::rename(&aside, &file).unwrap();
+    assert!(standby.lacking().is_empty());
     let mut text = std::fs::read_to_string(&file).unwrap();
     text += "4\n5\n";
     std::fs::write(&file, text).unwrap();
