@@ -2,12 +2,14 @@
 //!
 //! Each table with inputs from files has a thread, which reads them one after the other: rows enter the table in the order of its
 //! connectors and their rows, independently of other tables. Each input from elsewhere has a thread of its own, since it has no end.
-//! Each portion is a transaction. A source that pauses keeps its connections, and the portion that it has read, for when it goes on; one that pauses
-//! when the engine starts is opened then. A thread that is too far ahead of the dataflows waits for them.
+//! Each portion is a transaction, unless it says that the next one belongs to the same. A source that pauses keeps its connections, and the portion
+//! that it has read, for when it goes on; one that pauses when the engine starts is opened then. A thread that is too far ahead of the dataflows
+//! waits for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -18,7 +20,8 @@ use super::Instance;
 use crate::durable::portion::{EnteredPortion, ReadPortion, SavedPosition};
 use crate::error::{Error, Result};
 use crate::source::{
-    Input, InputReader, Live, Origin, Portion, Refusing, SourceRequest, TransportRequest, named,
+    Input, InputReader, Live, Origin, Portion, Refusal, Refusing, SourceRequest, TransportRequest,
+    named,
 };
 use crate::transaction::Transaction;
 
@@ -91,7 +94,11 @@ impl Instance {
     /// How an input is read until it ends, its table is dropped, or the engine ends.
     fn live(self: &Arc<Self>, input: &Arc<Input>) -> Live {
         let (instance, of) = (Arc::downgrade(self), input.clone());
-        let is_over = move || of.is_stopped() || instance.strong_count() == 0;
+        // Transactions of inputs that go on do not keep the engine.
+        let holders = self.connectors.inputs.holders().clone();
+        let is_over = move || {
+            of.is_stopped() || instance.strong_count() <= holders.load(Ordering::Relaxed)
+        };
         Live::new(input.liveness.linger, input.liveness.follow, is_over)
     }
 
@@ -133,6 +140,7 @@ impl Instance {
                     batch_bytes,
                     live,
                     start,
+                    lasts: self.definitions.is_durable(),
                 };
                 formats.open_transport(&**transport, &request)
             }
@@ -142,20 +150,86 @@ impl Instance {
 }
 
 impl Transaction {
-    /// Brings a portion of an input in, which has a position if it is `entered`.
+    /// Brings a portion of an input in, which has a position if it is `entered`. Returns how many rows it has, and those that were
+    /// refused.
     pub(crate) fn enter(
         &mut self,
         input: &Input,
         portion: &Portion,
         entered: Option<EnteredPortion>,
-    ) -> Result<()> {
-        self.insert_portion(&input.table, portion)?;
+    ) -> Result<(u64, Vec<Refusal>)> {
+        if portion.truncates {
+            self.clear(&input.table)?;
+        }
+        let portion = self.with_kept(&input.table, portion)?;
+        self.insert_portion(&input.table, &portion)?;
         let mut refusing = Refusing::new(self.budget());
         refusing.extend(portion.refused.iter().cloned());
         self.refuse(&input.table, &input.name, refusing);
         if let Some(entered) = entered {
             self.set_entered(entered);
         }
+        Ok((portion.rows.num_rows() as u64, portion.refused.clone()))
+    }
+}
+
+/// A transaction of an input, and what it has so far.
+struct Open {
+    transaction: Transaction,
+    counted: Counted,
+    _holder: Holder,
+}
+
+/// What portions have.
+#[derive(Default)]
+struct Counted {
+    rows: u64,
+    bytes: u64,
+    refused: Vec<Refusal>,
+}
+
+/// Counts an input among those that hold a transaction.
+struct Holder(Arc<AtomicUsize>);
+
+impl Holder {
+    fn new(holders: &Arc<AtomicUsize>) -> Self {
+        holders.fetch_add(1, Ordering::Relaxed);
+        Self(holders.clone())
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Open {
+    fn begin(instance: &Arc<Instance>) -> Result<Self> {
+        let transaction = Transaction::begin(instance, None)?;
+        let holder = Holder::new(instance.connectors.inputs.holders());
+        Ok(Self { transaction, counted: Counted::default(), _holder: holder })
+    }
+
+    /// No other portion belongs to it.
+    fn end(self) -> (Transaction, Counted) {
+        (self.transaction, self.counted)
+    }
+
+    fn enter(
+        &mut self,
+        input: &Input,
+        portion: &Portion,
+        entered: Option<EnteredPortion>,
+    ) -> Result<()> {
+        let (rows, refused) = self.transaction.enter(input, portion, entered)?;
+        if let Some(refusal) = refused.first().filter(|_| input.fails) {
+            return Err(Error::source(refusal.to_string()));
+        }
+        self.transaction.check_refused(&refused)?;
+        self.counted.rows += rows;
+        self.counted.bytes += portion.bytes;
+        self.counted.refused.extend(refused);
         Ok(())
     }
 }
@@ -181,36 +255,46 @@ fn run(instance: &Weak<Instance>, inputs: Opened) {
 /// Reads an input to its end, until its table is dropped, or until the engine is.
 fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) -> Result<()> {
     let mut in_flight = VecDeque::with_capacity(IN_FLIGHT + 1);
+    let mut begun: Option<Open> = None;
+    let holders = instance.upgrade().map(|instance| instance.connectors.inputs.holders().clone());
+    let Some(holders) = holders else { return Ok(()) };
     while let Some(portion) = reader.next()? {
-        input.wait_resumed(|| instance.strong_count() == 0);
+        // A transaction that has begun would keep others waiting.
+        if begun.is_none() {
+            input.wait_resumed(|| instance.strong_count() <= holders.load(Ordering::Relaxed));
+        }
         let Some(instance) = instance.upgrade() else { return Ok(()) };
-        let mut transaction = Transaction::begin(&instance, None)?;
+        let goes_on = begun.take().filter(|_| !portion.restarts);
+        let mut open = goes_on.map_or_else(|| Open::begin(&instance), Ok)?;
         if input.is_stopped() {
             return Ok(());
         }
-        if let Some(refusal) = portion.refused.first().filter(|_| input.fails) {
-            return Err(Error::source(refusal.to_string()));
-        }
-        let rows = portion.rows.num_rows() as u64;
-        transaction.check_refused(&portion.refused)?;
         let position = reader.position()?;
         let entered = match &position {
-            Some(end) if instance.definitions.is_durable() => Some(match reader.replays()? {
-                true if !instance.settings.records_rows => {
-                    EnteredPortion::ReadAgain(ReadPortion::new(input.id(), &portion, end))
-                }
-                _ => EnteredPortion::Recorded(input.id(), SavedPosition::new(end)),
-            }),
+            Some(end) if instance.definitions.is_durable() && !portion.continues => {
+                Some(match reader.replays()? {
+                    true if !instance.settings.records_rows => {
+                        EnteredPortion::ReadAgain(ReadPortion::new(input.id(), &portion, end))
+                    }
+                    _ => EnteredPortion::Recorded(input.id(), SavedPosition::new(end)),
+                })
+            }
             _ => None,
         };
         let is_ahead = entered.is_some() && !input.liveness.follow;
-        transaction.enter(input, &portion, entered)?;
+        open.enter(input, &portion, entered)?;
+        if portion.continues {
+            begun = Some(open);
+            continue;
+        }
+        let (transaction, counted) = open.end();
         // Rows from a pipe, or past the end of a file, may be the last for long.
         in_flight.push_back(match is_ahead {
             true => transaction.submit()?,
             false => transaction.commit()?,
         });
-        input.count(rows, portion.bytes, portion.refused, (position, reader.unread()?));
+        let Counted { rows, bytes, refused } = counted;
+        input.count(rows, bytes, refused, (position, reader.unread()?));
         if in_flight.len() > IN_FLIGHT
             && let Some(epoch) = in_flight.pop_front()
         {

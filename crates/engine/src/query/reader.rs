@@ -158,13 +158,18 @@ impl Reader {
         self.query.run_all(self.planned(sql)?)
     }
 
-    fn planned(&self, sql: &str) -> Result<Plan> {
+    /// The plan of a query of the engine's own.
+    pub(crate) fn plan_of(&self, sql: &str, entries: &Entries) -> Result<LogicalPlan> {
         let statement = alluvium_sql::statement::parse(sql).next().transpose()?;
         let Some(StatementKind::Query(query)) = statement.map(|statement| statement.kind) else {
             return Err(Error::sql(format!("\"{sql}\" is no query")));
         };
+        Ok(self.planner.query(&query, &Scope(entries))?)
+    }
+
+    fn planned(&self, sql: &str) -> Result<Plan> {
         let entries = self.catalog.entries();
-        let plan = self.planner.query(&query, &Scope(&entries))?;
+        let plan = self.plan_of(sql, &entries)?;
         let files = Files::new();
         let at_least = self.last();
         let (entries, files) = (&entries, &files);

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::{
     FilePosition, Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceState,
-    Transport, TransportConnector,
+    Transport, TransportConnector, Unread,
 };
 use crate::changes::pace::{Amount, Pace};
 use crate::durable::portion::InputName;
@@ -42,7 +42,7 @@ pub(crate) struct Input {
     /// Where it is, as long as it can be read again from there.
     position: Mutex<Option<SourcePosition>>,
     /// As [`SourceReader::unread`](super::SourceReader::unread), after its last rows.
-    unread: Mutex<Option<u64>>,
+    unread: Mutex<Unread>,
     /// Whether its table is gone; changes while its table's writers wait.
     stopped: AtomicBool,
     /// Whether it pauses.
@@ -118,7 +118,7 @@ impl Input {
         rows: u64,
         bytes: u64,
         refused: Vec<Refusal>,
-        (position, unread): (Option<SourcePosition>, Option<u64>),
+        (position, unread): (Option<SourcePosition>, Unread),
     ) {
         self.pace.add(Amount { rows, bytes });
         let count = refused.len() as u64;
@@ -193,6 +193,8 @@ impl Origin {
 pub(crate) struct Inputs {
     state: Mutex<Vec<(Arc<Input>, State)>>,
     waits: WaitList<()>,
+    /// How many of them hold a transaction, which keeps the engine's instance.
+    holders: Arc<AtomicUsize>,
     poison: Arc<Poison>,
 }
 
@@ -208,10 +210,15 @@ enum State {
 
 impl Inputs {
     pub(crate) fn new(poison: Arc<Poison>) -> Arc<Self> {
-        let (state, waits) = Default::default();
-        let inputs = Arc::new(Self { state, waits, poison });
+        let (state, waits, holders) = Default::default();
+        let inputs = Arc::new(Self { state, waits, holders, poison });
         inputs.poison.register(&inputs);
         inputs
+    }
+
+    /// How many inputs hold a transaction.
+    pub(crate) fn holders(&self) -> &Arc<AtomicUsize> {
+        &self.holders
     }
 
     /// Adds the inputs of a new table.
@@ -356,6 +363,7 @@ impl Inputs {
     pub(crate) fn progress(&self) -> Vec<SourceProgress> {
         let one = |(input, state): &(Arc<Input>, State)| {
             let (all, minute) = (input.pace.all(), input.pace.minute());
+            let unread = *input.unread.lock();
             SourceProgress {
                 table: input.table.clone(),
                 number: input.number,
@@ -379,7 +387,8 @@ impl Inputs {
                 minute_bytes: minute.bytes,
                 last_rows: input.pace.last(),
                 position: input.position.lock().clone(),
-                unread: *input.unread.lock(),
+                unread: unread.rows,
+                unread_bytes: unread.bytes,
                 messages: input.messages.lock().clone(),
             }
         };

@@ -30,6 +30,7 @@ pub(crate) use inputs::{FILE, Input, Inputs, Origin, named};
 pub use live::Live;
 pub(crate) use live::Liveness;
 pub use position::{FilePosition, SourcePosition};
+pub(crate) use progress::Unread;
 pub use progress::{Progress, SourceProgress, SourceState};
 pub(crate) use refusals::{KeptRefusals, LeftOut, Refusals, Refusing};
 pub(crate) use registry::{DeliveryOutput, InputReader, OutputWriter, Registered, Registry};
@@ -239,6 +240,11 @@ pub trait SourceReader: Send {
     fn unread(&self) -> Option<u64> {
         None
     }
+
+    /// How many bytes there are that it has not read yet, as far as it knows, of a source that does not know how many rows that is.
+    fn unread_bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Some of a source's rows.
@@ -259,12 +265,32 @@ pub struct Portion {
     /// A row that is inserted takes the place of the one with its primary key. A row that is deleted from a table with a primary key is the
     /// one with its key, whatever its other columns are.
     pub deleted: Option<BooleanArray>,
+    /// Values that the source does not have because they did not change: the row keeps those of the one with its primary key, which
+    /// comes from portions before. It is refused if that is not there.
+    pub kept: Vec<Absent>,
+    /// Whether all rows of the table are deleted before these are inserted.
+    pub truncates: bool,
+    /// Whether the transaction that the portions before it [belong to](Self::continues) begins anew with this one: what they have is forgotten.
+    pub restarts: bool,
+    /// Whether the next portion belongs to the same transaction. The rows of all of them become visible together, with the position
+    /// after the last one; until then none of them counts, and an engine that ends in between forgets them.
+    pub continues: bool,
 }
 
 impl Portion {
-    /// These rows: none was refused, no bytes are counted, no value is absent, and all are inserted.
+    /// These rows: none was refused, no bytes are counted, no value is absent or kept, all are inserted, and they are a transaction.
     pub fn new(rows: RecordBatch) -> Self {
-        Self { rows, refused: Vec::new(), bytes: 0, absent: Vec::new(), deleted: None }
+        Self {
+            rows,
+            refused: Vec::new(),
+            bytes: 0,
+            absent: Vec::new(),
+            deleted: None,
+            kept: Vec::new(),
+            truncates: false,
+            restarts: false,
+            continues: false,
+        }
     }
 }
 

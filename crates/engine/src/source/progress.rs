@@ -51,8 +51,17 @@ pub struct SourceProgress {
     pub position: Option<SourcePosition>,
     /// How many rows there are after those that it has read, if it is no file, and the source knows.
     pub unread: Option<u64>,
+    /// How many bytes there are after those that it has read, if it is no file, and the source knows them instead.
+    pub unread_bytes: Option<u64>,
     /// The first ten rows that were refused.
     pub messages: Vec<Refusal>,
+}
+
+/// As much as a source knows of what it has not read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unread {
+    pub(crate) rows: Option<u64>,
+    pub(crate) bytes: Option<u64>,
 }
 
 /// The state of an input.

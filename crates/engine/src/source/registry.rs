@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use super::waiting::Waiting;
 use super::{
     Inferred, Portion, Secrets, Source, SourceFiles, SourcePosition, SourceReader, SourceRequest,
-    System, Transport, TransportRequest,
+    System, Transport, TransportRequest, Unread,
 };
 use crate::error::{Error, Result};
 use crate::poison::Poison;
@@ -244,9 +244,10 @@ impl InputReader {
         self.guard.call(|| Ok(self.reader.replays()))
     }
 
-    /// As [`SourceReader::unread`].
-    pub(crate) fn unread(&self) -> Result<Option<u64>> {
-        self.guard.call(|| Ok(self.reader.unread()))
+    /// As [`SourceReader::unread`] and [`SourceReader::unread_bytes`].
+    pub(crate) fn unread(&self) -> Result<Unread> {
+        let reader = &self.reader;
+        self.guard.call(|| Ok(Unread { rows: reader.unread(), bytes: reader.unread_bytes() }))
     }
 
     /// As [`SourceReader::position`].

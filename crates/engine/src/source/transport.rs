@@ -131,4 +131,6 @@ pub struct TransportRequest {
     pub live: Option<Live>,
     /// Where reading begins, if not where the options say: a position that a reader of the same connector had.
     pub start: Option<SourcePosition>,
+    /// Whether the engine has a state directory, and so hands positions back after a restart.
+    pub lasts: bool,
 }

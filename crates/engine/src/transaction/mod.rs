@@ -12,6 +12,7 @@ mod isolation;
 mod key;
 mod new_keys;
 mod overlay;
+mod portion;
 mod reads;
 mod savepoint;
 mod staged;

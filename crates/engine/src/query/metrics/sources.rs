@@ -55,10 +55,12 @@ impl Lag {
         if input.state == SourceState::Finished {
             return Some(Self::default());
         }
-        if let Some(rows) = input.unread {
-            let is_none = rows == 0;
+        let is_none = input.unread == Some(0) || input.unread_bytes == Some(0);
+        let nothing = is_none.then_some(0);
+        if input.unread.or(input.unread_bytes).is_some() {
             let time = is_none.then_some(Duration::ZERO);
-            return Some(Self { bytes: is_none.then_some(0), rows: Some(rows), time });
+            let (bytes, rows) = (input.unread_bytes.or(nothing), input.unread.or(nothing));
+            return Some(Self { bytes, rows, time });
         }
         let file = fs::metadata(&input.path).ok().filter(fs::Metadata::is_file)?;
         let bytes = file.len().saturating_sub(input.begun + input.bytes);
@@ -113,6 +115,7 @@ mod tests {
                 last_rows: None,
                 position: None,
                 unread: None,
+                unread_bytes: None,
                 messages: Vec::new(),
             };
             let long = |time: Duration| time >= Duration::from_secs(100);
