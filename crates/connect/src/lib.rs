@@ -31,6 +31,8 @@ mod options;
 mod parquet;
 mod parts;
 mod pipe;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "avro")]
 mod registry;
 mod target;
@@ -53,6 +55,8 @@ struct Embedding;
 pub fn formats(builder: Builder) -> Builder {
     #[cfg(feature = "kafka")]
     let builder = builder.transport(kafka::Kafka).delivery(kafka::Kafka);
+    #[cfg(feature = "postgres")]
+    let builder = builder.transport(postgres::Postgres);
     builder
         .source(Csv)
         .source(Json::LINES)

@@ -24,4 +24,6 @@ mod long;
 mod nested;
 mod parquet;
 mod positions;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod workspace;

@@ -96,9 +96,8 @@ impl Instance {
         let (instance, of) = (Arc::downgrade(self), input.clone());
         // Transactions of inputs that go on do not keep the engine.
         let holders = self.connectors.inputs.holders().clone();
-        let is_over = move || {
-            of.is_stopped() || instance.strong_count() <= holders.load(Ordering::Relaxed)
-        };
+        let is_over =
+            move || of.is_stopped() || instance.strong_count() <= holders.load(Ordering::Relaxed);
         Live::new(input.liveness.linger, input.liveness.follow, is_over)
     }
 

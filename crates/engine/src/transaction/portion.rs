@@ -11,9 +11,9 @@ use arrow::buffer::ScalarBuffer;
 use arrow::compute::{and, filter, filter_record_batch, interleave, not};
 use datafusion::scalar::ScalarValue;
 
+use super::Transaction;
 use super::check::check;
 use super::key::KeyColumns;
-use super::Transaction;
 use crate::catalog::{Entries, Entry};
 use crate::changes::TableChange;
 use crate::error::{Error, Result};
@@ -83,7 +83,8 @@ impl Transaction {
         portion.rows = RecordBatch::try_new(portion.rows.schema(), columns)?;
         let stays = BooleanArray::new(stays.finish(), None);
         if stays.false_count() > 0 {
-            let keep = |rows: &BooleanArray| filter(rows, &stays).map(|kept| kept.as_boolean().clone());
+            let keep =
+                |rows: &BooleanArray| filter(rows, &stays).map(|kept| kept.as_boolean().clone());
             portion.rows = filter_record_batch(&portion.rows, &stays)?;
             for absent in &mut portion.absent {
                 absent.rows = keep(&absent.rows)?;
@@ -109,7 +110,9 @@ impl Transaction {
         for &column in &entry.as_table()?.primary_key {
             let name = entry.schema.field(column).name();
             let given = rows.column_by_name(name).ok_or_else(|| {
-                Error::source(format!("a row that keeps values has no column \"{name}\" of its key"))
+                Error::source(format!(
+                    "a row that keeps values has no column \"{name}\" of its key"
+                ))
             })?;
             values.push(ScalarValue::try_from_array(given, row)?);
             conditions.push(format!("{} = ${}", name::written(name), values.len()));

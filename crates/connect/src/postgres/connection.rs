@@ -1,0 +1,317 @@
+//! Connections to a server, as its client and as its replica.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use alluvium::{Error, Live};
+use bytes::{Buf as _, Bytes, BytesMut};
+use fallible_iterator::FallibleIterator as _;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::backend::{Header, Message};
+use postgres_protocol::message::frontend;
+
+use super::failure::{Answer, Failure, Result};
+use super::settings::Settings;
+use super::socket::Socket;
+
+/// How long to wait before looking whether something is still needed.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long a server may be silent while it logs us in.
+const LOGIN: Duration = Duration::from_secs(30);
+
+/// How many bytes are read at once.
+const CHUNK: usize = 1 << 18;
+
+/// The tag of the answer to a command that begins to copy both ways, which the library does not know.
+const COPY_BOTH: u8 = b'W';
+
+/// How values are written, whatever the server is set to.
+const SPELLING: [(&str, &str); 6] = [
+    ("client_encoding", "UTF8"),
+    ("DateStyle", "ISO"),
+    ("IntervalStyle", "postgres"),
+    ("TimeZone", "UTC"),
+    ("extra_float_digits", "3"),
+    ("bytea_output", "hex"),
+];
+
+/// A message of a server.
+enum Incoming {
+    Message(Message),
+    CopyBoth,
+}
+
+/// A row of a result: a text or NULL for each column.
+pub type Row = Vec<Option<String>>;
+
+/// A connection to a server.
+pub struct Connection {
+    socket: Socket,
+    input: BytesMut,
+    chunk: Vec<u8>,
+    output: BytesMut,
+    live: Option<Live>,
+}
+
+impl Connection {
+    /// Logs in, as a replica or as any other client. Ends to wait when `live` is over.
+    pub fn open(settings: &Settings, replicates: bool, live: Option<&Live>) -> Result<Self> {
+        let mut this = Self {
+            socket: Socket::connect(settings)?,
+            input: BytesMut::new(),
+            chunk: vec![0; CHUNK],
+            output: BytesMut::new(),
+            live: live.cloned(),
+        };
+        let database = settings.database();
+        let mut parameters = vec![
+            ("user", settings.user()),
+            ("database", database),
+            ("application_name", "alluvium"),
+        ];
+        parameters.extend(SPELLING);
+        if replicates {
+            parameters.push(("replication", "database"));
+        }
+        frontend::startup_message(parameters, &mut this.output)?;
+        this.send()?;
+        this.log_in(settings)?;
+        Ok(this)
+    }
+
+    fn log_in(&mut self, settings: &Settings) -> Result<()> {
+        let what = format!("cannot log in at {}", settings.place());
+        let password = || {
+            settings.password().ok_or_else(|| {
+                Failure::last(format!("{what}: the server asks for a password, and there is none"))
+            })
+        };
+        let mut scram = None;
+        loop {
+            match self.message()? {
+                Message::AuthenticationOk
+                | Message::ParameterStatus(_)
+                | Message::BackendKeyData(_) => {}
+                Message::AuthenticationCleartextPassword => {
+                    frontend::password_message(password()?.as_bytes(), &mut self.output)?;
+                    self.send()?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let user = settings.user().as_bytes();
+                    let hash = md5_hash(user, password()?.as_bytes(), body.salt());
+                    frontend::password_message(hash.as_bytes(), &mut self.output)?;
+                    self.send()?;
+                }
+                Message::AuthenticationSasl(body) => {
+                    if !body.mechanisms().any(|name| Ok(name == SCRAM_SHA_256))? {
+                        return Err(Failure::last(format!("{what}: it offers no {SCRAM_SHA_256}")));
+                    }
+                    let binding = ChannelBinding::unsupported();
+                    let begun = ScramSha256::new(password()?.as_bytes(), binding);
+                    let first = begun.message();
+                    frontend::sasl_initial_response(SCRAM_SHA_256, first, &mut self.output)?;
+                    scram = Some(begun);
+                    self.send()?;
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let Some(scram) = &mut scram else { return Err(unexpected()) };
+                    scram.update(body.data())?;
+                    frontend::sasl_response(scram.message(), &mut self.output)?;
+                    self.send()?;
+                }
+                Message::AuthenticationSaslFinal(body) => {
+                    let Some(scram) = &mut scram else { return Err(unexpected()) };
+                    scram.finish(body.data())?;
+                }
+                Message::ErrorResponse(body) => {
+                    return Err(Failure::refused(&what, &Answer::read(&body)?));
+                }
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::NoticeResponse(_) => {}
+                _ => {
+                    return Err(Failure::last(format!(
+                        "{what}: the server asks for a login that is none of a password"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// The rows of a statement, or of several.
+    pub fn query(&mut self, what: &str, sql: &str) -> Result<Vec<Row>> {
+        frontend::query(sql, &mut self.output)?;
+        self.send()?;
+        let (mut rows, mut refused) = (Vec::new(), None);
+        loop {
+            match self.message()? {
+                Message::DataRow(body) => {
+                    let bytes = body.buffer();
+                    let text = |range| String::from_utf8_lossy(&bytes[range]).into_owned();
+                    let row = body.ranges().map(|range| Ok(range.map(text)));
+                    rows.push(row.collect()?);
+                }
+                Message::ErrorResponse(body) => refused = Some(Answer::read(&body)?),
+                Message::ReadyForQuery(_) => {
+                    return match refused {
+                        Some(answer) => Err(Failure::refused(what, &answer)),
+                        None => Ok(rows),
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Begins a statement that copies rows out of the server.
+    pub fn begin_copy(&mut self, what: &str, sql: &str) -> Result<()> {
+        frontend::query(sql, &mut self.output)?;
+        self.send()?;
+        loop {
+            match self.message()? {
+                Message::CopyOutResponse(_) => return Ok(()),
+                Message::ErrorResponse(body) => {
+                    return Err(Failure::refused(what, &Answer::read(&body)?));
+                }
+                Message::NoticeResponse(_) | Message::ParameterStatus(_) => {}
+                _ => return Err(unexpected()),
+            }
+        }
+    }
+
+    /// The next line that is copied; `None` after the last one.
+    pub fn copied(&mut self, what: &str) -> Result<Option<Bytes>> {
+        let mut refused = None;
+        loop {
+            match self.message()? {
+                Message::CopyData(body) => return Ok(Some(body.into_bytes())),
+                Message::ErrorResponse(body) => refused = Some(Answer::read(&body)?),
+                Message::ReadyForQuery(_) => {
+                    return match refused {
+                        Some(answer) => Err(Failure::refused(what, &answer)),
+                        None => Ok(None),
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Begins to follow a slot.
+    pub fn begin_replication(&mut self, what: &str, command: &str) -> Result<()> {
+        frontend::query(command, &mut self.output)?;
+        self.send()?;
+        loop {
+            match self.incoming()? {
+                Incoming::CopyBoth => return Ok(()),
+                Incoming::Message(Message::ErrorResponse(body)) => {
+                    return Err(Failure::refused(what, &Answer::read(&body)?));
+                }
+                Incoming::Message(_) => {}
+            }
+        }
+    }
+
+    /// The next message of a slot that is followed, if one comes in time.
+    pub fn replicated(&mut self, what: &str, patience: Duration) -> Result<Option<Bytes>> {
+        match self.incoming_within(patience)? {
+            None => Ok(None),
+            Some(Incoming::Message(Message::CopyData(body))) => Ok(Some(body.into_bytes())),
+            Some(Incoming::Message(Message::ErrorResponse(body))) => {
+                Err(Failure::refused(what, &Answer::read(&body)?))
+            }
+            Some(Incoming::Message(Message::CopyDone | Message::CommandComplete(_))) => {
+                Err(Failure::Passing("the server has ended the replication".to_owned()))
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// Whether a message is here already.
+    pub fn has_more(&self) -> bool {
+        self.input.len() >= 5
+            && matches!(Header::parse(&self.input), Ok(Some(header))
+                if self.input.len() > usize::try_from(header.len()).unwrap_or(usize::MAX))
+    }
+
+    /// Sends a message to the server of a slot that is followed.
+    pub fn reply(&mut self, message: &[u8]) -> Result<()> {
+        frontend::CopyData::new(message)?.write(&mut self.output);
+        self.send()
+    }
+
+    fn send(&mut self) -> Result<()> {
+        self.socket.write(&self.output)?;
+        self.output.clear();
+        Ok(())
+    }
+
+    fn message(&mut self) -> Result<Message> {
+        match self.incoming()? {
+            Incoming::Message(message) => Ok(message),
+            Incoming::CopyBoth => Err(unexpected()),
+        }
+    }
+
+    /// The next message, which is waited for as long as it is needed. Without a reader that lives, the server may not be silent for long.
+    fn incoming(&mut self) -> Result<Incoming> {
+        let begun = Instant::now();
+        loop {
+            if let Some(incoming) = self.incoming_within(PATIENCE)? {
+                return Ok(incoming);
+            }
+            check_live(self.live.as_ref())?;
+            if self.live.is_none() && begun.elapsed() > LOGIN {
+                return Err(Failure::Passing("the server does not answer".to_owned()));
+            }
+        }
+    }
+
+    fn incoming_within(&mut self, patience: Duration) -> Result<Option<Incoming>> {
+        loop {
+            if let Some(incoming) = self.parse()? {
+                return Ok(Some(incoming));
+            }
+            match self.socket.read(&mut self.chunk, patience)? {
+                Some(count) => self.input.extend_from_slice(&self.chunk[..count]),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn parse(&mut self) -> io::Result<Option<Incoming>> {
+        match Header::parse(&self.input)? {
+            Some(header) if header.tag() == COPY_BOTH => {
+                let length = usize::try_from(header.len()).unwrap_or_default() + 1;
+                if self.input.len() < length {
+                    return Ok(None);
+                }
+                self.input.advance(length);
+                Ok(Some(Incoming::CopyBoth))
+            }
+            _ => Ok(Message::parse(&mut self.input)?.map(Incoming::Message)),
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.output.clear();
+        frontend::terminate(&mut self.output);
+        // A server that is not told finds out.
+        let _ = self.send();
+    }
+}
+
+/// Fails if nobody needs the rows any more.
+pub fn check_live(live: Option<&Live>) -> std::result::Result<(), Error> {
+    match live.is_some_and(Live::is_over) {
+        true => Err(Error::source("nobody needs its rows any more")),
+        false => Ok(()),
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::Passing("the server has sent a message out of turn".to_owned())
+}

@@ -1,0 +1,33 @@
+//! Tables of Postgres, read without a gap: a snapshot, and the changes that were committed after it.
+//!
+//! ```text
+//! CREATE_REPLICATION_SLOT ─► snapshot (COPY, one transaction) ─► START_REPLICATION ─► transactions ─► feedback
+//!            L0                        as of L0                          L0            L1, L2, …     durable here
+//! ```
+//!
+//! [`Postgres`] is the transport that tables name, and [`Settings`] are its options. A [`connection`] speaks the protocol, and [`upstream`]
+//! asks what there is: a publication, a table, a slot. [`pgoutput`] reads the messages of a slot, [`rows`] turns texts into the columns
+//! of a table, and [`reader`] hands them on.
+//!
+//! - The snapshot is one transaction, and so is each one of the database: whoever reads a table sees all of one or nothing. Those that
+//!   have arrived together may be one epoch.
+//! - A slot cannot be read twice: rows are recorded, with the [`Position`] after them. The database is told of a position, and forgets what
+//!   comes before it, once it is durable here.
+//! - A connection that is lost is made again, for ever. What waiting does not mend ends the table with a sentence.
+//! - The password is in no message, and in no [`Debug`](std::fmt::Debug).
+
+mod connection;
+mod failure;
+mod pgoutput;
+mod position;
+mod reader;
+mod rows;
+mod settings;
+mod socket;
+mod spelling;
+mod transport;
+mod upstream;
+
+pub use position::Position;
+pub use settings::Settings;
+pub use transport::Postgres;

@@ -1,0 +1,138 @@
+//! Sockets, encrypted or not.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use super::failure::{Failure, Result};
+use super::settings::{Encryption, Settings};
+
+/// How long a server may take to take a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long anything that is written may take.
+const WRITE: Duration = Duration::from_secs(30);
+
+/// A connection's socket.
+pub enum Socket {
+    Plain(TcpStream),
+    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Socket {
+    /// Connects to the server.
+    pub fn connect(settings: &Settings) -> Result<Self> {
+        let (host, port) = (settings.host(), settings.port());
+        let addresses = (host, port).to_socket_addrs()?;
+        let mut failed = io::Error::other(format!("\"{host}\" has no address"));
+        for address in addresses {
+            if is_link_local(&address) {
+                return Err(Failure::last(format!(
+                    "\"{host}\" is {}, which is an address of the link alone; name another host",
+                    address.ip()
+                )));
+            }
+            match TcpStream::connect_timeout(&address, CONNECT) {
+                Ok(stream) => return Self::encrypted(stream, settings),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed.into())
+    }
+
+    fn encrypted(mut stream: TcpStream, settings: &Settings) -> Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(WRITE))?;
+        let Encryption::Verified(roots) = settings.encryption() else {
+            return Ok(Self::Plain(stream));
+        };
+        stream.set_read_timeout(Some(WRITE))?;
+        let mut request = BytesMut::new();
+        frontend::ssl_request(&mut request);
+        stream.write_all(&request)?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        if answer != *b"S" {
+            let host = settings.host();
+            return Err(Failure::last(format!(
+                "\"{host}\" does not take encrypted connections; set \"ssl\" there, or \"sslmode\" to disable"
+            )));
+        }
+        let name = ServerName::try_from(settings.host().to_owned());
+        let name =
+            name.map_err(|error| Failure::last(format!("\"{}\": {error}", settings.host())))?;
+        let session = ClientConnection::new(Arc::new(config(&roots)?), name);
+        let session = session.map_err(Failure::last)?;
+        Ok(Self::Encrypted(Box::new(StreamOwned::new(session, stream))))
+    }
+
+    /// Reads what has come. `None` if nothing does in time, which is not 0.
+    pub fn read(&mut self, to: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
+        let read = match self {
+            Self::Plain(stream) => {
+                stream.set_read_timeout(Some(patience))?;
+                stream.read(to)
+            }
+            Self::Encrypted(stream) => {
+                stream.sock.set_read_timeout(Some(patience))?;
+                stream.read(to)
+            }
+        };
+        match read {
+            Ok(0) => Err(io::Error::other("the server has closed the connection")),
+            Ok(count) => Ok(Some(count)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::Interrupted => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.write_all(bytes),
+            Self::Encrypted(stream) => {
+                stream.write_all(bytes)?;
+                stream.flush()
+            }
+        }
+    }
+}
+
+/// Whether only neighbours have such an address: machines in clouds tell secrets there.
+fn is_link_local(address: &SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => {
+            ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_link_local())
+        }
+    }
+}
+
+fn config(roots: &Path) -> Result<ClientConfig> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::last(format!("\"sslrootcert\" = {}: {error}", roots.display()))
+    };
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(roots).map_err(|error| wrong(&error))? {
+        let certificate = certificate.map_err(|error| wrong(&error))?;
+        store.add(certificate).map_err(|error| wrong(&error))?;
+    }
+    if store.is_empty() {
+        return Err(wrong(&"it has no certificate"));
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(Failure::last)?;
+    Ok(builder.with_root_certificates(store).with_no_client_auth())
+}

@@ -1,0 +1,98 @@
+//! Postgres as what tables are read from.
+
+use alluvium::{
+    Error, Result, SourceReader, System, Transport, TransportConnector, TransportRequest,
+};
+
+use super::connection::Connection;
+use super::failure::Failure;
+use super::position::Position;
+use super::reader::{Input, Limits};
+use super::settings::Settings;
+use super::upstream::{Shape, Upstream};
+
+/// Postgres: tables are snapshots of tables there, and follow their changes.
+///
+/// An epoch has whole transactions of the database. What is read is recorded: a slot cannot be read twice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Postgres;
+
+impl System for Postgres {
+    fn name(&self) -> &str {
+        "postgres"
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        Settings::check(option, value)
+    }
+
+    fn is_secret(&self, option: &str) -> bool {
+        Settings::is_secret(option)
+    }
+}
+
+impl Transport for Postgres {
+    fn place(&self, connector: &TransportConnector) -> Result<String> {
+        if let Some(format) = &connector.format {
+            let message = format!("rows of Postgres have no format, and here it is \"{format}\"");
+            return Err(Error::source(message));
+        }
+        let shown = connector.options.iter().filter(|(name, _)| !Settings::is_secret(name));
+        Ok(Settings::read(&shown.cloned().collect::<Vec<_>>())?.place())
+    }
+
+    fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
+        let settings = settings(&request.connector)?;
+        let shape = Shape {
+            schema: request.schema.clone(),
+            has_default: request.has_default.clone(),
+            key: request.key.clone(),
+        };
+        let position =
+            request.start.as_ref().map(|start| Position::read(start.bytes())).transpose()?;
+        if position.is_none() {
+            check(&settings, &shape)?;
+        }
+        let most = Limits { rows: request.batch_rows, bytes: request.batch_bytes };
+        let (connector, live) = (request.connector.clone(), request.live.clone());
+        let input = Input::new((connector, settings), shape, most, live, request.lasts, position);
+        Ok(Box::new(input))
+    }
+}
+
+/// Fails if what the settings name is not there, or does not suit the table. A server that is away is looked at later.
+fn check(settings: &Settings, shape: &Shape) -> Result<()> {
+    let look = || {
+        let mut connection = Connection::open(settings, false, None)?;
+        let mut upstream = Upstream { connection: &mut connection, settings };
+        upstream.table(shape)?;
+        upstream.slot()
+    };
+    match look() {
+        Ok(Some(slot)) if !slot.is_temporary => Err(is_taken(settings)),
+        Ok(_) | Err(Failure::Passing(_)) => Ok(()),
+        Err(Failure::Final(error)) => Err(error),
+    }
+}
+
+/// A slot that is to be made is there.
+pub(super) fn is_taken(settings: &Settings) -> Error {
+    let slot = settings.slot();
+    Error::source(format!(
+        "the server has a slot \"{slot}\" already, which another reader may need: name another slot, or drop it, \
+         SELECT pg_drop_replication_slot('{slot}')"
+    ))
+}
+
+/// The options of a connector, with its password as it is now.
+pub(super) fn settings(connector: &TransportConnector) -> Result<Settings> {
+    let option = |(name, value): &(String, String)| {
+        let secret = match Settings::is_secret(name) {
+            true => connector.secret(name)?,
+            false => None,
+        };
+        let value = secret.map_or_else(|| value.clone(), |secret| secret.reveal().to_owned());
+        Ok((name.clone(), value))
+    };
+    Settings::read(&connector.options.iter().map(option).collect::<Result<Vec<_>>>()?)
+}

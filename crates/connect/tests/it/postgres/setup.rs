@@ -1,0 +1,116 @@
+//! What has to be there before a table is read, and what is said if it is not.
+
+use std::fs;
+use std::path::Path;
+
+use super::server::{engine, query, shared, unique};
+
+#[test]
+fn what_is_missing_upstream_is_told_when_the_table_is_started() {
+    let (server, table) = (shared(), unique("missing"));
+    server.sql(&format!(
+        "CREATE TABLE {table} (id int PRIMARY KEY, v text); CREATE TABLE {table}_bare (id int);
+         CREATE TABLE {table}_parts (id int PRIMARY KEY) PARTITION BY RANGE (id);
+         CREATE PUBLICATION p_{table}_parts FOR TABLE {table}_parts;
+         CREATE PUBLICATION p_{table}_bare FOR TABLE {table}_bare;
+         CREATE PUBLICATION p_{table}_else FOR TABLE {table}_bare;
+         CREATE PUBLICATION p_{table} FOR TABLE {table};
+         SELECT 'x' FROM pg_create_logical_replication_slot('s_{table}_taken', 'pgoutput')"
+    ));
+    let problem = |sql: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let running = engine(folder.path());
+        running.execute(sql).unwrap();
+        running.start().unwrap_err().to_string()
+    };
+    let key = "id INT PRIMARY KEY";
+    let with = |columns: &str, table: &str| server.connected(columns, table, "linger_ms = '1'");
+    let good = with(key, &table);
+    let replaced = |from: &str, to: &str| good.replace(from, to);
+    for (sql, expected) in [
+        (with(key, &unique("nowhere")), "has no table"),
+        (replaced("publication = 'p_", "publication = 'q_"), "has no publication"),
+        (
+            replaced(&format!("'p_{table}'"), &format!("'p_{table}_else'")),
+            "does not have the table",
+        ),
+        (
+            with("id INT PRIMARY KEY, w TEXT", &table),
+            "has no column \"w\" that is replicated; it has id, v",
+        ),
+        (with("id INT, v TEXT", &table), "declare PRIMARY KEY (id) here"),
+        (with("id INT, v TEXT PRIMARY KEY", &table), "tells rows apart by id"),
+        (with("id INT", &format!("{table}_bare")), "REPLICA IDENTITY FULL"),
+        (with(key, &format!("{table}_parts")), "publish_via_partition_root"),
+        (
+            replaced(&format!("'s_{table}'"), &format!("'s_{table}_taken'")),
+            "pg_drop_replication_slot",
+        ),
+        (replaced("/postgres'", "/nowhere'"), "check database"),
+        (replaced("postgres@", "nobody@"), "check user and password"),
+        (replaced("127.0.0.1", "169.254.169.254"), "address of the link"),
+    ] {
+        let error = problem(&sql);
+        assert!(error.contains(expected) && error.contains("\"t\""), "{error}");
+    }
+}
+
+#[test]
+fn a_connector_that_is_wrong_is_refused_when_the_table_is_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    let problem = |options: &str| {
+        let sql =
+            format!("CREATE TABLE t (id INT PRIMARY KEY) WITH (connector = 'postgres', {options})");
+        running.execute(&sql).unwrap_err().to_string()
+    };
+    for (options, expected) in [
+        ("host = 'a', table = 't', publication = 'p'", "needs \"slot\""),
+        ("host = 'a', colour = 'red'", "no option \"colour\""),
+        ("host = 'a', password = 'p-7'", "${secret:name}"),
+        ("url = 'postgres://u:p-7@a/b'", "no password"),
+        ("host = 'a', table = 't', publication = 'p', slot = 's', format = 'json'", "no format"),
+    ] {
+        let error = problem(options);
+        assert!(error.contains(expected) && !error.contains("p-7"), "{error}");
+    }
+}
+
+/// Every file below a folder has to be without the password.
+fn check_without(folder: &Path, secret: &str) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => check_without(&path, secret),
+            false => {
+                let bytes = fs::read(&path).unwrap();
+                let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+                assert!(!found, "{} has the password", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_password_is_nowhere_in_a_state_directory_and_in_no_relation() {
+    const SECRET: &str = "xyzzy-4711-plugh";
+    let (server, table) = (shared(), unique("planted"));
+    server.sql(&format!(
+        "CREATE TABLE {table} (id int PRIMARY KEY); INSERT INTO {table} VALUES (1);
+         CREATE ROLE {table} LOGIN REPLICATION PASSWORD '{SECRET}'; GRANT SELECT ON {table} TO {table};
+         CREATE PUBLICATION p_{table} FOR TABLE {table}"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    fs::write(folder.path().join("secrets/pg"), SECRET).unwrap();
+    let sql = server.connected("id INT PRIMARY KEY", &table, "'materialized' = 'true'");
+    running.execute(&sql.replace("postgres@", &format!("{table}@"))).unwrap();
+    running.start().unwrap();
+    server.check(&running, "SELECT id FROM t", &format!("SELECT id FROM {table}"));
+    running.checkpoint().unwrap();
+    for relation in ["sources", "errors", "relations"] {
+        let shown = query(&running, &format!("SELECT * FROM alluvium.{relation}")).join("\n");
+        assert!(!shown.contains(SECRET), "{shown}");
+    }
+    check_without(&folder.path().join("state"), SECRET);
+}
