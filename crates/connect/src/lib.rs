@@ -56,7 +56,7 @@ pub fn formats(builder: Builder) -> Builder {
     #[cfg(feature = "kafka")]
     let builder = builder.transport(kafka::Kafka).delivery(kafka::Kafka);
     #[cfg(feature = "postgres")]
-    let builder = builder.transport(postgres::Postgres);
+    let builder = builder.transport(postgres::Postgres).delivery(postgres::Postgres);
     builder
         .source(Csv)
         .source(Json::LINES)

@@ -1,6 +1,7 @@
 //! Connections to a server, as its client and as its replica.
 
 use std::io;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium::{Error, Live};
@@ -198,6 +199,40 @@ impl Connection {
         }
     }
 
+    /// Copies rows into the server.
+    pub fn copy_in(&mut self, what: &str, sql: &str, data: &[u8]) -> Result<()> {
+        frontend::query(sql, &mut self.output)?;
+        self.send()?;
+        let (mut begun, mut refused) = (false, None);
+        loop {
+            match self.message()? {
+                Message::CopyInResponse(_) => {
+                    begun = true;
+                    for chunk in data.chunks(CHUNK) {
+                        frontend::CopyData::new(chunk)?.write(&mut self.output);
+                        self.send()?;
+                    }
+                    frontend::copy_done(&mut self.output);
+                    self.send()?;
+                }
+                Message::ErrorResponse(body) => refused = Some(Answer::read(&body)?),
+                Message::ReadyForQuery(_) => {
+                    return match refused {
+                        Some(answer) => Err(Failure::refused(what, &answer)),
+                        None if begun => Ok(()),
+                        None => Err(unexpected()),
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends to wait when this is over, from now on.
+    pub fn set_live(&mut self, live: Live) {
+        self.live = Some(live);
+    }
+
     /// Begins to follow a slot.
     pub fn begin_replication(&mut self, what: &str, command: &str) -> Result<()> {
         frontend::query(command, &mut self.output)?;
@@ -309,6 +344,19 @@ pub fn check_live(live: Option<&Live>) -> std::result::Result<(), Error> {
     match live.is_some_and(Live::is_over) {
         true => Err(Error::source("nobody needs its rows any more")),
         false => Ok(()),
+    }
+}
+
+/// Waits so long, unless nobody needs the rows any more.
+pub fn pause(duration: Duration, live: Option<&Live>) -> std::result::Result<(), Error> {
+    let end = Instant::now() + duration;
+    loop {
+        check_live(live)?;
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(PATIENCE));
     }
 }
 

@@ -77,6 +77,7 @@ impl Answer {
 
     fn advice(&self) -> &'static str {
         match &*self.code {
+            "21000" => "; several rows of the view have one primary key of the table",
             "28000" | "28P01" => "; check user and password, and pg_hba.conf of the server",
             "3D000" => "; check database",
             "42501" => "; the user needs the attribute REPLICATION, and SELECT on the table",

@@ -1,4 +1,4 @@
-//! Tables of Postgres, read without a gap: a snapshot, and the changes that were committed after it.
+//! Tables of Postgres: read without a gap, as a snapshot and the changes that were committed after it, and written exactly once.
 //!
 //! ```text
 //! CREATE_REPLICATION_SLOT ─► snapshot (COPY, one transaction) ─► START_REPLICATION ─► transactions ─► feedback
@@ -14,9 +14,13 @@
 //! - A slot cannot be read twice: rows are recorded, with the [`Position`] after them. The database is told of a position, and forgets what
 //!   comes before it, once it is durable here.
 //! - A connection that is lost is made again, for ever. What waiting does not mend ends the table with a sentence.
+//! A view is kept in a table by its primary key: a [`writer`] makes the changes of epochs in one transaction, with a row of the table
+//! `alluvium_progress` that names the last of them.
+//!
 //! - The password is in no message, and in no [`Debug`](std::fmt::Debug).
 
 mod connection;
+mod delivery;
 mod failure;
 mod pgoutput;
 mod position;
@@ -27,6 +31,7 @@ mod socket;
 mod spelling;
 mod transport;
 mod upstream;
+mod writer;
 
 pub use position::Position;
 pub use settings::Settings;

@@ -1,18 +1,17 @@
 //! Reading a table: its snapshot, and the transactions after it.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium::{Live, Portion, SourcePosition, SourceReader, TransportConnector};
 
-use super::connection::{Connection, PATIENCE, check_live};
+use super::connection::{Connection, PATIENCE, check_live, pause};
 use super::failure::{Failure, Result};
 use super::pgoutput::{self, Change, Old, Relation, Replicated, Value};
 use super::position::{Lsn, Position};
 use super::rows::{Rows, place};
 use super::settings::Settings;
 use super::spelling::fields;
-use super::transport::{is_taken, settings};
+use super::transport::{is_taken, revealed};
 use super::upstream::{Shape, Upstream};
 
 /// How long to wait before a connection is made again: at first, and at most.
@@ -152,7 +151,7 @@ impl Input {
     /// Connects, and begins to read where the position says. `None` if it has to be recorded first that the slot is ours.
     fn open(&mut self) -> Result<Option<Session>> {
         // Its password may be another one now.
-        self.settings = settings(&self.connector)?;
+        self.settings = Settings::read(&revealed(&self.connector)?)?;
         let mut connection = Connection::open(&self.settings, true, self.live.as_ref())?;
         let settings = &self.settings;
         let mut upstream = Upstream { connection: &mut connection, settings };
@@ -436,11 +435,7 @@ impl SourceReader for Input {
                     self.restarts |= std::mem::take(&mut self.is_within);
                 }
             }
-            let end = Instant::now() + self.backoff;
-            while Instant::now() < end {
-                check_live(self.live.as_ref())?;
-                thread::sleep(PATIENCE.min(self.backoff));
-            }
+            pause(self.backoff, self.live.as_ref())?;
             self.backoff = BACKOFF.1.min(self.backoff * 2);
         }
     }

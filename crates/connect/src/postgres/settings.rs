@@ -53,16 +53,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads all options of a table. The last of two that have one name counts.
+    /// Reads all options of a table that is read. The last of two that have one name counts.
     ///
     /// # Errors
     /// If there is no such option, it has no such value, or one is missing that has to be there.
     pub fn read(options: &[(String, String)]) -> Result<Self> {
-        let mut this = Self::default();
-        options.iter().try_for_each(|(name, value)| this.set(name, value))?;
+        let this = Self::of_table(options)?;
         let needed = [
-            ("host", &this.host, "the server's, such as 127.0.0.1"),
-            ("table", &this.table, "its name, such as public.orders"),
             ("publication", &this.publication, "the publication that has the table"),
             (
                 "slot",
@@ -70,14 +67,47 @@ impl Settings {
                 "the name of a replication slot, which is made for this table alone",
             ),
         ];
-        if let Some((name, _, what)) = needed.iter().find(|(_, value, _)| value.is_empty()) {
-            return Err(Error::source(format!("a table of Postgres needs \"{name}\": {what}")));
+        this.check_needed(&needed)?;
+        Ok(this)
+    }
+
+    /// Reads all options of a table that is written.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read), and if there is one that only a table has which is read.
+    pub fn read_target(options: &[(String, String)]) -> Result<Self> {
+        let this = Self::of_table(options)?;
+        for (name, value) in [("publication", &this.publication), ("slot", &this.slot)] {
+            if !value.is_empty() {
+                let message = format!("a table of Postgres that is written has no \"{name}\"");
+                return Err(Error::source(message));
+            }
         }
+        Ok(this)
+    }
+
+    /// The options that any table has.
+    fn of_table(options: &[(String, String)]) -> Result<Self> {
+        let mut this = Self::default();
+        options.iter().try_for_each(|(name, value)| this.set(name, value))?;
+        this.check_needed(&[
+            ("host", &this.host, "the server's, such as 127.0.0.1"),
+            ("table", &this.table, "its name, such as public.orders"),
+        ])?;
         if this.verifies && this.roots.is_none() {
             let message = "\"sslmode\" = verify-full needs \"sslrootcert\": a file of certificates";
             return Err(Error::source(message));
         }
         Ok(this)
+    }
+
+    fn check_needed(&self, needed: &[(&str, &String, &str)]) -> Result<()> {
+        match needed.iter().find(|(_, value, _)| value.is_empty()) {
+            Some((name, _, what)) => {
+                Err(Error::source(format!("a table of Postgres needs \"{name}\": {what}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Fails if there is no such option, or it has no such value.

@@ -108,6 +108,41 @@ fn push(json: &mut String, value: &str, kind: &DataType) {
     }
 }
 
+/// An array of JSON as one of Postgres; `None` if it is none.
+pub fn array_of_json(json: &str) -> Option<String> {
+    let values: Vec<serde_json::Value> = serde_json::from_str(json).ok()?;
+    let mut array = String::new();
+    push_array(&mut array, &values);
+    Some(array)
+}
+
+fn push_array(array: &mut String, values: &[serde_json::Value]) {
+    array.push('{');
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            array.push(',');
+        }
+        match value {
+            serde_json::Value::Null => array.push_str("NULL"),
+            serde_json::Value::Array(values) => push_array(array, values),
+            serde_json::Value::String(text) => push_quoted(array, text),
+            other => push_quoted(array, &other.to_string()),
+        }
+    }
+    array.push('}');
+}
+
+fn push_quoted(array: &mut String, text: &str) {
+    array.push('"');
+    for character in text.chars() {
+        if matches!(character, '"' | '\\') {
+            array.push('\\');
+        }
+        array.push(character);
+    }
+    array.push('"');
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -125,6 +160,13 @@ mod tests {
         let found: Vec<_> = fields("1\t\\N\ta\\tb\\\\\t\n").collect();
         let found: Vec<_> = found.iter().map(|field| field.as_deref()).collect();
         assert_eq!(found, [Some("1"), None, Some("a\tb\\"), Some("")]);
+    }
+
+    #[test]
+    fn json_is_arrays() {
+        let array = array_of_json(r#"[1,null,"a \"b\" \\",[true,[]]]"#);
+        assert_eq!(array.as_deref(), Some(r#"{"1",NULL,"a \"b\" \\",{"true",{}}}"#));
+        assert_eq!(array_of_json("{}"), None);
     }
 
     #[test]

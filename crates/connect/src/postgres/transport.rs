@@ -1,4 +1,4 @@
-//! Postgres as what tables are read from.
+//! Postgres as the system that tables are read from.
 
 use alluvium::{
     Error, Result, SourceReader, System, Transport, TransportConnector, TransportRequest,
@@ -11,9 +11,9 @@ use super::reader::{Input, Limits};
 use super::settings::Settings;
 use super::upstream::{Shape, Upstream};
 
-/// Postgres: tables are snapshots of tables there, and follow their changes.
+/// Postgres: tables are snapshots of tables there, and follow their changes; and the rows of views are kept in tables there.
 ///
-/// An epoch has whole transactions of the database. What is read is recorded: a slot cannot be read twice.
+/// An epoch of what is read has whole transactions of the database. Rows are recorded: a slot cannot be read twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Postgres;
 
@@ -33,16 +33,11 @@ impl System for Postgres {
 
 impl Transport for Postgres {
     fn place(&self, connector: &TransportConnector) -> Result<String> {
-        if let Some(format) = &connector.format {
-            let message = format!("rows of Postgres have no format, and here it is \"{format}\"");
-            return Err(Error::source(message));
-        }
-        let shown = connector.options.iter().filter(|(name, _)| !Settings::is_secret(name));
-        Ok(Settings::read(&shown.cloned().collect::<Vec<_>>())?.place())
+        Ok(Settings::read(&shown(connector)?)?.place())
     }
 
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
-        let settings = settings(&request.connector)?;
+        let settings = Settings::read(&revealed(&request.connector)?)?;
         let shape = Shape {
             schema: request.schema.clone(),
             has_default: request.has_default.clone(),
@@ -84,8 +79,18 @@ pub(super) fn is_taken(settings: &Settings) -> Error {
     ))
 }
 
+/// The options of a connector, without its password.
+pub(super) fn shown(connector: &TransportConnector) -> Result<Vec<(String, String)>> {
+    if let Some(format) = &connector.format {
+        let message = format!("rows of Postgres have no format, and here it is \"{format}\"");
+        return Err(Error::source(message));
+    }
+    let shown = connector.options.iter().filter(|(name, _)| !Settings::is_secret(name));
+    Ok(shown.cloned().collect())
+}
+
 /// The options of a connector, with its password as it is now.
-pub(super) fn settings(connector: &TransportConnector) -> Result<Settings> {
+pub(super) fn revealed(connector: &TransportConnector) -> Result<Vec<(String, String)>> {
     let option = |(name, value): &(String, String)| {
         let secret = match Settings::is_secret(name) {
             true => connector.secret(name)?,
@@ -94,5 +99,5 @@ pub(super) fn settings(connector: &TransportConnector) -> Result<Settings> {
         let value = secret.map_or_else(|| value.clone(), |secret| secret.reveal().to_owned());
         Ok((name.clone(), value))
     };
-    Settings::read(&connector.options.iter().map(option).collect::<Result<Vec<_>>>()?)
+    connector.options.iter().map(option).collect()
 }

@@ -317,18 +317,21 @@ impl Upstream<'_> {
 }
 
 /// A column of the first row.
-fn text(rows: &[Row], column: usize) -> Option<&str> {
+pub fn text(rows: &[Row], column: usize) -> Option<&str> {
     rows.first()?.get(column)?.as_deref()
 }
 
-fn identifier(name: &str) -> String {
+/// A name as SQL has it.
+pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn qualified(schema: &str, name: &str) -> String {
+/// The name of a relation as SQL has it.
+pub fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", identifier(schema), identifier(name))
 }
 
-fn literal(text: &str) -> String {
+/// A text as SQL has it.
+pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -12,10 +12,10 @@ use alluvium::Engine;
 
 use super::server::{Server, engine, query, shared, unique};
 
-const ACCOUNTS: u32 = 1000;
+pub const ACCOUNTS: u32 = 1000;
 
 /// Moves money between accounts until it is stopped, and sometimes opens and closes accounts without any.
-fn bench(server: &Server, table: &str, folder: &Path, seconds: u32) -> Child {
+pub fn bench(server: &Server, table: &str, folder: &Path, seconds: u32) -> Child {
     let script = folder.join("transfers.sql");
     let moves = format!(
         "\\set a random(1, {ACCOUNTS})\n\\set b random(1, {ACCOUNTS})\n\\set n random(-100, 100)\n\\set c random(10000, 10100)\n\

@@ -5,3 +5,4 @@ mod faults;
 mod server;
 mod setup;
 mod tables;
+mod views;

@@ -1,0 +1,108 @@
+//! Postgres as the system that views are kept in.
+
+use std::time::{Duration, Instant};
+
+use alluvium::{
+    Delivery, DeliveryRequest, DeliveryWriter, Error, Live, Result, TransportConnector,
+};
+use arrow::array::RecordBatch;
+
+use super::connection::pause;
+use super::failure::Failure;
+use super::settings::Settings;
+use super::transport::{Postgres, revealed, shown};
+use super::writer::Writer;
+
+/// How long to wait before a writer is opened again: at first, and at most.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+impl Delivery for Postgres {
+    fn place(&self, connector: &TransportConnector) -> Result<String> {
+        Ok(Settings::read_target(&shown(connector)?)?.place())
+    }
+
+    fn open(&self, request: &DeliveryRequest) -> Result<Box<dyn DeliveryWriter>> {
+        let deadline = request.patience.map(|patience| Instant::now() + patience);
+        let is_late = move || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let mut writer = open(request, &live(request, is_late))?;
+        let live = live(request, || false);
+        writer.set_live(live.clone());
+        let (delivered, request) = (writer.last(), request.clone());
+        Ok(Box::new(Output { request, live, writer: Some(writer), delivered, pending: Vec::new() }))
+    }
+}
+
+/// Waiting for the server ends when the changes are no longer needed, or it is late.
+fn live(request: &DeliveryRequest, is_late: impl Fn() -> bool + Send + Sync + 'static) -> Live {
+    let request = request.clone();
+    Live::new(Duration::ZERO, true, move || request.is_over() || is_late())
+}
+
+/// Opens a writer, as often as it takes.
+fn open(request: &DeliveryRequest, live: &Live) -> Result<Writer> {
+    let mut backoff = BACKOFF.0;
+    loop {
+        // Its password may be another one now.
+        let settings = Settings::read_target(&revealed(&request.connector)?)?;
+        let reason = match Writer::open(&settings, &request.id, &request.schema, live) {
+            Ok(writer) => return Ok(writer),
+            Err(Failure::Final(error)) => return Err(error),
+            Err(Failure::Passing(reason)) => reason,
+        };
+        pause(backoff, Some(live)).map_err(|_| {
+            Error::source(format!("{} cannot be reached: {reason}", settings.place()))
+        })?;
+        backoff = BACKOFF.1.min(backoff * 2);
+    }
+}
+
+/// Keeps a view in a table.
+struct Output {
+    request: DeliveryRequest,
+    live: Live,
+    /// `None` after a connection was lost.
+    writer: Option<Writer>,
+    delivered: Option<u64>,
+    /// The changes that are not committed, by epoch. They are written when they are, so that it can be done again.
+    pending: Vec<(u64, RecordBatch, Vec<i64>)>,
+}
+
+impl DeliveryWriter for Output {
+    fn delivered(&self) -> Option<u64> {
+        self.delivered
+    }
+
+    fn write(&mut self, epoch: u64, rows: &RecordBatch, weights: &[i64]) -> Result<()> {
+        self.pending.push((epoch, rows.clone(), weights.to_vec()));
+        Ok(())
+    }
+
+    fn commit(&mut self, epoch: u64) -> Result<()> {
+        let mut backoff = BACKOFF.0;
+        loop {
+            let mut writer = match self.writer.take() {
+                Some(writer) => writer,
+                None => open(&self.request, &self.live)?,
+            };
+            // One that was opened again tells whether what seemed to fail was done.
+            if writer.last() < Some(epoch) {
+                match writer.commit(epoch, &self.pending) {
+                    Ok(()) => {}
+                    Err(Failure::Final(error)) => return Err(error),
+                    Err(Failure::Passing(_)) => {
+                        pause(backoff, Some(&self.live))?;
+                        backoff = BACKOFF.1.min(backoff * 2);
+                        continue;
+                    }
+                }
+            }
+            self.writer = Some(writer);
+            self.pending.clear();
+            return Ok(());
+        }
+    }
+
+    fn keeps_marks(&self) -> bool {
+        true
+    }
+}

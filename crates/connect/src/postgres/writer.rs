@@ -1,0 +1,302 @@
+//! Writing a table, exactly once.
+
+use std::sync::Arc;
+
+use alluvium::{Error, Live};
+use arrow::array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+use super::connection::Connection;
+use super::failure::{Failure, Result};
+use super::settings::Settings;
+use super::spelling::array_of_json;
+use super::upstream::{identifier, literal, qualified, text};
+use crate::CsvText;
+
+/// The table with the marks of all writers, in the schema of the tables that they write.
+const PROGRESS: &str = "alluvium_progress";
+
+/// The temporary table with the changes of a transaction, and its columns beside those of the view.
+const CHANGES: &str = "alluvium_changes";
+const EPOCH: &str = "alluvium_epoch";
+const WEIGHT: &str = "alluvium_weight";
+
+/// Makes the changes of epochs in a table, all of them in one transaction with a row that names the last one.
+///
+/// A row is found by the table's primary key. Whoever reads the table sees all of an epoch or nothing.
+pub struct Writer {
+    connection: Connection,
+    settings: Settings,
+    id: String,
+    /// The number of this writer among those of its id: with the last number alone one can write.
+    number: String,
+    last: Option<u64>,
+    /// For each column of the view whether the table has an array there.
+    arrays: Vec<bool>,
+    /// The statements that make the changes which were copied.
+    apply: String,
+}
+
+impl Writer {
+    /// Replaces the writer of this id, which cannot write from then on, and finds out which epoch was the last.
+    pub fn open(settings: &Settings, id: &str, schema: &SchemaRef, live: &Live) -> Result<Self> {
+        let mut connection = Connection::open(settings, false, Some(live))?;
+        let target = Target::find(&mut connection, settings, schema)?;
+        let (progress, what) = (progress(settings), format!("cannot write {}", settings.place()));
+        let found = connection
+            .query(&what, &format!("SELECT to_regclass({}) IS NOT NULL", literal(&progress)))?;
+        if text(&found, 0) != Some("t") {
+            let make = format!(
+                "CREATE TABLE IF NOT EXISTS {progress} (output text PRIMARY KEY, writer bigint NOT NULL, epoch numeric)"
+            );
+            let what = format!("cannot make the table {progress}, which has the marks of writers");
+            // Another writer may make it at the same time.
+            connection.query(&what, &make).map_err(|failure| match failure {
+                Failure::Final(error) if error.to_string().contains("23505") => {
+                    Failure::Passing(error.to_string())
+                }
+                failure => failure,
+            })?;
+        }
+        connection.query(&what, &target.stage())?;
+        // It waits for a transaction of the writer before it.
+        let taken = connection.query(
+            &what,
+            &format!(
+                "INSERT INTO {progress} AS p (output, writer) VALUES ({}, 1) \
+                 ON CONFLICT (output) DO UPDATE SET writer = p.writer + 1 RETURNING writer, epoch",
+                literal(id)
+            ),
+        )?;
+        let number = text(&taken, 0).unwrap_or_default().to_owned();
+        let last = text(&taken, 1).map(|epoch| {
+            epoch.parse().map_err(|_| {
+                Failure::last(format!("the epoch of {id} in {progress} is none: {epoch}"))
+            })
+        });
+        Ok(Self {
+            connection,
+            settings: settings.clone(),
+            id: id.to_owned(),
+            number,
+            last: last.transpose()?,
+            apply: target.apply(),
+            arrays: target.arrays,
+        })
+    }
+
+    /// The last epoch that the table has; none if it has none of a writer of this id.
+    pub fn last(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Ends to wait when this is over, from now on.
+    pub fn set_live(&mut self, live: Live) {
+        self.connection.set_live(live);
+    }
+
+    /// Makes the changes of epochs, of which `epoch` is the last.
+    ///
+    /// # Errors
+    /// If another writer has taken over, the server refuses a row, or the connection is lost: then the table has all of the
+    /// changes or none, and a writer that is opened again says which.
+    pub fn commit(&mut self, epoch: u64, changes: &[(u64, RecordBatch, Vec<i64>)]) -> Result<()> {
+        let what = format!("cannot write {}", self.settings.place());
+        let progress = progress(&self.settings);
+        let data = self.data(changes)?;
+        let mark = format!(
+            "BEGIN; UPDATE {progress} SET epoch = {epoch} WHERE output = {} AND writer = {} RETURNING 1",
+            literal(&self.id),
+            self.number
+        );
+        if self.connection.query(&what, &mark)?.is_empty() {
+            return Err(Failure::last(format!(
+                "{what}: another writer of the same name has taken over, and this one must not write any more"
+            )));
+        }
+        if !data.is_empty() {
+            let copy = format!("COPY {CHANGES} FROM STDIN (FORMAT csv)");
+            self.connection.copy_in(&what, &copy, &data)?;
+            self.connection.query(&what, &self.apply)?;
+        }
+        self.connection.query(&what, "COMMIT")?;
+        self.last = Some(epoch);
+        Ok(())
+    }
+
+    /// The rows of changes as CSV.
+    fn data(&self, changes: &[(u64, RecordBatch, Vec<i64>)]) -> Result<Vec<u8>> {
+        let mut data = Vec::new();
+        for (epoch, rows, weights) in changes {
+            if weights.iter().any(|weight| weight.abs() > 1) {
+                return Err(Failure::last(
+                    "the view has several copies of a row, and a table has one row of each key: give the view a key, as by GROUP BY",
+                ));
+            }
+            let rows = self.with_weights(*epoch, rows, weights);
+            let rows = rows.map_err(|error| Failure::Final(Error::from(error)))?;
+            CsvText::with_null("").write_rows(&rows, &mut data)?;
+        }
+        Ok(data)
+    }
+
+    fn with_weights(
+        &self,
+        epoch: u64,
+        rows: &RecordBatch,
+        weights: &[i64],
+    ) -> std::result::Result<RecordBatch, ArrowError> {
+        let schema = rows.schema();
+        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        for ((field, column), is_array) in
+            schema.fields().iter().zip(rows.columns()).zip(&self.arrays)
+        {
+            let column = match is_array {
+                true => arrays(field, column)?,
+                false => column.clone(),
+            };
+            fields.push(Field::new(field.name(), column.data_type().clone(), true));
+            columns.push(column);
+        }
+        let epochs =
+            Int64Array::from(vec![i64::try_from(epoch).unwrap_or(i64::MAX); weights.len()]);
+        let weights = Int64Array::from(weights.to_vec());
+        for (name, column) in [(EPOCH, epochs), (WEIGHT, weights)] {
+            fields.push(Field::new(name, DataType::Int64, true));
+            columns.push(Arc::new(column));
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+    }
+}
+
+/// Lists as Postgres writes arrays.
+fn arrays(field: &Field, column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+    let one = RecordBatch::try_new(
+        Arc::new(Schema::new(vec![field.clone().with_nullable(true)])),
+        vec![column.clone()],
+    )?;
+    let mut lines = Vec::new();
+    let mut writer = arrow::json::WriterBuilder::new()
+        .with_explicit_nulls(true)
+        .build::<_, arrow::json::writer::JsonArray>(&mut lines);
+    writer.write(&one)?;
+    writer.finish()?;
+    let rows: Vec<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_slice(&lines).map_err(|error| ArrowError::JsonError(error.to_string()))?;
+    let text = |row: &serde_json::Map<String, serde_json::Value>| {
+        array_of_json(&row.get(field.name())?.to_string())
+    };
+    Ok(Arc::new(rows.iter().map(text).collect::<StringArray>()))
+}
+
+/// The table that is written.
+struct Target {
+    table: String,
+    columns: Vec<String>,
+    key: Vec<String>,
+    arrays: Vec<bool>,
+}
+
+impl Target {
+    /// The table that the settings name, if it can have the rows of a view with these columns.
+    fn find(connection: &mut Connection, settings: &Settings, view: &SchemaRef) -> Result<Self> {
+        let (schema, name) = settings.table();
+        let (place, table) = (format!("\"{schema}.{name}\""), qualified(schema, name));
+        let what = format!("cannot look at {}", settings.place());
+        let found = connection.query(
+            &what,
+            &format!(
+                "SELECT a.attname, t.typcategory = 'A', coalesce(a.attnum = ANY (i.indkey), false) \
+                 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+                 LEFT JOIN pg_catalog.pg_index i ON i.indrelid = a.attrelid AND i.indisprimary \
+                 WHERE a.attrelid = to_regclass({}) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+                literal(&table)
+            ),
+        )?;
+        if found.is_empty() {
+            return Err(Failure::last(format!("the database has no table {place}")));
+        }
+        let (mut columns, mut arrays) = (Vec::new(), Vec::new());
+        for field in view.fields() {
+            let there = found.iter().find(|row| row[0].as_deref() == Some(field.name()));
+            let there = there.ok_or_else(|| {
+                let names = found.iter().filter_map(|row| row[0].as_deref());
+                let names = names.collect::<Vec<_>>().join(", ");
+                Failure::last(format!(
+                    "the table {place} has no column \"{}\", as the view does; it has {names}",
+                    field.name()
+                ))
+            })?;
+            columns.push(field.name().clone());
+            let is_list = matches!(field.data_type(), DataType::List(_));
+            arrays.push(is_list && there[1].as_deref() == Some("t"));
+        }
+        let of_key = found.iter().filter(|row| row[2].as_deref() == Some("t"));
+        let key: Vec<String> = of_key.filter_map(|row| row[0].clone()).collect();
+        if key.is_empty() {
+            return Err(Failure::last(format!(
+                "the table {place} has no primary key, by which rows are replaced and deleted"
+            )));
+        }
+        match key.iter().find(|name| !columns.contains(name)) {
+            Some(name) => Err(Failure::last(format!(
+                "the view has no column \"{name}\", which the primary key of {place} has"
+            ))),
+            None => Ok(Self { table, columns, key, arrays }),
+        }
+    }
+
+    /// The statement that makes the temporary table of changes.
+    fn stage(&self) -> String {
+        format!(
+            "CREATE TEMPORARY TABLE {CHANGES} ON COMMIT DELETE ROWS AS SELECT {}, 0::bigint AS {EPOCH}, 0::bigint AS {WEIGHT} \
+             FROM {} WITH NO DATA",
+            names(&self.columns, ""),
+            self.table
+        )
+    }
+
+    /// The statements that make its changes: of each key those of the last epoch count.
+    fn apply(&self) -> String {
+        let Self { table, columns, key, .. } = self;
+        let keys = names(key, "");
+        let same = |one: &str, other: &str| {
+            let same = key.iter().map(|name| {
+                let name = identifier(name);
+                format!("{one}.{name} = {other}.{name}")
+            });
+            same.collect::<Vec<_>>().join(" AND ")
+        };
+        let last = format!("SELECT {keys}, max({EPOCH}) AS {EPOCH} FROM {CHANGES} GROUP BY {keys}");
+        let others: Vec<String> = columns
+            .iter()
+            .filter(|name| !key.contains(name))
+            .map(|name| format!("{0} = excluded.{0}", identifier(name)))
+            .collect();
+        let replace = match others.is_empty() {
+            true => "NOTHING".to_owned(),
+            false => format!("UPDATE SET {}", others.join(", ")),
+        };
+        format!(
+            "DELETE FROM {table} AS t USING ({last}) AS l WHERE {} AND NOT EXISTS (\
+             SELECT FROM {CHANGES} AS c WHERE {} AND c.{EPOCH} = l.{EPOCH} AND c.{WEIGHT} > 0); \
+             INSERT INTO {table} ({}) SELECT {} FROM {CHANGES} AS c JOIN ({last}) AS l \
+             ON {} AND c.{EPOCH} = l.{EPOCH} WHERE c.{WEIGHT} > 0 ON CONFLICT ({keys}) DO {replace}",
+            same("t", "l"),
+            same("c", "l"),
+            names(columns, ""),
+            names(columns, "c."),
+            same("c", "l"),
+        )
+    }
+}
+
+fn names(columns: &[String], of: &str) -> String {
+    let names = columns.iter().map(|name| format!("{of}{}", identifier(name)));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn progress(settings: &Settings) -> String {
+    qualified(settings.table().0, PROGRESS)
+}
