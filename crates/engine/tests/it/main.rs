@@ -50,6 +50,7 @@ mod now;
 mod operators;
 mod parameters;
 mod poison;
+mod portions;
 mod reach;
 mod recursion;
 mod relations;
