@@ -264,3 +264,37 @@ fn what_is_wrong_with_an_output_is_told_when_the_view_is_created() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// The programs of the guide, with the tables of the guide.
+#[test]
+fn the_guide_has_programs_that_run() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/connect.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let guide = guide.split("\n## Postgres\n").nth(1).unwrap();
+    let block = |begin: &str, end: &str| {
+        guide.split(begin).nth(1).unwrap().split(end).next().unwrap().to_owned()
+    };
+    let server = Server::start();
+    server.sql(&block("<< 'SQL'\n", "\nSQL\n"));
+    let here = |program: String| {
+        program.replace("127.0.0.1:5432", &format!("127.0.0.1:{}", server.port()))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    running.execute(&here(block("```sql\n", "```"))).unwrap();
+    running
+        .execute(&here(block("```text\nCREATE VIEW", "```")).replacen(
+            " spent",
+            "CREATE VIEW spent",
+            1,
+        ))
+        .unwrap();
+    let best = "SELECT * FROM best";
+    server.check(&running, best, "VALUES ('ann', 2, 15.00), ('bob', 1, 7.00)");
+    assert!(guide.contains("| ann      | 2      | 15.00  |\n| bob      | 1      | 7.00   |"));
+    server.sql(
+        "BEGIN; DELETE FROM orders WHERE id = 2; UPDATE orders SET amount = 5 WHERE id = 3; COMMIT",
+    );
+    server.check(&running, best, "VALUES ('ann', 2, 15.50)");
+    check(&server, &running, best, "SELECT * FROM spent");
+}
