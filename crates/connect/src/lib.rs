@@ -12,16 +12,18 @@
 //! Parts that all formats share: [`files`] finds those that a pattern names, and columns that are in no file, [`input`] opens one, [`blocks`] decodes parts of one at once, [`fit`] makes their values fit
 //! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
-#[cfg(feature = "kafka")]
+#[cfg(any(feature = "kafka", feature = "webhook"))]
 mod addresses;
 mod blocks;
 mod csv;
 #[cfg(feature = "kafka")]
 pub mod decode;
-#[cfg(feature = "kafka")]
+#[cfg(any(feature = "kafka", feature = "webhook"))]
 pub mod encode;
 mod files;
 mod fit;
+#[cfg(any(feature = "avro", feature = "webhook"))]
+mod http;
 mod input;
 mod json;
 #[cfg(feature = "kafka")]
@@ -36,8 +38,10 @@ pub mod postgres;
 #[cfg(feature = "avro")]
 mod registry;
 mod target;
-#[cfg(feature = "kafka")]
+#[cfg(any(feature = "kafka", feature = "webhook"))]
 mod waiting;
+#[cfg(feature = "webhook")]
+pub mod webhook;
 
 use alluvium::Builder;
 
@@ -57,6 +61,8 @@ pub fn formats(builder: Builder) -> Builder {
     let builder = builder.transport(kafka::Kafka).delivery(kafka::Kafka);
     #[cfg(feature = "postgres")]
     let builder = builder.transport(postgres::Postgres).delivery(postgres::Postgres);
+    #[cfg(feature = "webhook")]
+    let builder = builder.delivery(webhook::Webhook);
     builder
         .source(Csv)
         .source(Json::LINES)

@@ -7,6 +7,7 @@
 #[cfg(feature = "avro")]
 mod avro;
 mod json;
+mod options;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use arrow::datatypes::SchemaRef;
 
 #[cfg(feature = "avro")]
 pub use avro::Avro;
+pub use options::Options;
 use rows::Lines;
 
 /// A message to write.

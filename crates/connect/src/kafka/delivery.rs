@@ -11,8 +11,7 @@ use super::transport::{Kafka, format_options, place, settings};
 use super::writer::Writer;
 #[cfg(feature = "avro")]
 use crate::encode::Avro;
-use crate::encode::{Encoder, Envelope, Spelling};
-use crate::options::{texts, unknown};
+use crate::encode::{Encoder, Options, Spelling};
 #[cfg(feature = "avro")]
 use crate::registry::{self, Registry};
 use crate::waiting::Backoff;
@@ -20,9 +19,7 @@ use crate::waiting::Backoff;
 /// How the changes of a view become messages.
 #[derive(Clone, Debug, PartialEq)]
 struct Format {
-    envelope: Envelope,
-    /// The columns of the messages' keys.
-    key: Vec<String>,
+    options: Options,
     /// Where schemas of messages of Avro are; those of JSON have none.
     #[cfg(feature = "avro")]
     registry: Option<registry::Settings>,
@@ -31,8 +28,12 @@ struct Format {
 impl Format {
     fn read(connector: &TransportConnector) -> Result<Self> {
         let options = format_options(connector);
-        let (mut format, options) = match connector.format.as_deref() {
-            None | Some("json") => (Self::json(), options),
+        match connector.format.as_deref() {
+            None | Some("json") => Ok(Self {
+                options: Options::read(&options, "")?,
+                #[cfg(feature = "avro")]
+                registry: None,
+            }),
             #[cfg(feature = "avro")]
             Some("avro") => {
                 let (registry, options) = registry::Settings::read(options)?;
@@ -41,67 +42,22 @@ impl Format {
                         "messages of Avro need REGISTRY_URLS, the addresses of a registry that takes their schemas",
                     ));
                 }
-                (Self { registry: Some(registry), ..Self::json() }, options)
+                let options = Options::read(&options, ", and those of a registry")?;
+                Ok(Self { options, registry: Some(registry) })
             }
             #[cfg(not(feature = "avro"))]
-            Some("avro") => {
-                return Err(Error::source(
-                    "messages of Avro are written by a program that was built with the feature \"avro\"",
-                ));
-            }
-            Some(other) => {
-                return Err(Error::source(format!(
-                    "messages are written as json or avro, not as \"{other}\""
-                )));
-            }
-        };
-        for (name, value) in &options {
-            match (name.as_str(), value.to_ascii_lowercase().as_str()) {
-                ("UPDATE_FORMAT", "changes") => format.envelope = Envelope::Changes,
-                ("UPDATE_FORMAT", "upsert") => format.envelope = Envelope::Upsert,
-                ("UPDATE_FORMAT", "debezium") => format.envelope = Envelope::Debezium,
-                ("UPDATE_FORMAT", _) => {
-                    return Err(Error::source(format!(
-                        "\"update_format\" of messages is changes, upsert or debezium, not \"{value}\""
-                    )));
-                }
-                ("KEY_COLUMNS", _) => format.key = texts(value),
-                _ => {
-                    return Err(unknown(
-                        name,
-                        "messages",
-                        "update_format and key_columns, and those of a registry for avro",
-                    ));
-                }
-            }
+            Some("avro") => Err(Error::source(
+                "messages of Avro are written by a program that was built with the feature \"avro\"",
+            )),
+            Some(other) => Err(Error::source(format!(
+                "messages are written as json or avro, not as \"{other}\""
+            ))),
         }
-        Ok(format)
-    }
-
-    fn json() -> Self {
-        Self {
-            envelope: Envelope::Changes,
-            key: Vec::new(),
-            #[cfg(feature = "avro")]
-            registry: None,
-        }
-    }
-
-    /// The columns of the messages' keys.
-    fn key(&self, request: &DeliveryRequest) -> Result<Vec<usize>> {
-        let key = self.key.iter().map(|name| {
-            request.schema.index_of(name).map_err(|_| {
-                let view = &request.relation;
-                Error::source(format!("\"{view}\" has no column \"{name}\" to be a key"))
-            })
-        });
-        key.collect()
     }
 
     /// Waits for a registry to take the schemas of messages of Avro.
     fn encoder(self, request: &DeliveryRequest, topic: &str, live: &Live) -> Result<Encoder> {
-        let (key, envelope) = (self.key(request)?, self.envelope);
-        envelope.check(&request.schema, &key)?;
+        let (key, envelope) = (self.options.key(request)?, self.options.envelope);
         #[cfg(feature = "avro")]
         let spelling = match self.registry {
             Some(registry) => {
@@ -239,6 +195,7 @@ impl DeliveryWriter for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::Envelope;
 
     fn read(format: Option<&str>, options: &[(&str, &str)]) -> Result<Format> {
         let mut connector = TransportConnector::default();
@@ -252,7 +209,7 @@ mod tests {
     fn formats_are_read_and_others_refused() {
         let format = read(None, &[("UPDATE_FORMAT", "Upsert"), ("KEY_COLUMNS", "[\"a\",\"b\"]")]);
         let key = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!(format.unwrap(), Format { envelope: Envelope::Upsert, key, ..Format::json() });
+        assert_eq!(format.unwrap().options, Options { envelope: Envelope::Upsert, key });
         let problem = |format, options: &[_]| read(format, options).unwrap_err().to_string();
         assert!(problem(Some("avro"), &[]).contains("Avro"));
         assert!(problem(Some("xml"), &[]).contains("as json or avro, not as \"xml\""));

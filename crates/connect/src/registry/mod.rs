@@ -2,14 +2,12 @@
 //!
 //! A [`Registry`] tells the schema of an identifier that a message has, and gives an identifier to one that messages are written
 //! by. It waits for servers as a topic's reader waits for brokers, and asks the next of several if one does not answer. It
-//! follows no redirect, and connects to no address of [its link only](addresses).
+//! follows no redirect, and connects to no address of its link only.
 
-mod addresses;
 mod settings;
 #[cfg(test)]
 pub mod stub;
 
-use std::fs;
 use std::time::Duration;
 
 use alluvium::{Error, Live, Result};
@@ -20,12 +18,10 @@ use serde::Deserialize;
 use serde_json::json;
 use ureq::Agent;
 use ureq::http::{Response, StatusCode};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Body, RequestBuilder};
 
+use crate::http;
 use crate::waiting::{Backoff, check_live};
-use addresses::Addresses;
 use settings::Credentials;
 
 pub use settings::Settings;
@@ -100,20 +96,10 @@ impl Registry {
     /// # Errors
     /// If the file of certificates cannot be read.
     pub fn new(settings: Settings) -> Result<Self> {
-        let mut tls = TlsConfig::builder();
-        if let Some(path) = &settings.certificates {
-            tls = tls.root_certs(certificates(path)?);
-        }
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .timeout_global(Some(ANSWER))
-            .tls_config(tls.build())
-            .build();
-        let (connector, addresses) = (DefaultConnector::default(), Addresses::default());
-        Ok(Self { settings, agent: Agent::with_parts(config, connector, addresses) })
+        let certificates =
+            settings.certificates.as_deref().map(|path| http::certificates("REGISTRY_CA", path));
+        let agent = http::agent(certificates.transpose()?, ANSWER);
+        Ok(Self { settings, agent })
     }
 
     /// The schema of an identifier, if there is one. Waits for a server as long as it takes, or a minute if it is not live.
@@ -245,27 +231,6 @@ fn answer(response: std::result::Result<Response<Body>, ureq::Error>) -> Answer 
         )),
         status if status.is_server_error() => Answer::Passing(told),
         _ => Answer::Refused(told),
-    }
-}
-
-/// The certificates that a server's may be signed by.
-fn certificates(path: &str) -> Result<RootCerts> {
-    let failed = |problem: String| {
-        Error::source(format!(
-            "cannot read the certificates of REGISTRY_CA in \"{path}\": {problem}"
-        ))
-    };
-    let text = fs::read(path).map_err(|error| failed(error.to_string()))?;
-    let items: std::result::Result<Vec<_>, _> = parse_pem(&text).collect();
-    let certificates = items.map_err(|error| failed(error.to_string()))?.into_iter();
-    let certificates = certificates.filter_map(|item| match item {
-        PemItem::Certificate(certificate) => Some(certificate),
-        _ => None,
-    });
-    let certificates: Vec<_> = certificates.collect();
-    match certificates.is_empty() {
-        true => Err(failed("it has none".to_owned())),
-        false => Ok(RootCerts::from(certificates)),
     }
 }
 

@@ -26,4 +26,6 @@ mod parquet;
 mod positions;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "webhook")]
+mod webhooks;
 mod workspace;

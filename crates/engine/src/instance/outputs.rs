@@ -19,7 +19,7 @@ use crate::interrupt;
 use crate::sink::{
     ChangesWriter, Delivery, DeliveryRequest, Destination, FileOutput, IsOver, OpenWriter,
     OpenedChanges, OpenedOutput, OpenedWriter, Output, OutputMode, Running, Sink, SinkRequest,
-    Visibility, Writing, changes,
+    Trouble, Visibility, Writing, changes,
 };
 use crate::source::TransportConnector;
 use crate::subscription::Client;
@@ -154,7 +154,7 @@ impl Instance {
         relation: &str,
         (delivery, connector): (Arc<dyn Delivery>, TransportConnector),
         place: &Path,
-        is_over: &Arc<AtomicBool>,
+        (is_over, trouble): (&Arc<AtomicBool>, &Arc<Trouble>),
     ) -> Result<OpenWriter> {
         let is_new = !self.reader.sequencer.durable().is_replaying();
         let created = match self.reader.sequencer.defined_at(relation) {
@@ -172,7 +172,7 @@ impl Instance {
             self.definitions.catalog.get(relation)?.schema.clone(),
             format!("{relation}-{created}-{number:x}"),
             is_new.then_some(PATIENCE),
-            is_over,
+            (is_over, trouble.clone()),
         );
         let formats = self.connectors.formats.clone();
         let open = move || formats.deliver(&*delivery, &request).map(ChangesWriter::to_delivery);
@@ -204,7 +204,7 @@ impl Instance {
             }
             OpenedOutput::Changes(opened) => opened,
         };
-        let is_over = Arc::<AtomicBool>::default();
+        let (is_over, trouble) = (Arc::<AtomicBool>::default(), Arc::<Trouble>::default());
         let (kind, connector) = (writer.kind().to_owned(), writer.connector().cloned());
         let is_delivery = matches!(writer, OpenedWriter::Delivery(..));
         let open: OpenWriter = match writer {
@@ -212,7 +212,7 @@ impl Instance {
                 Box::new(|| Ok(ChangesWriter::Rows { writer, schema }))
             }
             OpenedWriter::Delivery(delivery, connector) => {
-                self.connect(relation, (delivery, connector), &path, &is_over)?
+                self.connect(relation, (delivery, connector), &path, (&is_over, &trouble))?
             }
         };
         let lasting = name.as_ref().map(|name| &*name.path);
@@ -229,6 +229,7 @@ impl Instance {
             lasting,
             is_delivery,
             is_over,
+            trouble,
         };
         let running = Running::start(relation, writing)?;
         // A checkpoint with its length has its definition: else it would write everything again after its earlier output.

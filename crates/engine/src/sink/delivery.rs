@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::source::{System, TransportConnector};
@@ -40,6 +41,17 @@ pub struct DeliveryRequest {
     /// How long to wait while the system cannot be reached; `None` for ever.
     pub patience: Option<Duration>,
     is_over: IsOver,
+    trouble: Arc<Trouble>,
+}
+
+/// Why changes are not taken for now.
+#[derive(Default)]
+pub(crate) struct Trouble(Mutex<Option<String>>);
+
+impl Trouble {
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().clone()
+    }
 }
 
 /// Whether the changes of an output are no longer needed.
@@ -52,9 +64,15 @@ impl DeliveryRequest {
         schema: SchemaRef,
         id: String,
         patience: Option<Duration>,
-        is_over: IsOver,
+        (is_over, trouble): (IsOver, Arc<Trouble>),
     ) -> Self {
-        Self { connector, relation: relation.to_owned(), schema, id, patience, is_over }
+        Self { connector, relation: relation.to_owned(), schema, id, patience, is_over, trouble }
+    }
+
+    /// Why the system does not take changes for now, while a writer waits for it; `None` when it takes them again. Shown in
+    /// `alluvium.outputs`, so without secrets.
+    pub fn report(&self, trouble: Option<String>) {
+        *self.trouble.0.lock() = trouble;
     }
 
     /// Whether the changes are no longer needed. A writer that waits for the system asks again and again, and fails if so.
@@ -65,7 +83,7 @@ impl DeliveryRequest {
 
 impl fmt::Debug for DeliveryRequest {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { connector, relation, schema, id, patience, is_over: _ } = self;
+        let Self { connector, relation, schema, id, patience, is_over: _, trouble: _ } = self;
         to.debug_struct("DeliveryRequest")
             .field("connector", connector)
             .field("relation", relation)

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-pub(crate) use delivery::IsOver;
 pub use delivery::{Delivery, DeliveryRequest, DeliveryWriter};
+pub(crate) use delivery::{IsOver, Trouble};
 pub use outputs::OutputMode;
 pub(crate) use outputs::{
     Destination, FileOutput, OpenedChanges, OpenedOutput, OpenedWriter, Output, Outputs,

@@ -222,7 +222,7 @@ impl Outputs {
         shown.extend(self.changes.lock().iter().map(|running| {
             let written = running.written();
             let (state, error) = match written.ended.get() {
-                None => ("running", None),
+                None => ("running", running.trouble()),
                 Some(Ok(())) => ("finished", None),
                 Some(Err(error)) => ("failed", Some(error.clone())),
             };

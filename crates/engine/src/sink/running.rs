@@ -11,6 +11,7 @@ use alluvium_trace::Epoch;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::ChangesWriter;
+use super::delivery::Trouble;
 use crate::changes::pace::Pace;
 use crate::durable::checkpoint::OutputName;
 use crate::error::{Error, Result};
@@ -39,6 +40,7 @@ pub(crate) struct Running {
     is_delivery: bool,
     /// Set when nobody waits for the changes any more.
     is_over: Arc<AtomicBool>,
+    trouble: Arc<Trouble>,
 }
 
 /// How long a relation that is dropped waits for another system to take its last changes.
@@ -84,6 +86,8 @@ pub(crate) struct Writing {
     pub(crate) is_delivery: bool,
     /// Set when nobody waits for the changes any more.
     pub(crate) is_over: Arc<AtomicBool>,
+    /// Why another system does not take changes for now.
+    pub(crate) trouble: Arc<Trouble>,
 }
 
 impl Running {
@@ -102,6 +106,7 @@ impl Running {
             reached,
         });
         let (is_delivery, is_over) = (writing.is_delivery, writing.is_over.clone());
+        let trouble = writing.trouble.clone();
         let notes = written.clone();
         let relation = relation.to_owned();
         let written_relation = relation.clone();
@@ -123,6 +128,7 @@ impl Running {
             marks,
             is_delivery,
             is_over,
+            trouble,
         })
     }
 
@@ -161,6 +167,11 @@ impl Running {
     /// How far it is.
     pub(super) fn written(&self) -> &Written {
         &self.written
+    }
+
+    /// Why another system does not take changes for now.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.get()
     }
 
     /// The changes that wait to be written.
