@@ -80,7 +80,7 @@ impl Entries {
         true
     }
 
-    /// Fails, naming them, if relations depend on `name`.
+    /// Fails, naming them, if relations depend on `name`, or sinks write it.
     pub(crate) fn check_unused(&self, name: &str) -> Result<()> {
         let Some(users) = self.users(name) else { return Ok(()) };
         Err(Error::sql(format!(
@@ -88,10 +88,12 @@ impl Entries {
         )))
     }
 
-    /// The relations that depend on `name` themselves, for messages; `None` if there are none.
+    /// The relations that depend on `name` themselves and its sinks, for messages; `None` if there are none.
     pub(crate) fn users(&self, name: &str) -> Option<String> {
         let users = self.values().filter(|entry| entry.depends.iter().any(|other| other == name));
-        let users = users.map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>();
+        let users = users.map(|entry| format!("\"{}\"", entry.name));
+        let sinks = self.systems.sinks_of(name).into_iter().map(|sink| format!("sink \"{sink}\""));
+        let users = users.chain(sinks).collect::<Vec<_>>();
         (!users.is_empty()).then(|| users.join(", "))
     }
 

@@ -1,18 +1,21 @@
-//! What connectors name: secrets, and connections to other systems.
+//! What connectors name, secrets and connections to other systems; and sinks, which have a connector.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_sql::statement::{ConnectionDefinition, ConnectorDefinition, Named, SecretDefinition};
+use alluvium_sql::statement::{
+    ConnectionDefinition, ConnectorDefinition, Named, SecretDefinition, SinkDefinition,
+};
 
 use super::{Catalog, Definition, Entries};
 use crate::error::{Error, Result, SqlState};
 
-/// The secrets and connections that statements have created, by name.
+/// The secrets, connections and sinks that statements have created, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Systems {
     pub(crate) secrets: BTreeMap<String, Arc<SecretDefinition>>,
     pub(crate) connections: BTreeMap<String, Arc<ConnectionDefinition>>,
+    pub(crate) sinks: BTreeMap<String, Arc<SinkDefinition>>,
 }
 
 impl Systems {
@@ -27,16 +30,31 @@ impl Systems {
                 .at(*position)
         })
     }
+
+    /// The sinks of a relation.
+    pub(crate) fn sinks_of(&self, relation: &str) -> Vec<String> {
+        let sinks = self.sinks.values().filter(|sink| sink.relation == relation);
+        sinks.map(|sink| sink.name.clone()).collect()
+    }
+
+    /// The sinks that write by a connection.
+    pub(crate) fn sinks_by(&self, connection: &str) -> Vec<String> {
+        let sinks = self.sinks.values().filter(|sink| uses(&sink.connector, connection));
+        sinks.map(|sink| sink.name.clone()).collect()
+    }
+}
+
+fn uses(connector: &ConnectorDefinition, connection: &str) -> bool {
+    connector.connection.as_ref().is_some_and(|used| used.name == connection)
 }
 
 impl Entries {
     /// The tables that a connection feeds.
-    pub(crate) fn users_of_connection(&self, name: &str) -> Vec<String> {
-        let uses = |connector: &ConnectorDefinition| {
-            connector.connection.as_ref().is_some_and(|connection| connection.name == name)
-        };
+    pub(crate) fn tables_by(&self, connection: &str) -> Vec<String> {
         let tables = self.values().filter(|entry| match &entry.definition {
-            Definition::Table(table) => table.defined.connectors.iter().any(uses),
+            Definition::Table(table) => {
+                table.defined.connectors.iter().any(|connector| uses(connector, connection))
+            }
             Definition::View(_) | Definition::Declared(_) => false,
         });
         tables.map(|entry| entry.name.clone()).collect()

@@ -583,6 +583,7 @@ impl Definitions {
         // Outputs write what is complete, which waits for the disk.
         let durable = self.sequencer.sync(self.sequencer.last());
         let written = connectors.forget(&entry.name);
+        self.forget_sinks(&entry.name, connectors);
         if let Some(id) = entry.dataflow() {
             self.sequencer.remove(id);
         }

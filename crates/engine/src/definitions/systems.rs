@@ -1,14 +1,15 @@
-//! CREATE and DROP of secrets and connections.
+//! CREATE and DROP of secrets and connections, and the names of sinks.
 
 use std::sync::Arc;
 
 use alluvium_sql::name;
-use alluvium_sql::statement::{ConnectionDefinition, Drop, SecretDefinition};
+use alluvium_sql::statement::{ConnectionDefinition, Drop, SecretDefinition, SinkDefinition};
 
 use super::Definitions;
 use crate::connectors::Connectors;
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result, SqlState};
+use crate::sink::Running;
 use crate::source::is_name;
 use crate::writer::Writer;
 
@@ -93,10 +94,13 @@ impl Definitions {
     ) -> Result<()> {
         let Drop { name, position, if_exists, cascade } = connection;
         if *cascade {
-            for table in self.catalog.entries().users_of_connection(name) {
-                let dropped =
-                    Drop { name: table, position: *position, if_exists: true, cascade: true };
-                self.drop_table(&dropped, writer, connectors)?;
+            let entries = self.catalog.entries();
+            let user = |name| Drop { name, position: *position, if_exists: true, cascade: true };
+            for sink in entries.systems.sinks_by(name) {
+                self.drop_sink(&user(sink), connectors)?;
+            }
+            for table in entries.tables_by(name) {
+                self.drop_table(&user(table), writer, connectors)?;
             }
         }
         let lock = self.lock();
@@ -104,7 +108,9 @@ impl Definitions {
         if !entries.systems.connections.contains_key(name) {
             return if_missing(*if_exists, "connection", name);
         }
-        check_unused("connection", name, &entries.users_of_connection(name))?;
+        let mut users = entries.tables_by(name);
+        users.extend(entries.systems.sinks_by(name));
+        check_unused("connection", name, &users)?;
         drop(entries);
         let record = Record::of_systems(format!("DROP CONNECTION {}", name::spelled(name)));
         self.sequencer.record_drop(&record, [&*Record::name_of_connection(name)])?;
@@ -113,6 +119,67 @@ impl Definitions {
         });
         drop(lock);
         self.sequencer.durable().sync_all()
+    }
+
+    /// Gives a sink its name; returns whether it is a new one.
+    pub(crate) fn claim_sink(&self, sink: &SinkDefinition) -> Result<bool> {
+        let _lock = self.lock();
+        if self.catalog.entries().systems.sinks.contains_key(&sink.name) {
+            return if_there(sink.if_not_exists, "sink", &sink.name).map(|()| false);
+        }
+        // It may have been dropped meanwhile.
+        self.catalog.get(&sink.relation)?;
+        self.catalog.change_systems(|systems| {
+            systems.sinks.insert(sink.name.clone(), Arc::new(sink.clone()));
+        });
+        Ok(true)
+    }
+
+    /// A sink is not there, or no more.
+    pub(crate) fn forget_sink(&self, name: &str) {
+        self.catalog.change_systems(|systems| {
+            systems.sinks.remove(name);
+        });
+    }
+
+    /// Drops a sink, once it has written what is complete.
+    pub(crate) fn drop_sink(&self, sink: &Drop, connectors: &Connectors) -> Result<()> {
+        let lock = self.lock();
+        let (name, outputs) = (&sink.name, &connectors.outputs);
+        let entries = self.catalog.entries();
+        let Some(definition) = entries.systems.sinks.get(name) else {
+            return if_missing(sink.if_exists, "sink", name);
+        };
+        let recorded = Record::name_of_sink(name);
+        let running = outputs.take_sink(name);
+        let has_started = running.is_some()
+            || outputs.forget_missing(&recorded)
+            || outputs.has_ended(&definition.relation);
+        if !has_started {
+            let message = format!("the sink \"{name}\" is being created");
+            return Err(Error::sql(message).with_sqlstate(SqlState::NOT_IN_STATE));
+        }
+        let record = Record::of_systems(format!("DROP SINK {}", name::spelled(name)));
+        self.sequencer.record_drop(&record, [&*recorded])?;
+        self.forget_sink(name);
+        if let Some(running) = &running {
+            self.cut(running.subscription);
+        }
+        drop(lock);
+        // It writes what is complete, which waits for the disk.
+        let durable = self.sequencer.sync(self.sequencer.last());
+        durable.and(running.map_or(Ok(()), Running::end))?;
+        self.sequencer.durable().sync_all()
+    }
+
+    /// The sinks of a relation are gone with it.
+    pub(super) fn forget_sinks(&self, relation: &str, connectors: &Connectors) {
+        for sink in self.catalog.entries().systems.sinks_of(relation) {
+            let recorded = Record::name_of_sink(&sink);
+            connectors.outputs.forget_missing(&recorded);
+            self.sequencer.forget([&*recorded]);
+            self.forget_sink(&sink);
+        }
     }
 }
 

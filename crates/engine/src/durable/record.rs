@@ -306,6 +306,11 @@ impl Record {
         format!("{}.(connection)", name::spelled(name))
     }
 
+    /// The name by which a checkpoint has the definition of a sink, which no relation has.
+    pub(crate) fn name_of_sink(name: &str) -> String {
+        format!("{}.(sink)", name::spelled(name))
+    }
+
     /// A statement about what connectors name.
     pub(crate) fn of_systems(text: String) -> Self {
         Self::without_base(text)

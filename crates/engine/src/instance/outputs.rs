@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use alluvium_sql::statement::SinkDefinition;
 use arrow::datatypes::SchemaRef;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Instance;
 use crate::catalog::RelationKind;
+use crate::clock::Moment;
 use crate::durable::checkpoint::OutputName;
 use crate::durable::record::{Record, text_of};
 use crate::error::{Error, Result};
@@ -58,7 +60,56 @@ impl Instance {
             return Ok(());
         }
         let opened = self.open_output(relation, entry.kind(), &entry.schema, output)?;
-        self.start_output(relation, opened, record)
+        self.start_output(relation, None, opened, record)
+    }
+
+    /// Creates a sink, which writes the changes of a relation from what that holds on.
+    pub(crate) fn create_sink(self: &Arc<Self>, sink: &SinkDefinition, base: &Path) -> Result<()> {
+        if !self.definitions.claim_sink(sink)? {
+            return Ok(());
+        }
+        let started = self.start_sink(sink, base);
+        match started {
+            Ok(()) => Ok(()),
+            // The journal may say that it is dropped later.
+            Err(error) if self.reader.sequencer.durable().is_replaying() => {
+                self.connectors.outputs.miss(&Record::name_of_sink(&sink.name), error);
+                Ok(())
+            }
+            Err(error) => {
+                self.definitions.forget_sink(&sink.name);
+                Err(error)
+            }
+        }
+    }
+
+    fn start_sink(self: &Arc<Self>, sink: &SinkDefinition, base: &Path) -> Result<()> {
+        let SinkDefinition { name, relation, connector, text, .. } = sink;
+        let entries = self.definitions.catalog.entries();
+        let entry = entries.relation(relation)?;
+        let over = (base, &entries.systems);
+        let Output { to, mode } = self.connectors.formats.output(relation, connector, over)?;
+        if mode == Some(OutputMode::Contents) {
+            let message = "a sink writes changes: contents are written by a connector of the view";
+            return Err(Error::sql(message).at(connector.position));
+        }
+        let output = Output { to, mode: Some(OutputMode::Changes) };
+        output.mode_for(relation, entry.kind())?;
+        if self.connectors.outputs.has(relation, output.path())? {
+            let path = output.path().display();
+            let message = format!("\"{relation}\" is written to \"{path}\" already");
+            return Err(Error::sql(message).at(connector.position));
+        }
+        self.check_output(relation, entry.kind(), &entry.schema, &output)?;
+        let created = self.writer.now()?;
+        let record = Record::definition(text, base, created)?;
+        let is_replaying = self.reader.sequencer.durable().is_replaying();
+        if is_replaying && self.definitions.has_failed(relation)? {
+            self.connectors.outputs.leave_out(relation);
+            return self.definitions.record_output(&Record::name_of_sink(name), record);
+        }
+        let opened = self.open_output(relation, entry.kind(), &entry.schema, output)?;
+        self.start_output(relation, Some((name, created)), opened, Some(record))
     }
 
     /// A path that names the same file wherever the process is started, if the engine records it.
@@ -151,13 +202,17 @@ impl Instance {
     /// How an output writes to another system. A view that is created is not there if the system cannot be reached.
     fn connect(
         self: &Arc<Self>,
-        relation: &str,
+        (relation, sink): (&str, Option<(&str, Moment)>),
         (delivery, connector): (Arc<dyn Delivery>, TransportConnector),
         place: &Path,
         (is_over, trouble): (&Arc<AtomicBool>, &Arc<Trouble>),
     ) -> Result<OpenWriter> {
         let is_new = !self.reader.sequencer.durable().is_replaying();
-        let created = match self.reader.sequencer.defined_at(relation) {
+        let (name, created) = match sink {
+            Some((name, created)) => (name, Some(created)),
+            None => (relation, self.reader.sequencer.defined_at(relation)),
+        };
+        let created = match created.filter(|_| self.definitions.is_durable()) {
             Some(created) => created.to_string(),
             // It ends with this process.
             None => format!("{:x}", RandomState::new().hash_one(relation)),
@@ -170,7 +225,7 @@ impl Instance {
             connector,
             relation,
             self.definitions.catalog.get(relation)?.schema.clone(),
-            format!("{relation}-{created}-{number:x}"),
+            format!("{name}-{created}-{number:x}"),
             is_new.then_some(PATIENCE),
             (is_over, trouble.clone()),
         );
@@ -185,17 +240,22 @@ impl Instance {
         }
     }
 
-    /// Writes to an output that is open: the contents of a relation when the engine finishes, or its changes from now on.
+    /// Writes to an output that is open, which may be a sink that was created then: the contents of a relation when the engine finishes, or
+    /// its changes from now on.
     pub(crate) fn start_output(
         self: &Arc<Self>,
         relation: &str,
+        sink: Option<(&str, Moment)>,
         opened: OpenedOutput,
         record: Option<Record>,
     ) -> Result<()> {
         let outputs = &self.connectors.outputs;
-        let record = || match record {
-            Some(record) => self.definitions.record_output(relation, record),
-            None => Ok(()),
+        let record = || match (record, sink) {
+            (Some(record), None) => self.definitions.record_output(relation, record),
+            (Some(record), Some((name, _))) => {
+                self.definitions.record_output(&Record::name_of_sink(name), record)
+            }
+            (None, _) => Ok(()),
         };
         let OpenedChanges { path, writer, written, name } = match opened {
             OpenedOutput::Contents(output) => {
@@ -212,14 +272,17 @@ impl Instance {
                 Box::new(|| Ok(ChangesWriter::Rows { writer, schema }))
             }
             OpenedWriter::Delivery(delivery, connector) => {
-                self.connect(relation, (delivery, connector), &path, (&is_over, &trouble))?
+                let waiting = (&is_over, &trouble);
+                self.connect((relation, sink), (delivery, connector), &path, waiting)?
             }
         };
         let lasting = name.as_ref().map(|name| &*name.path);
         let subscription = self.subscribe(relation, Client::Output(lasting))?;
         let lasting = name.map(|name| (name, self.poison.clone()));
         let restored = written;
+        let sink = sink.map(|(name, _)| name.to_owned());
         let writing = Writing {
+            sink,
             kind,
             connector,
             path,

@@ -220,6 +220,8 @@ impl Session {
             | StatementKind::DropSecret(_)
             | StatementKind::CreateConnection(_)
             | StatementKind::DropConnection(_)
+            | StatementKind::CreateSink(_)
+            | StatementKind::DropSink(_)
             | StatementKind::DropTable(_)
             | StatementKind::DropView(_)
             | StatementKind::DropSeveral(_)

@@ -254,6 +254,11 @@ impl Session {
             StatementKind::DropConnection(dropped) => {
                 rights.check(Action::Drop, Object::Connection(&dropped.name), &[])
             }
+            StatementKind::CreateSink(sink) => relation(Action::Alter, &sink.relation),
+            StatementKind::DropSink(dropped) => match entries.systems.sinks.get(&dropped.name) {
+                Some(sink) => relation(Action::Alter, &sink.relation),
+                None => Ok(()),
+            },
             StatementKind::AlterSource(change) => relation(Action::Alter, &change.name),
             StatementKind::Lateness(late) => relation(Action::Alter, &late.view),
             StatementKind::CreateIndex(index) => relation(Action::Alter, &index.relation),

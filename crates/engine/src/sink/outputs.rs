@@ -137,6 +137,8 @@ impl OpenedWriter {
 /// An output, and how far it is.
 pub(crate) struct ShownOutput {
     pub(crate) relation: String,
+    /// The name of the sink that it is, if it is one.
+    pub(crate) sink: Option<String>,
     /// What it is written by: `file`, or the name of a delivery.
     pub(crate) kind: String,
     pub(crate) path: PathBuf,
@@ -162,7 +164,7 @@ pub(crate) struct Outputs {
     pub(crate) changes: Mutex<Vec<Running>>,
     /// From the checkpoint that the engine resumes from: its epoch, and the lengths of outputs.
     pub(crate) restored: Mutex<BTreeMap<OutputName, (Epoch, u64)>>,
-    /// While what was done before is done again: relations of which an output could not be opened.
+    /// While what was done before is done again: what could not be opened, by the names of relations or recorded names of sinks.
     missing: Mutex<Vec<(String, Error)>>,
     /// Relations that had failed when the engine was opened, whose changes were written.
     left_out: Mutex<BTreeSet<String>>,
@@ -192,6 +194,13 @@ impl Outputs {
             || self.changes.lock().iter().any(|running| running.relation == relation)
     }
 
+    /// The output that is a sink of this name; nobody else ends it.
+    pub(crate) fn take_sink(&self, name: &str) -> Option<Running> {
+        let mut changes = self.changes.lock();
+        let place = changes.iter().position(|running| running.sink.as_deref() == Some(name))?;
+        Some(changes.remove(place))
+    }
+
     /// The relations with an output that uses a secret.
     pub(crate) fn users_of_secret(&self, name: &str) -> BTreeSet<String> {
         let changes = self.changes.lock();
@@ -206,6 +215,7 @@ impl Outputs {
         let contents = self.contents.lock();
         let contents = contents.iter().map(|(relation, output)| ShownOutput {
             relation: relation.clone(),
+            sink: None,
             kind: FILE.to_owned(),
             path: output.path.clone(),
             mode: OutputMode::Contents,
@@ -228,6 +238,7 @@ impl Outputs {
             };
             ShownOutput {
                 relation: running.relation.clone(),
+                sink: running.sink.clone(),
                 kind: running.kind.clone(),
                 path: running.path.clone(),
                 mode: OutputMode::Changes,
@@ -250,9 +261,17 @@ impl Outputs {
         self.restored.lock().extend(restored);
     }
 
-    /// Notes that an output could not be opened. The journal may say that its relation is dropped later.
-    pub(crate) fn miss(&self, relation: &str, error: Error) {
-        self.missing.lock().push((relation.to_owned(), error));
+    /// Notes that an output of a relation, or a sink, could not be opened. The journal may say that it is dropped later.
+    pub(crate) fn miss(&self, recorded: &str, error: Error) {
+        self.missing.lock().push((recorded.to_owned(), error));
+    }
+
+    /// Forgets that a sink could not be opened, by the name by which it is recorded. Returns whether that was so.
+    pub(crate) fn forget_missing(&self, sink: &str) -> bool {
+        let mut missing = self.missing.lock();
+        let before = missing.len();
+        missing.retain(|(recorded, _)| recorded != sink);
+        missing.len() < before
     }
 
     /// Fails with the error of an output that could not be opened, if there is one.

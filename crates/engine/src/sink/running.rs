@@ -25,6 +25,8 @@ use crate::worker::DataflowId;
 /// An output of changes that is being written.
 pub(crate) struct Running {
     pub(crate) relation: String,
+    /// The name of the sink that it is, if it is one.
+    pub(crate) sink: Option<String>,
     /// What it is written by: `file`, or the name of a delivery.
     pub(crate) kind: String,
     /// The connector to another system.
@@ -71,6 +73,8 @@ pub(crate) struct Marks {
 
 /// The rows that are written, and where.
 pub(crate) struct Writing {
+    /// The name of the sink that it is, if it is one.
+    pub(crate) sink: Option<String>,
     /// What they are written by: `file`, or the name of a delivery.
     pub(crate) kind: String,
     /// The connector to another system.
@@ -94,7 +98,7 @@ impl Running {
     /// Writes the changes of a relation until there will be no more.
     pub(crate) fn start(relation: &str, writing: Writing) -> Result<Self> {
         let (kind, connector) = (writing.kind.clone(), writing.connector.clone());
-        let path = writing.path.clone();
+        let (sink, path) = (writing.sink.clone(), writing.path.clone());
         let subscription = writing.subscription.id();
         let (feed, subscriber) =
             (writing.subscription.feed().clone(), writing.subscription.subscriber());
@@ -117,6 +121,7 @@ impl Running {
             .map_err(|error| Error::source(format!("no thread for a sink: {error}")))?;
         Ok(Self {
             relation,
+            sink,
             kind,
             connector,
             path,
@@ -144,7 +149,7 @@ impl Running {
     }
 
     /// Waits until all that was delivered is written, if its relation has not failed; not for ever for another system.
-    pub(super) fn end(self) -> Result<()> {
+    pub(crate) fn end(self) -> Result<()> {
         let has_failed = self.has_failed();
         let start = Instant::now();
         while self.is_delivery && !self.thread.is_finished() {

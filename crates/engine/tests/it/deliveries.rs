@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use alluvium::arrow::array::RecordBatch;
 use alluvium::{
-    Delivery, DeliveryRequest, DeliveryWriter, Engine, Error, Result, System, TransportConnector,
+    Delivery, DeliveryRequest, DeliveryWriter, Engine, Error, Outcome, Result, System,
+    TransportConnector,
 };
 use parking_lot::Mutex;
 
-use crate::support::{PATIENCE, batch_lines, settled};
+use crate::support::{PATIENCE, batch_lines, lines, settled};
 
 /// What the system has: rows with the number of their copies, and marks by the names of outputs.
 #[derive(Default)]
@@ -286,4 +287,116 @@ fn a_view_is_not_created_if_its_system_cannot_be_reached_or_its_connector_is_wro
     engine.execute("INSERT INTO t VALUES (2, 2)").unwrap();
     engine.execute("DROP VIEW m").unwrap();
     assert_eq!(log.rows(), ["1"]);
+}
+
+/// A sink comes and goes while its view lives, and has all rows once, also after restarts. One that is made again begins anew.
+#[test]
+fn sinks_come_and_go_while_their_view_lives() {
+    let (logs, folder) = ([Log::default(), Log::default()], tempfile::tempdir().unwrap());
+    let state = format!("file:{}", folder.path().display());
+    let open = || {
+        let builder = Engine::builder().delivery(Topics(logs.clone()));
+        builder.state(&*state).open().unwrap()
+    };
+    let create = |name: &str, topic: &str| {
+        format!(
+            "CREATE SINK {name} FROM v INTO LOG local (topic = '{topic}') FORMAT JSON ENVELOPE NONE"
+        )
+    };
+    let shown = |engine: &Engine| {
+        let Some(Outcome::Rows(rows)) = engine.session().execute("SHOW SINKS").unwrap().pop()
+        else {
+            panic!("it has rows")
+        };
+        lines(&rows.into_batches().unwrap())
+    };
+    let mut engine = open();
+    engine.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)").unwrap();
+    engine.execute(&format!("CREATE MATERIALIZED VIEW v AS {SUMS}")).unwrap();
+    engine
+        .execute("INSERT INTO t VALUES (1, 1), (2, 2); CREATE CONNECTION local TO LOG ()")
+        .unwrap();
+    engine.execute(&create("first", "a")).unwrap();
+    for round in 3..9 {
+        engine.execute(&format!("INSERT INTO t VALUES ({round}, {round})")).unwrap();
+        if round == 5 {
+            engine.execute(&create("second", "b")).unwrap();
+        }
+        wait(&engine, &logs[0], SUMS);
+        if round >= 5 {
+            wait(&engine, &logs[1], SUMS);
+        }
+        if round % 2 == 0 {
+            engine.checkpoint().unwrap();
+        }
+        drop(engine);
+        engine = open();
+    }
+    assert_eq!(
+        shown(&engine),
+        ["first v log log://memory/a running", "second v log log://memory/b running"]
+    );
+    let error = |sql: &str| engine.execute(sql).unwrap_err().to_string();
+    assert!(error("DROP VIEW v").contains("is used by sink \"first\", sink \"second\""));
+    assert!(error("DROP CONNECTION local").contains("is used by \"first\", \"second\""));
+    assert!(error(&create("first", "c")).contains("there is already a sink \"first\""));
+    assert!(
+        error(&create("third", "a")).contains("\"v\" is written to \"log://memory/a\" already")
+    );
+    assert!(
+        error("CREATE SINK third FROM none INTO LOG (topic = 'c')")
+            .contains("there is no table or view \"none\"")
+    );
+    assert!(error("CREATE SINK third FROM v INTO LOG ()").contains("a log needs a \"topic\""));
+    assert!(error("DROP SINK third").contains("there is no sink \"third\""));
+    // The other one goes on.
+    engine.execute("DROP SINK second; INSERT INTO t VALUES (20, 20)").unwrap();
+    wait(&engine, &logs[0], SUMS);
+    let left = logs[1].rows();
+    drop(engine);
+    engine = open();
+    engine.execute("INSERT INTO t VALUES (21, 21)").unwrap();
+    wait(&engine, &logs[0], SUMS);
+    assert_eq!(logs[1].rows(), left);
+    assert_eq!(shown(&engine), ["first v log log://memory/a running"]);
+    // Its marks are not those of the one before.
+    logs[1].contents.lock().rows.clear();
+    engine.execute(&create("second", "b")).unwrap();
+    wait(&engine, &logs[1], SUMS);
+    engine.execute("DROP VIEW v CASCADE").unwrap();
+    assert!(shown(&engine).is_empty());
+    engine.checkpoint().unwrap();
+    drop(engine);
+    engine = open();
+    assert!(shown(&engine).is_empty());
+    engine.execute("DROP CONNECTION local").unwrap();
+}
+
+/// Logs by their topics.
+#[derive(Clone)]
+struct Topics([Log; 2]);
+
+impl System for Topics {
+    fn name(&self) -> &str {
+        "log"
+    }
+
+    fn check(&self, option: &str, value: &str) -> Result<()> {
+        self.0[0].check(option, value)
+    }
+
+    fn is_of_connection(&self, _: &str) -> bool {
+        false
+    }
+}
+
+impl Delivery for Topics {
+    fn place(&self, connector: &TransportConnector) -> Result<String> {
+        self.0[0].place(connector)
+    }
+
+    fn open(&self, request: &DeliveryRequest) -> Result<Box<dyn DeliveryWriter>> {
+        let number = usize::from(request.connector.option("topic") == Some("b"));
+        self.0[number].open(request)
+    }
 }

@@ -111,7 +111,7 @@ fn columns_have_names_and_types_and_may_be_null_or_not() {
         ("SUBSCRIBE cheap", "id Int32, name Utf8"),
         ("SHOW TABLES", "name Utf8?"),
         ("SHOW SOURCES", "name Utf8?, type Utf8?, path Utf8?, state Utf8?"),
-        ("SHOW SINKS", "name Utf8?, type Utf8?, path Utf8?, state Utf8?"),
+        ("SHOW SINKS", "name Utf8?, relation Utf8?, type Utf8?, path Utf8?, state Utf8?"),
         (
             "DESCRIBE part",
             "column_name Utf8?, column_type Utf8?, null Utf8?, key Utf8?, default Utf8?, extra Utf8?",

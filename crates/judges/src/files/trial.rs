@@ -276,6 +276,8 @@ impl Trial {
             | StatementKind::DropSecret(_)
             | StatementKind::CreateConnection(_)
             | StatementKind::DropConnection(_)
+            | StatementKind::CreateSink(_)
+            | StatementKind::DropSink(_)
             | StatementKind::CreateFunction(_)
             | StatementKind::DropFunction(_)
             | StatementKind::Comment(_)

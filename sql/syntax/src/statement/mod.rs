@@ -62,6 +62,7 @@ pub use self::comment::{Comment, CommentedKind};
 pub use self::connector::connection::ConnectionDefinition;
 pub use self::connector::pause::SourceChange;
 pub use self::connector::secret::SecretDefinition;
+pub use self::connector::sink::SinkDefinition;
 pub use self::connector::{ConnectorDefinition, Setting};
 pub use self::constraint::check::{Check, check_names};
 pub use self::constraint::unique::{Unique, unique_names};
@@ -167,6 +168,10 @@ pub enum StatementKind {
     CreateConnection(Box<ConnectionDefinition>),
     /// `DROP CONNECTION`
     DropConnection(Drop),
+    /// `CREATE SINK`
+    CreateSink(Box<SinkDefinition>),
+    /// `DROP SINK`
+    DropSink(Drop),
     /// `ALTER SOURCE … PAUSE` or `RESUME`
     AlterSource(SourceChange),
     /// `DROP TABLE`

@@ -196,6 +196,7 @@ impl Names {
             StatementKind::CreateFunction(function) => self.within(&*function.body),
             // A relation that is renamed stays in its schema.
             StatementKind::Alter(alter) => self.add(&alter.name, alter.position, Relation),
+            StatementKind::CreateSink(it) => self.add(&it.relation, it.relation_position, Relation),
             StatementKind::AlterSource(change) => self.add(&change.name, change.position, Relation),
             StatementKind::DropTable(dropped) | StatementKind::DropView(dropped) => {
                 self.add(&dropped.name, dropped.position, Relation);
@@ -257,6 +258,7 @@ impl Names {
             | StatementKind::DropSecret(_)
             | StatementKind::CreateConnection(_)
             | StatementKind::DropConnection(_)
+            | StatementKind::DropSink(_)
             | StatementKind::Begin(_)
             | StatementKind::Commit { .. }
             | StatementKind::Rollback { .. }

@@ -224,6 +224,8 @@ fn writes(statement: &StatementKind) -> Option<&'static str> {
         StatementKind::DropSecret(_) => "DROP SECRET",
         StatementKind::CreateConnection(_) => "CREATE CONNECTION",
         StatementKind::DropConnection(_) => "DROP CONNECTION",
+        StatementKind::CreateSink(_) => "CREATE SINK",
+        StatementKind::DropSink(_) => "DROP SINK",
         StatementKind::DropTable(_) => "DROP TABLE",
         StatementKind::DropView(_) => "DROP VIEW",
         StatementKind::DropSeveral(_) => "DROP",

@@ -70,7 +70,9 @@ impl Session {
                     Err(error) => return Err(error),
                 }
             }
-            opened.into_iter().try_for_each(|output| instance.start_output(name, output, None))
+            opened
+                .into_iter()
+                .try_for_each(|output| instance.start_output(name, None, output, None))
         };
         start().or_else(|error| {
             definitions.undo(name, &instance.writer, &instance.connectors)?;

@@ -45,7 +45,8 @@ pub(in crate::session) fn show_sinks(sinks: Vec<ShownOutput>) -> Result<Outcome>
         sinks.iter().map(|sink| Some(text(sink))).collect::<Vec<_>>()
     };
     rows(vec![
-        ("name", texts(|sink| sink.relation.clone())),
+        ("name", texts(|sink| sink.sink.clone().unwrap_or_else(|| sink.relation.clone()))),
+        ("relation", texts(|sink| sink.relation.clone())),
         ("type", texts(|sink| sink.kind.clone())),
         ("path", texts(|sink| sink.path.display().to_string())),
         ("state", texts(|sink| sink.state.to_owned())),

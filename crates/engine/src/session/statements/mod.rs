@@ -85,6 +85,8 @@ impl Session {
             StatementKind::DropSecret(dropped) => self.drop_secret(dropped),
             StatementKind::CreateConnection(connection) => self.create_connection(connection),
             StatementKind::DropConnection(dropped) => self.drop_connection(dropped),
+            StatementKind::CreateSink(sink) => self.create_sink(sink),
+            StatementKind::DropSink(dropped) => self.drop_sink(dropped),
             StatementKind::AlterSource(change) => self.alter_source(change),
             StatementKind::DropTable(table) => self.drop_table(table),
             StatementKind::DropView(view) => self.drop_view(view),

@@ -1,6 +1,6 @@
-//! Secrets, and connections to other systems.
+//! Secrets, connections to other systems, and sinks.
 
-use alluvium_sql::statement::{ConnectionDefinition, Drop, SecretDefinition};
+use alluvium_sql::statement::{ConnectionDefinition, Drop, SecretDefinition, SinkDefinition};
 
 use super::done;
 use crate::authorizer::{Action, Object};
@@ -35,6 +35,19 @@ impl Session {
         self.outside("DROP CONNECTION")?;
         let Instance { definitions, writer, connectors, .. } = self.instance();
         done(definitions.drop_connection(connection, writer, connectors), connection.position)
+    }
+
+    pub(super) fn create_sink(&self, sink: &SinkDefinition) -> Result<Outcome> {
+        self.outside("CREATE SINK")?;
+        self.check_connectors(std::slice::from_ref(&sink.connector), Purpose::Write)?;
+        let base = self.instance().recorded_path(&self.base)?;
+        done(self.engine.instance.create_sink(sink, &base), sink.position)
+    }
+
+    pub(super) fn drop_sink(&self, sink: &Drop) -> Result<Outcome> {
+        self.outside("DROP SINK")?;
+        let Instance { definitions, connectors, .. } = self.instance();
+        done(definitions.drop_sink(sink, connectors), sink.position)
     }
 
     /// Fails unless a role that creates a connection may use its secrets and files.

@@ -40,6 +40,23 @@ pub(in crate::statement) fn split<'a>(
     Ok((table, Some(connector)))
 }
 
+/// The connector of a table, which has a primary key or not. With one, rows take the place of those with their keys anyway.
+pub(in crate::statement) fn of_table(
+    mut connector: ConnectorDefinition,
+    has_key: bool,
+) -> Result<ConnectorDefinition> {
+    let is_upsert = |it: &Setting| it.name == ENVELOPE && it.value == "upsert";
+    match connector.options.iter().find(|option| is_upsert(option)) {
+        Some(option) if !has_key => {
+            let message =
+                "ENVELOPE UPSERT needs a PRIMARY KEY, by which rows take the place of others";
+            return Err(Error::new(message, option.position));
+        }
+        _ => connector.options.retain(|option| !is_upsert(option)),
+    }
+    Ok(connector)
+}
+
 /// Where `FROM` is that comes after the columns of a table.
 fn clause(tokens: &[TokenWithSpan]) -> Option<usize> {
     let keyword = |token: &TokenWithSpan| match &token.token {
@@ -99,7 +116,9 @@ pub(in crate::statement) fn read(parser: &mut Parser<'_>) -> Result<ConnectorDef
             "ENVELOPE" => {
                 parser.advance_token();
                 let value = name(parser)?.0.to_ascii_lowercase();
-                add(&mut options, Setting { name: ENVELOPE.to_owned(), value, position })?;
+                if value != "none" {
+                    add(&mut options, Setting { name: ENVELOPE.to_owned(), value, position })?;
+                }
             }
             "KEY" => {
                 parser.advance_token();

@@ -18,6 +18,7 @@ pub(super) mod connection;
 pub(super) mod option_list;
 pub(super) mod pause;
 pub(super) mod secret;
+pub(super) mod sink;
 
 use sqlparser::ast::{self, SqlOption, Value as SqlValue};
 

@@ -30,6 +30,8 @@ impl Statement {
             StatementKind::DropSecret(_) => "DROP SECRET",
             StatementKind::CreateConnection(_) => "CREATE CONNECTION",
             StatementKind::DropConnection(_) => "DROP CONNECTION",
+            StatementKind::CreateSink(_) => "CREATE SINK",
+            StatementKind::DropSink(_) => "DROP SINK",
             StatementKind::AlterSource(_) => "ALTER SOURCE",
             StatementKind::DropTable(_) => "DROP TABLE",
             StatementKind::DropView(_) => match self.has_word(1, "MATERIALIZED") {

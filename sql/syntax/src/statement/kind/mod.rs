@@ -163,24 +163,41 @@ fn completed(
 ) -> Result<StatementKind> {
     match &mut created {
         StatementKind::CreateView(view) => file::refuse(&view.query, tokens)?,
-        StatementKind::CreateTable(table) => table.connectors.extend(connector),
+        StatementKind::CreateTable(table) => {
+            let has_key = !table.primary_key.is_empty();
+            let connector = connector.map(|it| connector::clause::of_table(it, has_key));
+            table.connectors.extend(connector.transpose()?);
+        }
         _ => {}
     }
     Ok(created)
 }
 
-/// Whether a word names the kind of what connectors name.
+/// Whether a word names the kind of what connectors name, or a sink.
 fn is_of_connectors(word: &str) -> bool {
-    matches!(word, "SECRET" | "CONNECTION")
+    matches!(word, "SECRET" | "CONNECTION" | "SINK")
 }
 
-/// Reads DROP of what connectors name, a thing of this kind.
+/// Reads CREATE of what connectors name, or of a sink.
+fn create_of_connectors(parser: &mut Parser<'_>, word: &str, text: &str) -> Result<StatementKind> {
+    Ok(match word {
+        "SECRET" => StatementKind::CreateSecret(Box::new(connector::secret::create(parser, text)?)),
+        "CONNECTION" => {
+            let connection = connector::connection::create(parser, text)?;
+            StatementKind::CreateConnection(Box::new(connection))
+        }
+        _ => StatementKind::CreateSink(Box::new(connector::sink::create(parser, text)?)),
+    })
+}
+
+/// Reads DROP of what connectors name, or of a sink.
 fn drop_of_connectors(parser: &mut Parser<'_>, word: &str) -> Result<StatementKind> {
     let (Named { name, position }, if_exists, cascade) = connector::connection::drop(parser)?;
     let dropped = Drop { name, position, if_exists, cascade };
     Ok(match word {
         "SECRET" => StatementKind::DropSecret(dropped),
-        _ => StatementKind::DropConnection(dropped),
+        "CONNECTION" => StatementKind::DropConnection(dropped),
+        _ => StatementKind::DropSink(dropped),
     })
 }
 
@@ -299,13 +316,8 @@ fn create(
         ["FUNCTION" | "MACRO", _, ..] => return function::create(parser, text),
         [what, _, ..] if is_role(what) => return role::create(parser),
         ["SEQUENCE", _, ..] => return sequence::create(parser, text),
-        ["SECRET", _, ..] => {
-            let secret = connector::secret::create(parser, text)?;
-            return Ok(StatementKind::CreateSecret(Box::new(secret)));
-        }
-        ["CONNECTION", _, ..] => {
-            let connection = connector::connection::create(parser, text)?;
-            return Ok(StatementKind::CreateConnection(Box::new(connection)));
+        [word, _, ..] if is_of_connectors(word) => {
+            return create_of_connectors(parser, word, text);
         }
         ["INDEX", ..] => {
             return match parser.parse_statement().map_err(syntax_error)? {
