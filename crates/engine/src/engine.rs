@@ -10,7 +10,7 @@ use alluvium_storage::Scratch;
 use arrow::array::RecordBatch;
 
 use crate::builder::Builder;
-use crate::catalog::{FunctionInfo, RelationInfo};
+use crate::catalog::{FunctionInfo, RelationInfo, Systems};
 use crate::durable::followed::Lag;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -25,7 +25,7 @@ use crate::state::State;
 use crate::statement::parse;
 use crate::subscription::{Client, SubscribeOptions, Subscription};
 use crate::transaction::Transaction;
-use crate::unstable::EngineParts;
+use crate::unstable::{EngineParts, NamedForConnectors};
 use crate::value::Value;
 use crate::view::View;
 
@@ -370,5 +370,23 @@ impl EngineParts for Engine {
 
     fn lacking(&self) -> Vec<String> {
         self.instance.connectors.inputs.lacking()
+    }
+
+    fn named_for_connectors(&self) -> Vec<NamedForConnectors> {
+        let entries = self.instance.definitions.catalog.entries();
+        let Systems { secrets, connections, sinks } = &entries.systems;
+        let named = |kind, name: &String, sql: &String| NamedForConnectors {
+            kind,
+            name: name.clone(),
+            sql: sql.clone(),
+            relation: None,
+        };
+        let secrets = secrets.values().map(|it| named("SECRET", &it.name, &it.text));
+        let connections = connections.values().map(|it| named("CONNECTION", &it.name, &it.text));
+        let sinks = sinks.values().map(|it| NamedForConnectors {
+            relation: Some(it.relation.clone()),
+            ..named("SINK", &it.name, &it.text)
+        });
+        secrets.chain(connections).chain(sinks).collect()
     }
 }

@@ -94,6 +94,22 @@ pub trait EngineParts {
 
     /// The files and secrets that inputs which have not started need, and that are not there: for a standby, before it is promoted.
     fn lacking(&self) -> Vec<String>;
+
+    /// The secrets, connections and sinks that statements have created.
+    fn named_for_connectors(&self) -> Vec<NamedForConnectors>;
+}
+
+/// A secret, a connection or a sink.
+#[derive(Clone, Debug)]
+pub struct NamedForConnectors {
+    /// `SECRET`, `CONNECTION` or `SINK`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// The statement that created it.
+    pub sql: String,
+    /// The relation that a sink writes.
+    pub relation: Option<String>,
 }
 
 /// The syntax tree of a statement that was prepared.

@@ -10,6 +10,7 @@ mod outputs;
 mod reconcile;
 mod rehearsal;
 mod statistics;
+mod systems;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};

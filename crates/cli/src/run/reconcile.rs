@@ -2,7 +2,7 @@
 //!
 //! A program that is run with `--state` says what there is. Relations whose definitions are as they were stay with all
 //! they hold. A view that is defined otherwise is rebuilt, with the views that read it, and one that the program no
-//! longer has is dropped. So it is with functions, and the views that call them, and with indexes. Nothing that cannot
+//! longer has is dropped. So it is with functions, and the views that call them, with indexes, and with sinks. Nothing that cannot
 //! be computed again is dropped: that is an error before anything is done. Statements that change tables are executed
 //! once, even if others come between.
 
@@ -13,6 +13,7 @@ use alluvium::unstable::{StatementKind, tree};
 use alluvium::{Engine, Error, FunctionInfo, IndexInfo, RelationInfo, RelationKind, Statement};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::systems;
 use crate::program::normalized;
 
 /// How many changes a program may make: an engine remembers so many.
@@ -114,6 +115,10 @@ impl Reconciled {
         }
         keep_said(program, &mut steps);
         differences.indexes = indexes_gone(&before, &differences, program, &mut steps);
+        let stays = |name: &str| {
+            !differences.gone.contains(name) && !differences.rebuilt.contains_key(name)
+        };
+        differences.sinks = systems::sinks_gone(engine, program, &mut steps, stays)?;
         let (schemas, sequences) = (engine.schemas(), engine.sequences());
         for (statement, step) in program.iter().zip(&mut steps) {
             if let StatementKind::CreateSchema(schema) = &tree(statement).kind
@@ -138,8 +143,8 @@ impl Reconciled {
 
     /// The changes to the state, if not all of it stays.
     pub(crate) fn summary(&self) -> Option<String> {
-        let Differences { rebuilt, gone, indexes, kept, stale: _ } = &self.differences;
-        if rebuilt.is_empty() && gone.is_empty() && indexes.is_empty() {
+        let Differences { rebuilt, gone, indexes, sinks, kept, stale: _ } = &self.differences;
+        if rebuilt.is_empty() && gone.is_empty() && indexes.is_empty() && sinks.is_empty() {
             return None;
         }
         let mut parts = vec![format!("{kept} relations stay as they are")];
@@ -150,13 +155,20 @@ impl Reconciled {
         let indexes = indexes.iter();
         parts
             .extend(indexes.map(|(index, why)| format!("the index \"{index}\" is dropped: {why}")));
+        let sinks = sinks.iter();
+        parts.extend(sinks.map(|sink| {
+            format!("the sink \"{sink}\" is dropped: it is not in the program as it was")
+        }));
         let lines = parts.iter().map(|part| format!("state: {part}"));
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
     /// Drops the views to rebuild, and those that are gone.
     pub(crate) fn drop_old(&self, engine: &Engine) -> alluvium::Result<()> {
-        let Differences { rebuilt, gone, indexes, stale, .. } = &self.differences;
+        let Differences { rebuilt, gone, indexes, sinks, stale, .. } = &self.differences;
+        for sink in sinks {
+            engine.execute(&format!("DROP SINK IF EXISTS {}", spelled(sink)))?;
+        }
         for index in indexes.keys() {
             engine.execute(&format!("DROP INDEX {}", written(index)))?;
         }
@@ -288,7 +300,10 @@ fn once(program: &[Statement]) -> Result<Vec<Step>> {
             | StatementKind::DropIndex(_)
             | StatementKind::DropSchema(_)
             | StatementKind::DropSequence(_)
-            | StatementKind::DropFunction(_) => {
+            | StatementKind::DropFunction(_)
+            | StatementKind::DropSecret(_)
+            | StatementKind::DropConnection(_)
+            | StatementKind::DropSink(_) => {
                 let message = "a program that is run with --state says what there is, and drops nothing: leave the \
                                definition out"
                     .to_owned();
@@ -356,6 +371,8 @@ struct Differences {
     gone: BTreeSet<String>,
     /// Indexes of relations that stay that go themselves, and why.
     indexes: BTreeMap<String, &'static str>,
+    /// Sinks of relations that stay that go themselves.
+    sinks: BTreeSet<String>,
     /// How many relations stay.
     kept: usize,
     /// Functions that are defined otherwise, or that the program does not have any more, each before those that it calls.

@@ -306,6 +306,35 @@ fn lateness_of_views_is_part_of_their_definitions() {
     assert_eq!(read("days.csv"), ["2024-01-01,2"]);
 }
 
+#[test]
+fn sinks_and_secrets_of_a_program_stay_and_follow_it() {
+    let folder = TempDir::new().unwrap();
+    let program = "CREATE SECRET s (hosts = 'a');
+        CREATE TABLE t (n INT);
+        CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS s FROM t;
+        CREATE SINK changes FROM v INTO FILE (path = 'changes.csv') FORMAT CSV;
+        INSERT INTO t VALUES (1);
+        SELECT s FROM v;";
+    let run = |program: &str| run_program(folder.path(), program);
+    let lines = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap().lines().count();
+    let (done, said) = run(program);
+    assert!(done, "{said}");
+    let count = lines("changes.csv");
+    // Nothing is written twice.
+    assert_eq!(run(program), (true, said));
+    assert_eq!(lines("changes.csv"), count);
+    let (done, error) = run(&program.replace("hosts = 'a'", "hosts = 'b'"));
+    assert!(!done && error.contains("the secret \"s\" is defined otherwise"), "{error}");
+    let (done, said) = run(&program.replace("changes.csv", "others.csv"));
+    assert!(done && said.contains("the sink \"changes\" is dropped"), "{said}");
+    assert!(lines("others.csv") > 1);
+    // It goes with a view that is rebuilt, and comes back with it.
+    let (done, said) =
+        run(&program.replace("SUM(n)", "MAX(n)").replace("changes.csv", "others.csv"));
+    assert!(done && said.contains("\"v\" is built anew: its definition has changed"), "{said}");
+    assert!(lines("others.csv") > 1);
+}
+
 /// Views to rebuild were dropped before the mistake was found.
 #[test]
 fn a_program_with_a_mistake_drops_nothing() {
