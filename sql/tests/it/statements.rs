@@ -1,7 +1,9 @@
 //! Reading statements.
 
+use std::collections::BTreeMap;
+
 use alluvium_sql::error::Position;
-use alluvium_sql::statement::{StatementKind, ViewKind, parse};
+use alluvium_sql::statement::{Setting, StatementKind, ViewKind, parse};
 
 use crate::fixture::{shown, statement, view};
 
@@ -427,6 +429,38 @@ fn options_of_other_transports_are_objects_too_and_stand_flat() {
         let options: Vec<_> =
             connector.options.iter().map(|set| (&*set.name, &*set.value)).collect();
         assert_eq!(options, [("update_format", "debezium")]);
+    }
+}
+
+#[test]
+fn a_clause_is_the_connector_that_flat_options_are() {
+    let flat = "CREATE TABLE t (a INT PRIMARY KEY, s TEXT) WITH (connector = 'kafka', topic = 'bid', start = 'earliest',
+        password = '${secret:p}', format = 'json', 'format.metadata' = '{\"s\":\"key\"}', 'format.key_columns' = '[\"a\"]')";
+    let clause = "CREATE TABLE t (a INT PRIMARY KEY, s TEXT) FROM KAFKA (TOPIC = 'bid', start 'earliest', password = SECRET p)
+        KEY (A) ENVELOPE UPSERT FORMAT JSON (metadata = {'s': 'key'})";
+    let read = |text: &str| {
+        let StatementKind::CreateTable(table) = statement(text).unwrap().kind else {
+            panic!("a table: {text}")
+        };
+        let [connector] = &table.connectors[..] else { panic!("one connector: {text}") };
+        let named = |settings: &[Setting]| {
+            let settings = settings.iter().map(|it| (it.name.clone(), it.value.clone()));
+            settings.collect::<BTreeMap<_, _>>()
+        };
+        let format = connector.format.as_ref().map(|format| format.value.clone());
+        let transport = connector.transport.value.clone();
+        (transport, named(&connector.config), format, named(&connector.options))
+    };
+    assert_eq!(read(clause), read(flat));
+    // A query, a column and a table may have the words of clauses.
+    for text in [
+        "CREATE TABLE t AS SELECT a FROM kafka",
+        "CREATE TABLE t AS (SELECT extract(year FROM ts) AS a FROM secret)",
+        "CREATE TABLE sink (format INT, envelope INT, source INT)",
+        "GRANT SELECT ON secret TO public",
+        "GRANT SELECT ON connection, secret TO public",
+    ] {
+        statement(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
 }
 

@@ -418,6 +418,21 @@ mod tests {
     }
 
     #[test]
+    fn how_brokers_are_reached_is_of_connections() {
+        for name in SECRETS.iter().chain(FILES).chain(&["bootstrap.servers", "sasl.username"]) {
+            assert!(Settings::is_of_connection(name), "{name}");
+        }
+        for name in ["topic", "start_from", "on_gap", "journal", "group.id", "fetch.max.bytes"] {
+            assert!(!Settings::is_of_connection(name), "{name}");
+        }
+        for (short, name) in SHORT {
+            assert_eq!(Settings::canonical(short), *name);
+            assert_eq!(Settings::canonical(name), *name);
+            assert!(!CLIENT.contains(short));
+        }
+    }
+
+    #[test]
     fn secrets_are_shown_to_nobody() {
         const SECRET: &str = "xyzzy-4711";
         let mut given =

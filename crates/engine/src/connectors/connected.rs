@@ -107,10 +107,14 @@ impl Registry {
         let delivery = || self.delivery(name).map(|it| -> &dyn System { &**it });
         let found = transport.or_else(delivery).filter(|system| system.name() == name);
         found.ok_or_else(|| {
-            let known = self.names_of_systems().collect::<Vec<_>>().join(", ");
-            let known = if known.is_empty() { "none".to_owned() } else { known };
-            let message =
-                format!("there are no connections to \"{name}\" here; there are to: {known}");
+            let known = self.names_of_systems().collect::<Vec<_>>();
+            let message = match known.is_empty() {
+                true => "there are no connections here: no system is registered".to_owned(),
+                false => format!(
+                    "there are no connections to \"{name}\" here, only to {}",
+                    known.join(", ")
+                ),
+            };
             Error::sql(message).at(connection.system.position)
         })
     }

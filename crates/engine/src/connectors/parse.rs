@@ -85,7 +85,7 @@ impl Registry {
     ) -> Result<Input> {
         let make = || {
             if let Some(transport) = self.transport(&connector.transport.value) {
-                let (origin, liveness) = self.from_transport(transport, connector, systems)?;
+                let (origin, liveness) = self.transport_input(transport, connector, systems)?;
                 let name = connector.name.clone().unwrap_or_else(|| transport.name().to_owned());
                 return Ok(Input::new(table.to_owned(), number, name, origin, liveness));
             }
@@ -126,7 +126,7 @@ impl Registry {
     ) -> Result<Output> {
         let make = || {
             if let Some(delivery) = self.delivery(&connector.transport.value) {
-                return self.to_delivery(delivery, connector, systems);
+                return self.delivery_output(delivery, connector, systems);
             }
             let known = &mut self.names_of_deliveries();
             let File { path, mode, follow, linger } = file(connector, "file_output", known)?;
@@ -157,7 +157,7 @@ impl Registry {
     }
 
     /// The input of a connector that names a transport, and how it waits for rows.
-    fn from_transport(
+    fn transport_input(
         &self,
         transport: &Arc<dyn Transport>,
         connector: &ConnectorDefinition,
@@ -179,7 +179,7 @@ impl Registry {
     }
 
     /// The output of a connector that names a delivery.
-    fn to_delivery(
+    fn delivery_output(
         &self,
         delivery: &Arc<dyn Delivery>,
         connector: &ConnectorDefinition,

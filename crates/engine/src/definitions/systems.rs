@@ -128,7 +128,7 @@ impl Definitions {
             return if_there(sink.if_not_exists, "sink", &sink.name).map(|()| false);
         }
         // It may have been dropped meanwhile.
-        self.catalog.get(&sink.relation)?;
+        self.catalog.get(&sink.relation).map_err(|error| error.at(sink.relation_position))?;
         self.catalog.change_systems(|systems| {
             systems.sinks.insert(sink.name.clone(), Arc::new(sink.clone()));
         });

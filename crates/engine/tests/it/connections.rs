@@ -101,7 +101,7 @@ fn wrong_connections_are_refused_with_the_place() {
         ("CREATE CONNECTION c TO BROKER (host = SECRET any)", "\"host\" is no secret"),
         (
             "CREATE CONNECTION c TO KAFKA (host = 'a')",
-            "no connections to \"kafka\" here; there are to: \"broker\"",
+            "no connections to \"kafka\" here, only to \"broker\"",
         ),
         (
             "CREATE CONNECTION c TO BROKER (host = 'evil:9092', password = SECRET broker_password)",
