@@ -12,7 +12,7 @@
 //! Parts that all formats share: [`files`] finds those that a pattern names, and columns that are in no file, [`input`] opens one, [`blocks`] decodes parts of one at once, [`fit`] makes their values fit
 //! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
-#[cfg(any(feature = "kafka", feature = "webhook"))]
+#[cfg(any(feature = "kafka", feature = "postgres", feature = "webhook"))]
 mod addresses;
 mod blocks;
 mod csv;
@@ -38,7 +38,7 @@ pub mod postgres;
 #[cfg(feature = "avro")]
 mod registry;
 mod target;
-#[cfg(any(feature = "kafka", feature = "webhook"))]
+#[cfg(any(feature = "kafka", feature = "postgres", feature = "webhook"))]
 mod waiting;
 #[cfg(feature = "webhook")]
 pub mod webhook;

@@ -49,7 +49,7 @@ impl Backoff {
 /// Fails if nobody needs rows any more.
 pub fn check_live(live: Option<&Live>) -> Result<()> {
     match live.is_some_and(Live::is_over) {
-        true => Err(Error::source("nobody needs its messages any more")),
+        true => Err(Error::source("nobody needs its rows any more")),
         false => Ok(()),
     }
 }

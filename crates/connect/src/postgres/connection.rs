@@ -1,10 +1,9 @@
 //! Connections to a server, as its client and as its replica.
 
 use std::io;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use alluvium::{Error, Live};
+use alluvium::Live;
 use bytes::{Buf as _, Bytes, BytesMut};
 use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::authentication::md5_hash;
@@ -15,9 +14,7 @@ use postgres_protocol::message::frontend;
 use super::failure::{Answer, Failure, Result};
 use super::settings::Settings;
 use super::socket::Socket;
-
-/// How long to wait before looking whether something is still needed.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+use crate::waiting::{PATIENCE, check_live};
 
 /// How long a server may be silent while it logs us in.
 const LOGIN: Duration = Duration::from_secs(30);
@@ -336,27 +333,6 @@ impl Drop for Connection {
         frontend::terminate(&mut self.output);
         // A server that is not told finds out.
         let _ = self.send();
-    }
-}
-
-/// Fails if nobody needs the rows any more.
-pub fn check_live(live: Option<&Live>) -> std::result::Result<(), Error> {
-    match live.is_some_and(Live::is_over) {
-        true => Err(Error::source("nobody needs its rows any more")),
-        false => Ok(()),
-    }
-}
-
-/// Waits so long, unless nobody needs the rows any more.
-pub fn pause(duration: Duration, live: Option<&Live>) -> std::result::Result<(), Error> {
-    let end = Instant::now() + duration;
-    loop {
-        check_live(live)?;
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        thread::sleep(left.min(PATIENCE));
     }
 }
 

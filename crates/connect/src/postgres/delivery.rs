@@ -7,14 +7,11 @@ use alluvium::{
 };
 use arrow::array::RecordBatch;
 
-use super::connection::pause;
 use super::failure::Failure;
 use super::settings::Settings;
 use super::transport::{Postgres, revealed, shown};
 use super::writer::Writer;
-
-/// How long to wait before a writer is opened again: at first, and at most.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+use crate::waiting::Backoff;
 
 impl Delivery for Postgres {
     fn place(&self, connector: &TransportConnector) -> Result<String> {
@@ -40,7 +37,7 @@ fn live(request: &DeliveryRequest, is_late: impl Fn() -> bool + Send + Sync + 's
 
 /// Opens a writer, as often as it takes.
 fn open(request: &DeliveryRequest, live: &Live) -> Result<Writer> {
-    let mut backoff = BACKOFF.0;
+    let mut backoff = Backoff::default();
     loop {
         // Its password may be another one now.
         let settings = Settings::read_target(&revealed(&request.connector)?)?;
@@ -49,10 +46,9 @@ fn open(request: &DeliveryRequest, live: &Live) -> Result<Writer> {
             Err(Failure::Final(error)) => return Err(error),
             Err(Failure::Passing(reason)) => reason,
         };
-        pause(backoff, Some(live)).map_err(|_| {
+        backoff.wait(Some(live)).map_err(|_| {
             Error::source(format!("{} cannot be reached: {reason}", settings.place()))
         })?;
-        backoff = BACKOFF.1.min(backoff * 2);
     }
 }
 
@@ -78,7 +74,7 @@ impl DeliveryWriter for Output {
     }
 
     fn commit(&mut self, epoch: u64) -> Result<()> {
-        let mut backoff = BACKOFF.0;
+        let mut backoff = Backoff::default();
         loop {
             let mut writer = match self.writer.take() {
                 Some(writer) => writer,
@@ -90,8 +86,7 @@ impl DeliveryWriter for Output {
                     Ok(()) => {}
                     Err(Failure::Final(error)) => return Err(error),
                     Err(Failure::Passing(_)) => {
-                        pause(backoff, Some(&self.live))?;
-                        backoff = BACKOFF.1.min(backoff * 2);
+                        backoff.wait(Some(&self.live))?;
                         continue;
                     }
                 }

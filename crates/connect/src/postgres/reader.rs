@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use alluvium::{Live, Portion, SourcePosition, SourceReader, TransportConnector};
+use alluvium::{Error, Live, Portion, SourcePosition, SourceReader, TransportConnector};
 
-use super::connection::{Connection, PATIENCE, check_live, pause};
+use super::connection::Connection;
 use super::failure::{Failure, Result};
 use super::pgoutput::{self, Change, Old, Relation, Replicated, Value};
 use super::position::{Lsn, Position};
@@ -13,9 +13,7 @@ use super::settings::Settings;
 use super::spelling::fields;
 use super::transport::{is_taken, revealed};
 use super::upstream::{Shape, Upstream};
-
-/// How long to wait before a connection is made again: at first, and at most.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+use crate::waiting::{Backoff, PATIENCE, check_live};
 
 /// How often the server is asked how far its log is, and told how far it is durable here.
 const ASK: Duration = Duration::from_secs(2);
@@ -51,7 +49,7 @@ pub struct Input {
     /// Whether these are to be forgotten.
     restarts: bool,
     session: Option<Session>,
-    backoff: Duration,
+    backoff: Backoff,
 }
 
 /// A connection, and what is read from it.
@@ -106,7 +104,7 @@ impl Input {
             is_within: false,
             restarts: false,
             session: None,
-            backoff: BACKOFF.0,
+            backoff: Backoff::default(),
         }
     }
 
@@ -138,7 +136,7 @@ impl Input {
             Phase::Stream => session.follow(most, live, (durable, self.lasts))?,
         };
         self.session = Some(session);
-        self.backoff = BACKOFF.0;
+        self.backoff = Backoff::default();
         portion.restarts = std::mem::take(&mut self.restarts);
         portion.continues = end.is_none();
         self.is_within = portion.continues;
@@ -430,13 +428,16 @@ impl SourceReader for Input {
             match self.step() {
                 Ok(portion) => return Ok(Some(portion)),
                 Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Passing(_)) => {
+                Err(Failure::Passing(reason)) => {
+                    if self.backoff.is_over(self.live.as_ref()) {
+                        let place = self.settings.place();
+                        return Err(Error::source(format!("{place} cannot be read: {reason}")));
+                    }
                     self.session = None;
                     self.restarts |= std::mem::take(&mut self.is_within);
                 }
             }
-            pause(self.backoff, self.live.as_ref())?;
-            self.backoff = BACKOFF.1.min(self.backoff * 2);
+            self.backoff.wait(self.live.as_ref())?;
         }
     }
 

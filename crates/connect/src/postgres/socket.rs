@@ -1,7 +1,7 @@
 //! Sockets, encrypted or not.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::failure::{Failure, Result};
 use super::settings::{Encryption, Settings};
+use crate::addresses::is_of_link;
 
 /// How long a server may take to take a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -35,7 +36,7 @@ impl Socket {
         let addresses = (host, port).to_socket_addrs()?;
         let mut failed = io::Error::other(format!("\"{host}\" has no address"));
         for address in addresses {
-            if is_link_local(&address) {
+            if is_of_link(address.ip()) {
                 return Err(Failure::last(format!(
                     "\"{host}\" is {}, which is an address of the link alone; name another host",
                     address.ip()
@@ -106,16 +107,6 @@ impl Socket {
                 stream.write_all(bytes)?;
                 stream.flush()
             }
-        }
-    }
-}
-
-/// Whether only neighbours have such an address: machines in clouds tell secrets there.
-fn is_link_local(address: &SocketAddr) -> bool {
-    match address.ip() {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => {
-            ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_link_local())
         }
     }
 }
