@@ -8,8 +8,8 @@ use alluvium::{
 use arrow::array::RecordBatch;
 
 use super::failure::Failure;
-use super::settings::Settings;
-use super::transport::{Postgres, revealed, shown};
+use super::settings::{Settings, shown};
+use super::transport::Postgres;
 use super::writer::Writer;
 use crate::waiting::Backoff;
 
@@ -40,7 +40,7 @@ fn open(request: &DeliveryRequest, live: &Live) -> Result<Writer> {
     let mut backoff = Backoff::default();
     loop {
         // Its password may be another one now.
-        let settings = Settings::read_target(&revealed(&request.connector)?)?;
+        let settings = Settings::of_target(&request.connector)?;
         let reason = match Writer::open(&settings, &request.id, &request.schema, live) {
             Ok(writer) => return Ok(writer),
             Err(Failure::Final(error)) => return Err(error),

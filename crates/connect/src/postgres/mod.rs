@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`Postgres`] is the transport that tables name, and [`Settings`] are its options. A [`connection`] speaks the protocol, and [`upstream`]
-//! asks what there is: a publication, a table, a slot. [`pgoutput`] reads the messages of a slot, [`rows`] turns texts into the columns
-//! of a table, and [`reader`] hands them on.
+//! asks what there is: a publication, a table, a slot. A [`session`] reads a snapshot and a slot, whose messages are those of [`pgoutput`];
+//! [`rows`] turns texts into the columns of a table, and [`reader`] hands them on, over one connection after the other.
 //!
 //! - The snapshot is one transaction, and so is each one of the database: whoever reads a table sees all of one or nothing. Those that
 //!   have arrived together may be one epoch.
@@ -26,6 +26,7 @@ mod pgoutput;
 mod position;
 mod reader;
 mod rows;
+mod session;
 mod settings;
 mod socket;
 mod spelling;

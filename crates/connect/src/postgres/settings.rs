@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use alluvium::{Error, Result};
+use alluvium::{Error, Result, TransportConnector};
 
 /// How many bytes of a name Postgres keeps.
 const LONGEST_NAME: usize = 63;
@@ -53,6 +53,22 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The options of a table that is read, with its password as it is now.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read), and if there is no such secret.
+    pub(super) fn of_source(connector: &TransportConnector) -> Result<Self> {
+        Self::read(&revealed(connector)?)
+    }
+
+    /// The options of a table that is written, with its password as it is now.
+    ///
+    /// # Errors
+    /// As of [`read_target`](Self::read_target), and if there is no such secret.
+    pub(super) fn of_target(connector: &TransportConnector) -> Result<Self> {
+        Self::read_target(&revealed(connector)?)
+    }
+
     /// Reads all options of a table that is read. The last of two that have one name counts.
     ///
     /// # Errors
@@ -254,6 +270,29 @@ impl fmt::Debug for Settings {
             .field("slot", &self.slot)
             .finish_non_exhaustive()
     }
+}
+
+/// The options of a connector, without its password.
+pub(super) fn shown(connector: &TransportConnector) -> Result<Vec<(String, String)>> {
+    if let Some(format) = &connector.format {
+        let message = format!("rows of Postgres have no format, and here it is \"{format}\"");
+        return Err(Error::source(message));
+    }
+    let shown = connector.options.iter().filter(|(name, _)| !Settings::is_secret(name));
+    Ok(shown.cloned().collect())
+}
+
+/// The options of a connector, with its password as it is now.
+fn revealed(connector: &TransportConnector) -> Result<Vec<(String, String)>> {
+    let option = |(name, value): &(String, String)| {
+        let secret = match Settings::is_secret(name) {
+            true => connector.secret(name)?,
+            false => None,
+        };
+        let value = secret.map_or_else(|| value.clone(), |secret| secret.reveal().to_owned());
+        Ok((name.clone(), value))
+    };
+    connector.options.iter().map(option).collect()
 }
 
 fn port(value: &str) -> Result<u16> {

@@ -56,6 +56,7 @@ impl Socket {
         let Encryption::Verified(roots) = settings.encryption() else {
             return Ok(Self::Plain(stream));
         };
+        let config = Arc::new(config(&roots)?);
         stream.set_read_timeout(Some(WRITE))?;
         let mut request = BytesMut::new();
         frontend::ssl_request(&mut request);
@@ -71,8 +72,19 @@ impl Socket {
         let name = ServerName::try_from(settings.host().to_owned());
         let name =
             name.map_err(|error| Failure::last(format!("\"{}\": {error}", settings.host())))?;
-        let session = ClientConnection::new(Arc::new(config(&roots)?), name);
-        let session = session.map_err(Failure::last)?;
+        let session = ClientConnection::new(config, name);
+        let mut session = session.map_err(Failure::last)?;
+        while session.is_handshaking() {
+            session.complete_io(&mut stream).map_err(|error| {
+                match error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+                    true => Failure::last(format!(
+                        "the connection to \"{}\" cannot be encrypted: {error}",
+                        settings.host()
+                    )),
+                    false => error.into(),
+                }
+            })?;
+        }
         Ok(Self::Encrypted(Box::new(StreamOwned::new(session, stream))))
     }
 

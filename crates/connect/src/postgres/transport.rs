@@ -1,15 +1,14 @@
 //! Postgres as the system that tables are read from.
 
-use alluvium::{
-    Error, Result, SourceReader, System, Transport, TransportConnector, TransportRequest,
-};
+use alluvium::{Result, SourceReader, System, Transport, TransportConnector, TransportRequest};
 
 use super::connection::Connection;
 use super::failure::Failure;
 use super::position::Position;
-use super::reader::{Input, Limits};
-use super::settings::Settings;
-use super::upstream::{Shape, Upstream};
+use super::reader::Input;
+use super::session::Limits;
+use super::settings::{Settings, shown};
+use super::upstream::{Shape, Upstream, is_taken};
 
 /// Postgres: tables are snapshots of tables there, and follow their changes; and the rows of views are kept in tables there.
 ///
@@ -37,7 +36,7 @@ impl Transport for Postgres {
     }
 
     fn open(&self, request: &TransportRequest) -> Result<Box<dyn SourceReader>> {
-        let settings = Settings::read(&revealed(&request.connector)?)?;
+        let settings = Settings::of_source(&request.connector)?;
         let shape = Shape {
             schema: request.schema.clone(),
             has_default: request.has_default.clone(),
@@ -68,36 +67,4 @@ fn check(settings: &Settings, shape: &Shape) -> Result<()> {
         Ok(_) | Err(Failure::Passing(_)) => Ok(()),
         Err(Failure::Final(error)) => Err(error),
     }
-}
-
-/// A slot that is to be made is there.
-pub(super) fn is_taken(settings: &Settings) -> Error {
-    let slot = settings.slot();
-    Error::source(format!(
-        "the server has a slot \"{slot}\" already, which another reader may need: name another slot, or drop it, \
-         SELECT pg_drop_replication_slot('{slot}')"
-    ))
-}
-
-/// The options of a connector, without its password.
-pub(super) fn shown(connector: &TransportConnector) -> Result<Vec<(String, String)>> {
-    if let Some(format) = &connector.format {
-        let message = format!("rows of Postgres have no format, and here it is \"{format}\"");
-        return Err(Error::source(message));
-    }
-    let shown = connector.options.iter().filter(|(name, _)| !Settings::is_secret(name));
-    Ok(shown.cloned().collect())
-}
-
-/// The options of a connector, with its password as it is now.
-pub(super) fn revealed(connector: &TransportConnector) -> Result<Vec<(String, String)>> {
-    let option = |(name, value): &(String, String)| {
-        let secret = match Settings::is_secret(name) {
-            true => connector.secret(name)?,
-            false => None,
-        };
-        let value = secret.map_or_else(|| value.clone(), |secret| secret.reveal().to_owned());
-        Ok((name.clone(), value))
-    };
-    connector.options.iter().map(option).collect()
 }

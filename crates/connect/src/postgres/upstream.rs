@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use alluvium::Error;
 use arrow::datatypes::SchemaRef;
 
 use super::connection::{Connection, Row};
@@ -314,6 +315,15 @@ impl Upstream<'_> {
         let number = text(&found, 0).and_then(|text| text.parse().ok());
         number.ok_or_else(|| Failure::last("the server is none of Postgres"))
     }
+}
+
+/// A slot that is to be made is there.
+pub fn is_taken(settings: &Settings) -> Error {
+    let slot = settings.slot();
+    Error::source(format!(
+        "the server has a slot \"{slot}\" already, which another reader may need: name another slot, or drop it, \
+         SELECT pg_drop_replication_slot('{slot}')"
+    ))
 }
 
 /// A column of the first row.

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
-use super::server::{engine, query, shared, unique};
+use rcgen::{CertificateParams, KeyPair};
+
+use super::server::{LONG, Server, engine, query, shared, unique};
 
 #[test]
 fn what_is_missing_upstream_is_told_when_the_table_is_started() {
@@ -113,4 +116,59 @@ fn the_password_is_nowhere_in_a_state_directory_and_in_no_relation() {
         assert!(!shown.contains(SECRET), "{shown}");
     }
     check_without(&folder.path().join("state"), SECRET);
+}
+
+/// Gives a server a certificate that names a host, and returns it.
+fn encrypt(server: &Server, host: &str) -> String {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec![host.to_owned()]).unwrap();
+    let certificate = certificate.self_signed(&key).unwrap().pem();
+    for (file, pem) in [("server.crt", &certificate), ("server.key", &key.serialize_pem())] {
+        let lines = pem.lines().map(|line| format!("('{line}')")).collect::<Vec<_>>().join(", ");
+        server.sql(&format!("COPY (VALUES {lines}) TO PROGRAM 'umask 077; cat > {file}'"));
+    }
+    server.sql("ALTER SYSTEM SET ssl = on");
+    server.sql("SELECT pg_reload_conf()");
+    let start = Instant::now();
+    while server.sql("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") != ["t"] {
+        assert!(start.elapsed() < LONG, "the server does not encrypt");
+    }
+    certificate
+}
+
+#[test]
+fn a_connection_is_encrypted_to_the_server_that_the_certificate_names() {
+    let server = Server::start();
+    server.sql("CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1); CREATE PUBLICATION p_a FOR TABLE a");
+    let folder = tempfile::tempdir().unwrap();
+    let roots = folder.path().join("roots.pem");
+    let options = format!(
+        "sslmode = 'verify-full', sslrootcert = '{}', 'materialized' = 'true'",
+        roots.display()
+    );
+    let sql = server.connected("id INT PRIMARY KEY", "a", &options);
+    let start = |sql: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let running = engine(folder.path());
+        running.execute(sql).unwrap();
+        running.start().map(|()| (running, folder)).map_err(|error| error.to_string())
+    };
+    fs::write(&roots, "no certificate").unwrap();
+    let error = start(&sql).map(drop).unwrap_err();
+    assert!(error.contains("sslrootcert"), "{error}");
+    fs::write(&roots, encrypt(&server, "elsewhere.example")).unwrap();
+    let error = start(&sql).map(drop).unwrap_err();
+    assert!(error.contains("certificate"), "{error}");
+    fs::write(&roots, encrypt(&server, "127.0.0.1")).unwrap();
+    let begun = Instant::now();
+    let (running, _folder) = loop {
+        match start(&sql) {
+            Ok(started) => break started,
+            // The server takes its new certificate a moment later.
+            Err(error) => assert!(begun.elapsed() < LONG, "{error}"),
+        }
+    };
+    server.check(&running, "SELECT id FROM t", "SELECT id FROM a");
+    let encrypted = "SELECT bool_and(s.ssl) FROM pg_stat_ssl s JOIN pg_stat_activity USING (pid) WHERE application_name = 'alluvium'";
+    assert_eq!(server.sql(encrypted), ["t"]);
 }
