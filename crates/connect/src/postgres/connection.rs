@@ -25,14 +25,17 @@ const CHUNK: usize = 1 << 18;
 /// The tag of the answer to a command that begins to copy both ways, which the library does not know.
 const COPY_BOTH: u8 = b'W';
 
-/// How values are written, whatever the server is set to.
-const SPELLING: [(&str, &str); 6] = [
+/// How values are written, and that nothing is too slow, whatever the server is set to.
+const SESSION: [(&str, &str); 9] = [
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO"),
     ("IntervalStyle", "postgres"),
     ("TimeZone", "UTC"),
     ("extra_float_digits", "3"),
     ("bytea_output", "hex"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("idle_in_transaction_session_timeout", "0"),
 ];
 
 /// A message of a server.
@@ -69,7 +72,7 @@ impl Connection {
             ("database", database),
             ("application_name", "alluvium"),
         ];
-        parameters.extend(SPELLING);
+        parameters.extend(SESSION);
         if replicates {
             parameters.push(("replication", "database"));
         }

@@ -80,7 +80,10 @@ impl Answer {
             "21000" => "; several rows of the view have one primary key of the table",
             "28000" | "28P01" => "; check user and password, and pg_hba.conf of the server",
             "3D000" => "; check database",
-            "42501" => "; the user needs the attribute REPLICATION, and SELECT on the table",
+            "42501" => {
+                "; the user needs REPLICATION and SELECT to read; INSERT, UPDATE, DELETE and SELECT to write, on alluvium_progress, too, \
+                 which it makes if it may CREATE in the schema"
+            }
             "53400" => "; raise max_replication_slots or max_wal_senders of the server",
             "55000" => "; the server needs wal_level = logical, and a restart after that is set",
             _ => "",

@@ -103,6 +103,7 @@ impl Session {
     pub fn finish(&mut self) -> Result<Portion> {
         self.rows.finish(&self.table).map_err(|error| Failure::Final(error.into()))
     }
+
     /// Rows of the snapshot, or `None` once it has ended and the slot is followed: then the last of them are left.
     pub fn copy(&mut self, settings: &Settings, most: Limits) -> Result<Option<Portion>> {
         let Phase::Snapshot(start) = self.phase else { return Ok(None) };
