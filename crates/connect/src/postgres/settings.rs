@@ -136,6 +136,25 @@ impl Settings {
         name == "password"
     }
 
+    /// Whether an option says how the server is reached, and as whom.
+    pub fn is_of_connection(name: &str) -> bool {
+        !["publication", "slot", "schema", "table"].contains(&name)
+    }
+
+    /// The host and the port that a connector names, if it does.
+    pub(super) fn address(connector: &TransportConnector) -> Option<String> {
+        let mut this = Self::default();
+        for (name, value) in connector.options.iter().filter(|(name, _)| !Self::is_secret(name)) {
+            this.set(name, value).ok()?;
+        }
+        let Self { host, port, .. } = this;
+        match (host.is_empty(), host.contains(':')) {
+            (true, _) => None,
+            (false, true) => Some(format!("[{host}]:{port}")),
+            (false, false) => Some(format!("{host}:{port}")),
+        }
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let text = || value.to_owned();
         match name {

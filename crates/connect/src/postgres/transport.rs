@@ -28,6 +28,18 @@ impl System for Postgres {
     fn is_secret(&self, option: &str) -> bool {
         Settings::is_secret(option)
     }
+
+    fn is_of_connection(&self, option: &str) -> bool {
+        Settings::is_of_connection(option)
+    }
+
+    fn is_file(&self, option: &str) -> bool {
+        option == "sslrootcert"
+    }
+
+    fn hosts(&self, connector: &TransportConnector) -> Option<Vec<String>> {
+        Some(Settings::address(connector).into_iter().collect())
+    }
 }
 
 impl Transport for Postgres {

@@ -172,3 +172,33 @@ fn a_connection_is_encrypted_to_the_server_that_the_certificate_names() {
     let encrypted = "SELECT bool_and(s.ssl) FROM pg_stat_ssl s JOIN pg_stat_activity USING (pid) WHERE application_name = 'alluvium'";
     assert_eq!(server.sql(encrypted), ["t"]);
 }
+
+#[test]
+fn a_connection_is_made_once_and_its_secret_is_for_its_host() {
+    let (server, table) = (shared(), unique("connected"));
+    server.sql(&format!(
+        "CREATE TABLE {table} (id int PRIMARY KEY); INSERT INTO {table} VALUES (1);
+         CREATE PUBLICATION p_{table} FOR TABLE {table}"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    let port = server.port();
+    running.execute(&format!("CREATE SECRET pg (hosts = '127.0.0.1:{port}')")).unwrap();
+    let connection = |name: &str, host: &str| {
+        format!(
+            "CREATE CONNECTION {name} TO POSTGRES (host = '{host}', port = '{port}', database = 'postgres', password = SECRET pg)"
+        )
+    };
+    let error = running.execute(&connection("wrong", "localhost")).unwrap_err().to_string();
+    assert!(error.contains("localhost"), "{error}");
+    running.execute(&connection("pg", "127.0.0.1")).unwrap();
+    let of_table = format!("publication = 'p_{table}', slot = 's_{table}', table = '{table}'");
+    let here = "CREATE TABLE t (id INT PRIMARY KEY)";
+    let sql = format!("{here} FROM POSTGRES pg (host = 'elsewhere', {of_table})");
+    let error = running.execute(&sql).unwrap_err().to_string();
+    assert!(error.contains("host"), "{error}");
+    running.execute(&format!("{here} FROM POSTGRES pg ({of_table})")).unwrap();
+    running.execute("CREATE MATERIALIZED VIEW v AS SELECT id FROM t").unwrap();
+    running.start().unwrap();
+    server.check(&running, "SELECT id FROM v", "VALUES (1)");
+}
