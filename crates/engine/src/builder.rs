@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use alluvium_sql::planner::{RegisteredFunctions, SystemSchemas};
 use alluvium_storage::{
-    ClaimedStorage, Compaction, Elsewhere, Journal, Manifests, MemoryManifests, MemoryStorage,
-    MergePool, Scratch, Storage,
+    ClaimedStorage, Compaction, Elsewhere, Expected, Journal, Manifests, MemoryManifests,
+    MemoryStorage, MergePool, Scratch, Storage,
 };
 use alluvium_trace::memory::{MemoryBudget, StateContext};
 use alluvium_trace::{Pace, Schedule};
@@ -425,11 +425,12 @@ impl Builder {
         directory: Option<&Directory>,
     ) -> Result<(Option<Store>, Option<Followed>)> {
         let missing = |what: &str| Err(Error::Start { message: what.to_owned() });
+        let here = self.store.take();
         match (&self.elsewhere, self.follower.take(), directory) {
             (None, Some(_), _) => missing(
                 "a standby follows a journal that is elsewhere, and none is named (--journal)",
             ),
-            (Some(_), _, None) => {
+            (Some(_), _, None) if here.is_none() => {
                 missing("a journal that is elsewhere needs a state directory for the rest")
             }
             (Some(elsewhere), Some(follower), Some(directory)) => {
@@ -437,10 +438,18 @@ impl Builder {
                 let (elsewhere, durability) = (elsewhere.clone(), self.durability);
                 Ok((Some(store), Some(Followed { elsewhere, identity, journal, durability })))
             }
-            (elsewhere, None, Some(directory)) if self.store.is_none() => {
+            (Some(elsewhere), Some(follower), None) => {
+                let followed = elsewhere.follow(&Expected::default(), &follower);
+                let (identity, journal) =
+                    followed.map_err(|error| Error::Start { message: error.to_string() })?;
+                let store = here.map(|here| Store { journal: journal.clone(), ..here });
+                let (elsewhere, durability) = (elsewhere.clone(), self.durability);
+                Ok((store, Some(Followed { elsewhere, identity, journal, durability })))
+            }
+            (elsewhere, None, Some(directory)) if here.is_none() => {
                 Ok((Some(directory.open(elsewhere.as_deref())?), None))
             }
-            _ => Ok((self.store.take(), None)),
+            _ => Ok((here, None)),
         }
     }
 

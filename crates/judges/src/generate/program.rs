@@ -85,8 +85,20 @@ pub(crate) fn program(seed: u64, number: u64) -> Program {
         steps = altered(steps, (&tables, &fixed), &views, &mut lots);
     }
     let (merging, merges) = (Merging::default(), Merges::of(number));
-    let (memory, reopen) = (None, None);
-    Program { number, workers, memory, merging, merges, reopen, tables, indexes, views, steps }
+    let (memory, reopen, follows) = (None, None, false);
+    Program {
+        number,
+        workers,
+        memory,
+        merging,
+        merges,
+        reopen,
+        follows,
+        tables,
+        indexes,
+        views,
+        steps,
+    }
 }
 
 /// Indexes of some tables, by columns whose types have an order.

@@ -158,6 +158,8 @@ pub(crate) struct Program {
     pub(crate) merges: Merges,
     /// After which step the engine ends, and another resumes what it did; `None` for never.
     pub(crate) reopen: Option<usize>,
+    /// Whether the other one has followed the first since some step before.
+    pub(crate) follows: bool,
     pub(crate) tables: Vec<Table>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) views: Vec<View>,

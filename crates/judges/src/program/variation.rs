@@ -2,7 +2,7 @@
 //!
 //! No judge is consulted: the final contents of every view must be the same for any number of workers, any division
 //! of the changes into transactions, any order of tables within a transaction, additional rows that are inserted
-//! and deleted, any schedule of merges, any memory budget, and a restart between any two. Where transactions are the same, so are the contents
+//! and deleted, any schedule of merges, any memory budget, and a restart between any two or a standby that takes over. Where transactions are the same, so are the contents
 //! after each transaction. Views are read only at the end. When a [recording](super::recording) is replayed, many
 //! epochs are in flight, and a worker processes several per activation.
 
@@ -42,6 +42,8 @@ pub(crate) enum Variation {
     Merges,
     /// With an engine that ends after some transaction, and one with more workers that resumes what it did.
     Reopen,
+    /// With an engine that follows the first one from some transaction on, and takes its place after another.
+    Standby,
     /// With a memory budget of this many bytes.
     Memory(usize),
     /// Replays the recorded changes without waiting, with all views created first.
@@ -70,7 +72,7 @@ impl Variation {
     }
 
     fn in_turn(turn: u64) -> Self {
-        match turn % 14 {
+        match turn % 15 {
             0 => Variation::Workers(1),
             1 => Variation::Workers(2),
             2 => Variation::Workers(3),
@@ -84,6 +86,7 @@ impl Variation {
             10 => Variation::Memory(20_000),
             11 => Variation::Merging(Merging::Never),
             12 => Variation::Reopen,
+            13 => Variation::Standby,
             _ => Variation::Merges,
         }
     }
@@ -104,7 +107,8 @@ impl Variation {
             Variation::Memory(memory) => other.memory = Some(memory),
             Variation::Replay => other.steps = views_first(program),
             Variation::Merging(merging) => other.merging = merging,
-            Variation::Reopen => {
+            Variation::Reopen | Variation::Standby => {
+                other.follows = self == Variation::Standby;
                 // Some step, in no order.
                 other.reopen = Some(program.number as usize * 31 % program.steps.len().max(1));
             }

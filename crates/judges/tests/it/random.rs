@@ -20,3 +20,14 @@ fn random_programs_agree_with_the_judges() {
     assert!(tally.looks[..3].iter().all(|looks| *looks >= tally.pairs / 3), "{tally}");
     assert!(tally.varied >= PROGRAMS / 2, "{tally}");
 }
+
+#[test]
+fn a_standby_that_takes_over_goes_on_as_the_first_engine_would() {
+    let judges =
+        Judges { datafusion: false, sqlite: false, naive: false, duckdb: false, variations: true };
+    // Those whose turn it is.
+    let programs = (0..8).map(|turn| 3 * (15 * turn + 13));
+    let tally = Tally::run(3, programs, judges, |_| true);
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+    assert_eq!(tally.varied, 8);
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use alluvium::arrow::array::{AsArray, RecordBatch};
 use alluvium::arrow::datatypes::{SchemaRef, TimestampMicrosecondType};
-use alluvium::unstable::BuilderParts;
+use alluvium::unstable::{BuilderParts, EngineParts};
 use alluvium::{Engine, Session};
 use alluvium_storage::Haphazard;
 use alluvium_trace::{Pace, Schedule};
@@ -53,6 +53,8 @@ pub(super) struct Bench<'a> {
     kept: Option<Kept>,
     /// Whether there is a checkpoint.
     is_saved: bool,
+    /// The engine that follows this one, to take its place.
+    standby: Option<Engine>,
     clock: Arc<AtomicU64>,
     pub(super) model: Model,
     /// The model as of BEGIN, while a transaction is open.
@@ -93,7 +95,9 @@ impl<'a> Bench<'a> {
     ) -> Result<Self, String> {
         let clock = Arc::new(AtomicU64::new(START));
         let kept = program.reopen.map(|_| Kept::default());
-        let engine = open(program, program.workers, &clock, kept.as_ref()).map_err(text)?;
+        let engine =
+            open(program, program.workers, &clock, kept.as_ref().map(|kept| (kept, false)))
+                .map_err(text)?;
         let mut session = engine.session();
         for table in &program.tables {
             session.execute(&table.sql()).map_err(|error| format!("{error}: {}", table.sql()))?;
@@ -112,6 +116,7 @@ impl<'a> Bench<'a> {
             session,
             kept,
             is_saved: false,
+            standby: None,
             clock,
             model: Model::of(&program.tables),
             before: None,
@@ -160,7 +165,10 @@ impl<'a> Bench<'a> {
     pub(super) fn step(&mut self, step: &Step) -> Result<(), String> {
         self.run(step)?;
         if self.program.reopen.is_some_and(|place| place / 2 <= self.place) {
-            self.save()?;
+            match self.program.follows {
+                true => self.begin_standby()?,
+                false => self.save()?,
+            }
         }
         match self.program.reopen {
             Some(place) if place <= self.place && self.before.is_none() => self.reopen(),
@@ -171,7 +179,7 @@ impl<'a> Bench<'a> {
     /// A number that decides how the program is resumed.
     fn lot(&self) -> u64 {
         // A variation has the numbers of its own turns only.
-        self.program.number + self.program.number / 42
+        self.program.number + self.program.number / 45
     }
 
     /// Takes a checkpoint of three programs in four, once, if another engine is to resume this one.
@@ -183,17 +191,41 @@ impl<'a> Bench<'a> {
         self.engine.checkpoint().map_err(text)
     }
 
-    /// Puts another engine in the place of this one, which resumes what this one did; once. Two in three have another
-    /// number of workers.
-    fn reopen(&mut self) -> Result<(), String> {
-        let Some(kept) = self.kept.take() else { return Ok(()) };
-        self.settle()?;
-        let workers = match self.lot() % 3 {
+    /// Opens the engine that follows this one, once. Three in four take a checkpoint.
+    fn begin_standby(&mut self) -> Result<(), String> {
+        let (Some(kept), None) = (&self.kept, &self.standby) else { return Ok(()) };
+        let kept = Some((kept, true));
+        let standby = open(self.program, self.other_workers(), &self.clock, kept).map_err(text)?;
+        if !self.lot().is_multiple_of(4) {
+            standby.checkpoint().map_err(text)?;
+        }
+        self.standby = Some(standby);
+        Ok(())
+    }
+
+    /// The number of workers of another engine. Two in three have another number.
+    fn other_workers(&self) -> usize {
+        match self.lot() % 3 {
             0 => self.program.workers % 4 + 1,
             1 => (self.program.workers + 1) % 4 + 1,
             _ => self.program.workers,
+        }
+    }
+
+    /// Puts another engine in the place of this one, which resumes what this one did, or has followed it; once.
+    fn reopen(&mut self) -> Result<(), String> {
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        self.settle()?;
+        self.engine = match self.standby.take() {
+            Some(standby) => {
+                standby.promote().map_err(text)?;
+                standby
+            }
+            None => {
+                let kept = Some((&kept, false));
+                open(self.program, self.other_workers(), &self.clock, kept).map_err(text)?
+            }
         };
-        self.engine = open(self.program, workers, &self.clock, Some(&kept)).map_err(text)?;
         self.session = self.engine.session();
         let again = |watch: &mut Option<Watch>, name: &str| -> Result<(), String> {
             if watch.is_some() {
@@ -433,12 +465,12 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// An engine for a program, which begins with the state of another.
+/// An engine for a program, which begins with the state of another, or follows that.
 fn open(
     program: &Program,
     workers: usize,
     clock: &Arc<AtomicU64>,
-    kept: Option<&Kept>,
+    kept: Option<(&Kept, bool)>,
 ) -> alluvium::Result<Engine> {
     let time = clock.clone();
     let pace = match program.merges {
@@ -449,9 +481,11 @@ fn open(
     if let Merges::InBackground(seed) = program.merges {
         builder = builder.compaction(Haphazard::new(seed));
     }
-    if let Some(kept) = kept {
-        builder = kept.resume(builder)?;
-    }
+    builder = match kept {
+        Some((kept, true)) => kept.follow(builder)?,
+        Some((kept, false)) => kept.resume(builder)?,
+        None => builder,
+    };
     let merging = program.merging;
     // Programs are small: else all merges would be done at once.
     let engine = builder
@@ -460,6 +494,8 @@ fn open(
         .schedule(Schedule { merging, pace, smallest_job: 0, ..Schedule::default() })
         .clock(move || SystemTime::UNIX_EPOCH + Duration::from_secs(time.load(Ordering::Relaxed)))
         .open()?;
-    own::define(&engine)?;
+    if engine.lag().is_none() {
+        own::define(&engine)?;
+    }
     Ok(engine)
 }
