@@ -75,6 +75,18 @@ fn wait(standby: &Engine, epoch: u64) {
     }
 }
 
+/// Copies a directory that nobody uses.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
 fn last(engine: &Engine) -> u64 {
     engine.progress().committed
 }
@@ -252,6 +264,14 @@ fn a_standby_goes_on_from_its_own_checkpoints_when_the_journal_has_let_go_of_wha
     let error = follow(&setting.state("c"), setting.place(), 1).err().unwrap().to_string();
     assert!(error.contains("\"c\" needs record 0: that is not kept any more"), "{error}");
     assert!(error.contains("a copy of the state directory of the writer"), "{error}");
+    drop(writer);
+    copy(&setting.state("a"), &setting.state("c"));
+    let writer = setting.writer("a", 1);
+    let copied = setting.standby("c", 1);
+    transfer(&writer, next).unwrap();
+    wait(&copied, last(&writer));
+    assert_eq!(number(&copied, "SELECT COUNT(*) FROM moved"), next + 1);
+    check(&copied);
 }
 
 #[test]

@@ -183,11 +183,11 @@ impl Session {
     /// Whether the open transaction only reads or, outside of one, that of a statement does.
     pub(in crate::session) fn is_read_only(&self) -> bool {
         let effects = &self.settings.effects;
-        match self.in_transaction() {
+        let is_set = match self.in_transaction() {
             true => effects.is_read_only,
             false => effects.others_are_read_only,
-        }
-        .max(self.instance().is_standby())
+        };
+        is_set || self.instance().is_standby()
     }
 
     /// Fails if a statement writes and the session only reads.
