@@ -71,6 +71,7 @@ pub enum MetricValue {
 pub(crate) fn families(shown: &Shown<'_>) -> Result<Vec<MetricFamily>> {
     let mut all = Families(Vec::new());
     of_epochs(shown, &mut all);
+    of_standby(shown, &mut all);
     of_memory(shown, &mut all);
     of_relations(shown, &mut all)?;
     let relations = shown.relations();
@@ -164,6 +165,32 @@ fn of_epochs(shown: &Shown<'_>, all: &mut Families) {
             "The time from the commit of an epoch until it is complete in all relations.",
         ),
         &delays.complete,
+    );
+}
+
+fn of_standby(shown: &Shown<'_>, all: &mut Families) {
+    let following = shown.sequencer.durable().following();
+    let lag = following.map(|following| following.lag(shown.progress.complete()));
+    all.gauge(
+        (
+            "alluvium_standby_records_behind",
+            "How many durable records of the journal a standby has not replayed.",
+        ),
+        lag.into_iter().flat_map(|lag| alone(lag.records)),
+    );
+    all.gauge(
+        (
+            "alluvium_standby_behind_seconds",
+            "For how long a standby has known of the oldest of them.",
+        ),
+        lag.map(|lag| (Labels::new(), lag.behind.as_secs_f64())),
+    );
+    all.gauge(
+        (
+            "alluvium_standby_silence_seconds",
+            "For how long a standby has heard nothing of the journal, which tells of itself each second.",
+        ),
+        lag.map(|lag| (Labels::new(), lag.silence.as_secs_f64())),
     );
 }
 
