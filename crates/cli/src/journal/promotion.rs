@@ -3,15 +3,17 @@
 //! The file has one line. A promotion that is asked for has the process that asks. The standby answers by replacing the line: with the epoch, or
 //! with what is wrong. Who asks removes the file.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process;
+use std::path::Path;
+#[cfg(feature = "serve")]
 use std::sync::Arc;
+#[cfg(feature = "serve")]
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Builder, JoinHandle};
+#[cfg(feature = "serve")]
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
+use std::{fs, io, process, thread};
 
+#[cfg(feature = "serve")]
 use alluvium::Engine;
 #[cfg(feature = "serve")]
 use alluvium::unstable::EngineParts;
@@ -34,6 +36,7 @@ const UNNOTICED: Duration = Duration::from_secs(10);
 
 /// What a line begins with.
 const ASKED: &str = "asked by ";
+#[cfg(feature = "serve")]
 const TAKEN: &str = "taken by ";
 const DONE: &str = "promoted after epoch ";
 const REFUSED: &str = "refused: ";
@@ -127,7 +130,7 @@ impl Drop for Watching {
 }
 
 #[cfg(feature = "serve")]
-fn watch(engine: &Engine, directory: &PathBuf, is_over: &AtomicBool) {
+fn watch(engine: &Engine, directory: &Path, is_over: &AtomicBool) {
     let is_asked =
         || fs::read_to_string(directory.join(NAME)).is_ok_and(|line| line.starts_with(ASKED));
     while !is_over.load(Ordering::Relaxed) {
