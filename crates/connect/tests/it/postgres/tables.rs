@@ -131,7 +131,10 @@ fn nothing_is_lost_and_nothing_twice_though_the_process_is_killed() {
     );
 }
 
-const KINDS: &[(&str, &str, &str, &str)] = &[
+/// A type there, the one here, a value as SQL has it there, and what it is here.
+type Kind = (&'static str, &'static str, &'static str, &'static str);
+
+const KINDS: &[Kind] = &[
     ("bool", "BOOLEAN", "true", "true"),
     ("int2", "SMALLINT", "-32768", "-32768"),
     ("int4", "INT", "2147483647", "2147483647"),
@@ -176,7 +179,7 @@ const KINDS: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn values_of_all_types_are_the_same_from_the_snapshot_and_from_the_stream() {
     let (server, table) = (shared(), unique("kinds"));
-    let of = |part: &dyn Fn(usize, &(&str, &str, &str, &str)) -> String| {
+    let of = |part: &dyn Fn(usize, &Kind) -> String| {
         KINDS.iter().enumerate().map(|(at, kind)| part(at, kind)).collect::<Vec<_>>().join(", ")
     };
     let there = of(&|at, (there, ..)| format!("c{at} {there}"));
