@@ -1,4 +1,4 @@
-//! Alluvium's sources and sinks: files of CSV, JSON and Parquet.
+//! Alluvium's sources and sinks: files of CSV, JSON and Parquet, and other [`systems`].
 //!
 //! They are registered when an engine is built, and serve its statements and connectors from then on:
 //!
@@ -12,8 +12,6 @@
 //! Parts that all formats share: [`files`] finds those that a pattern names, and columns that are in no file, [`input`] opens one, [`blocks`] decodes parts of one at once, [`fit`] makes their values fit
 //! a table's columns, [`target`] is a file being written, and [`options`] reads the values of options.
 
-#[cfg(any(feature = "kafka", feature = "postgres", feature = "webhook"))]
-mod addresses;
 mod blocks;
 mod csv;
 #[cfg(feature = "kafka")]
@@ -22,32 +20,28 @@ pub mod decode;
 pub mod encode;
 mod files;
 mod fit;
-#[cfg(any(feature = "avro", feature = "webhook"))]
-mod http;
 mod input;
 mod json;
-#[cfg(feature = "kafka")]
-pub mod kafka;
 mod live;
 mod options;
 mod parquet;
 mod parts;
 mod pipe;
-#[cfg(feature = "postgres")]
-pub mod postgres;
-#[cfg(feature = "avro")]
-mod registry;
-mod target;
 #[cfg(any(feature = "kafka", feature = "postgres", feature = "webhook"))]
-mod waiting;
-#[cfg(feature = "webhook")]
-pub mod webhook;
+mod systems;
+mod target;
 
 use alluvium::Builder;
 
 pub use csv::{Csv, CsvText};
 pub use json::Json;
 pub use parquet::Parquet;
+#[cfg(feature = "kafka")]
+pub use systems::kafka;
+#[cfg(feature = "postgres")]
+pub use systems::postgres;
+#[cfg(feature = "webhook")]
+pub use systems::webhook;
 pub use target::remove_unfinished;
 
 /// The program of `docs/guide/embedding.md`, compiled and run.

@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 
 use super::messages::Messages;
 use super::raw::NO_VALUE;
-use super::{Candidates, Operation};
+use super::rows::{Candidates, Operation};
 use crate::csv::{LineReader, Options};
 
 /// The columns of records.

@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 
 use super::messages::Messages;
 use super::metadata::Metadata;
-use super::{Candidates, Decoded, Operation, Shape};
+use super::rows::{Candidates, Decoded, Operation, Shape};
 
 /// The problems of messages, by their numbers.
 type Problems = BTreeMap<usize, String>;

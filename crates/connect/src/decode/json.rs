@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 use super::key::Key;
 use super::messages::{Message, Messages};
 use super::options::Envelope;
-use super::{Candidates, Operation};
+use super::rows::{Candidates, Operation};
 use crate::json::{Batch, Decoder, Scanner, name};
 
 /// The objects of rows.

@@ -19,82 +19,21 @@ mod messages;
 mod metadata;
 mod options;
 mod raw;
+mod rows;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium::{Error, Live, Portion, Result, SourceRequest};
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use arrow::error::ArrowError;
+use alluvium::{Live, Result, SourceRequest};
+use arrow::datatypes::{FieldRef, Schema};
 
 #[cfg(feature = "avro")]
 pub use avro::SchemaSource;
 pub use messages::{Message, Messages};
 pub use metadata::Metadata;
 pub use options::{Envelope, Format};
-
-/// What a row is there for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// The row is added.
-    Insert,
-    /// A row of the same values, or of the same key if the table has one, is removed.
-    Delete,
-    /// The row takes the place of the one of its key, if there is one.
-    Upsert,
-}
-
-/// Rows of messages.
-#[derive(Clone, Debug)]
-pub struct Decoded {
-    /// The rows, and the messages that were refused, each with its topic, partition and offset as its place.
-    pub portion: Portion,
-    /// The operation of each row.
-    pub operations: Vec<Operation>,
-    /// The message that each refusal is of.
-    pub refused: Vec<usize>,
-}
-
-/// The columns of a table, and which messages have them.
-#[derive(Clone, Debug)]
-pub struct Shape {
-    /// The columns wanted.
-    pub schema: SchemaRef,
-    /// For each of them whether it has a DEFAULT other than NULL.
-    pub has_default: Vec<bool>,
-    /// Those of the PRIMARY KEY, in order.
-    pub key: Vec<usize>,
-}
-
-impl Shape {
-    fn is_key(&self, name: &str) -> bool {
-        self.key.iter().any(|&column| self.schema.field(column).name() == name)
-    }
-
-    /// The columns of the keys of messages, and whether rows have them from there: those that are named, or else those of the key.
-    ///
-    /// Fails if a column is not there.
-    fn key_of_messages(
-        &self,
-        named: &[String],
-        columns: &SchemaRef,
-    ) -> Result<(Vec<String>, bool)> {
-        let own = self.key.iter().map(|&at| self.schema.field(at).name().clone());
-        let key = if named.is_empty() { own.collect() } else { named.to_vec() };
-        match key.iter().find(|name| columns.index_of(name).is_err()) {
-            Some(name) => Err(Error::source(format!(
-                "KEY_COLUMNS names \"{name}\", which is not a column of the table"
-            ))),
-            None => Ok((key, !named.is_empty())),
-        }
-    }
-
-    /// What adds a row to the table.
-    fn put(&self) -> Operation {
-        if self.key.is_empty() { Operation::Insert } else { Operation::Upsert }
-    }
-}
+use rows::failed;
+pub use rows::{Decoded, Operation, Shape};
 
 /// Makes rows of messages.
 pub struct Decoder {
@@ -111,16 +50,6 @@ enum Reader {
     Json(json::Objects),
     Csv(csv::Lines),
     Raw(raw::Values),
-}
-
-/// Candidates for rows: those that were decoded, and those that were refused, by their numbers.
-struct Candidates {
-    /// Of all candidates: the message each is of, and its operation.
-    of: Vec<(usize, Operation)>,
-    /// The rows that were decoded. The line of a refusal is the number of the candidate.
-    portion: Portion,
-    /// The messages that are refused otherwise, with their problems.
-    refused: Vec<(usize, String)>,
 }
 
 impl Decoder {
@@ -183,10 +112,6 @@ impl Decoder {
         let of = (self.topic.as_str(), &self.shape, self.metadata.as_slice());
         finish::finish(candidates, messages, of).map_err(failed)
     }
-}
-
-fn failed(topic: &Path, error: ArrowError) -> Error {
-    crate::input::failed("decode", topic, &io::Error::other(error))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, FieldRef};
 use arrow::error::ArrowError;
 
 use super::messages::Messages;
-use super::{Candidates, Operation};
+use super::rows::{Candidates, Operation};
 use crate::fit::Fit;
 
 /// The values of one column.

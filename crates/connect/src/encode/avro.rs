@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::rows::Lines;
 use super::{Change, Envelope};
-use crate::registry::Registry;
+use crate::systems::registry::Registry;
 
 /// How rows and their keys are written.
 pub struct Avro {

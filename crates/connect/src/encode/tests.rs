@@ -102,8 +102,8 @@ mod avro {
 
     use super::*;
     use crate::decode::{Decoder, Format, Message, Messages, Shape};
-    use crate::registry::stub::Stub;
-    use crate::registry::{Registry, Settings};
+    use crate::systems::registry::stub::Stub;
+    use crate::systems::registry::{Registry, Settings};
 
     fn registry(stub: &Stub) -> Registry {
         let options = vec![("REGISTRY_URLS".to_owned(), stub.url())];

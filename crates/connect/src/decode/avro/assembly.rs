@@ -11,7 +11,7 @@ use arrow::compute::interleave;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::super::Operation;
+use super::super::rows::Operation;
 
 /// Rows of some columns of the table.
 pub(super) struct Fitted {

@@ -7,8 +7,8 @@ use arrow::compute::{cast, interleave};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 
-use super::super::Operation;
 use super::super::json::{TRUNCATED, no_before, no_row};
+use super::super::rows::Operation;
 
 /// The members of a change that are looked at.
 pub(super) const MEMBERS: [&str; 3] = ["before", "after", "op"];

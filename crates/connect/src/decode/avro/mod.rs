@@ -25,7 +25,7 @@ use super::json::NO_KEY;
 use super::messages::Messages;
 use super::options::Envelope;
 use super::raw::NO_VALUE;
-use super::{Candidates, Operation};
+use super::rows::{Candidates, Operation, failed};
 use assembly::{Fitted, assemble};
 use schemas::Schemas;
 use writer::Writer;
@@ -80,7 +80,7 @@ impl Records {
         topic: &Path,
         live: Option<&Live>,
     ) -> Result<Candidates> {
-        let failed = |error: ArrowError| super::failed(topic, error);
+        let failed = |error| failed(topic, error);
         let mut problems = Problems::new();
         // The messages that delete their keys.
         let mut deleting = Vec::new();
@@ -197,7 +197,7 @@ impl Records {
         topic: &Path,
         (problems, live): (&mut Problems, Option<&Live>),
     ) -> Result<Vec<Fitted>> {
-        let failed = |error: ArrowError| super::failed(topic, error);
+        let failed = |error| failed(topic, error);
         let (mut written, mut texts) = (Parts::new(), Parts::new());
         for &index in of {
             match messages.get(index).key {

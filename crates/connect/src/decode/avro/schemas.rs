@@ -5,7 +5,7 @@ use alluvium::{Error, Live, Result, TransportConnector};
 use super::schema::Record;
 use super::writer::Writer;
 use crate::options::switch;
-use crate::registry::{self, Registry};
+use crate::systems::registry::{self, Registry};
 
 /// Where the schemas of messages are, as options say.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::{Decoder, Format, Message, Messages, Operation, Shape};
 use super::*;
-use crate::registry::stub::Stub;
+use crate::systems::registry::stub::Stub;
 
 const PERSON: &str = r#"{"type": "record", "name": "Person", "fields": [
     {"name": "id", "type": "long"}, {"name": "other", "type": {"type": "array", "items": "double"}},

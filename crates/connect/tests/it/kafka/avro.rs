@@ -9,7 +9,7 @@ use super::wait_until;
 use crate::workspace::lines;
 
 /// A registry, as tests of the library have it.
-#[path = "../../../src/registry/stub.rs"]
+#[path = "../../../src/systems/registry/stub.rs"]
 #[allow(dead_code, reason = "tests of the library use the rest")]
 mod registry;
 

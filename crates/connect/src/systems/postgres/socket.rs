@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::failure::{Failure, Result};
 use super::settings::{Encryption, Settings};
-use crate::addresses::is_of_link;
+use crate::systems::addresses::is_of_link;
 
 /// How long a server may take to take a connection.
 const CONNECT: Duration = Duration::from_secs(5);

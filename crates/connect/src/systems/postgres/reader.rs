@@ -9,7 +9,7 @@ use super::rows::Rows;
 use super::session::{Limits, Phase, Session};
 use super::settings::Settings;
 use super::upstream::{Shape, Upstream, is_taken};
-use crate::waiting::Backoff;
+use crate::systems::waiting::Backoff;
 
 /// Reads the rows of a table.
 pub struct Input {

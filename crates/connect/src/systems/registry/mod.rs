@@ -20,8 +20,8 @@ use ureq::Agent;
 use ureq::http::{Response, StatusCode};
 use ureq::{Body, RequestBuilder};
 
-use crate::http;
-use crate::waiting::{Backoff, check_live};
+use crate::systems::http;
+use crate::systems::waiting::{Backoff, check_live};
 use settings::Credentials;
 
 pub use settings::Settings;

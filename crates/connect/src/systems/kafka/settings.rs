@@ -10,7 +10,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 
 use super::start::{OnGap, Start};
-use crate::addresses::is_of_link;
+use crate::systems::addresses::is_of_link;
 
 /// Options of the client that may be given, beside our own. Others would change what is read and written, or load code.
 const CLIENT: &[&str] = &[
@@ -156,7 +156,7 @@ impl Settings {
     /// Whether the value of an option is shown to nobody.
     pub fn is_secret(name: &str) -> bool {
         #[cfg(feature = "avro")]
-        if crate::registry::Settings::is_secret(of_format(name)) {
+        if crate::systems::registry::Settings::is_secret(of_format(name)) {
             return true;
         }
         SECRETS.contains(&name)
@@ -175,7 +175,7 @@ impl Settings {
     /// Whether an option is the path of a file.
     pub fn is_file(name: &str) -> bool {
         #[cfg(feature = "avro")]
-        if crate::registry::Settings::is_file(of_format(name)) {
+        if crate::systems::registry::Settings::is_file(of_format(name)) {
             return true;
         }
         FILES.contains(&name)
@@ -327,7 +327,7 @@ fn of_format(name: &str) -> &str {
 /// Whether an option is one of a registry of schemas: of the format, or of the connection for all formats.
 #[cfg(feature = "avro")]
 fn is_of_registry(name: &str) -> bool {
-    crate::registry::Settings::is_option(of_format(name))
+    crate::systems::registry::Settings::is_option(of_format(name))
 }
 
 #[cfg(not(feature = "avro"))]

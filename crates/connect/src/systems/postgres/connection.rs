@@ -14,7 +14,7 @@ use postgres_protocol::message::frontend;
 use super::failure::{Answer, Failure, Result};
 use super::settings::Settings;
 use super::socket::Socket;
-use crate::waiting::{PATIENCE, check_live};
+use crate::systems::waiting::{PATIENCE, check_live};
 
 /// How long a server may be silent while it logs us in.
 const LOGIN: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use ureq::Agent;
 
 use super::settings::{Credentials, Settings};
 use crate::encode::{Encoder, Envelope, Options, Outgoing, Spelling};
-use crate::waiting::Backoff;
+use crate::systems::waiting::Backoff;
 
 /// A request has at most so many bytes of changes, give or take one.
 const LARGE: usize = 1 << 20;

@@ -6,7 +6,7 @@ use alluvium::{Error, Result, TransportConnector};
 use ureq::http::Uri;
 
 use super::signature::Signer;
-use crate::http;
+use crate::systems::http;
 
 const AUTHORIZATION: &str = "authorization";
 const SIGNING_SECRET: &str = "signing_secret";

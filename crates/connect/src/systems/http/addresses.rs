@@ -6,7 +6,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use crate::addresses::is_of_link;
+use crate::systems::addresses::is_of_link;
 
 /// Resolves names as usual, without addresses of this link only: machines in clouds are told their credentials there.
 #[derive(Debug, Default)]

@@ -60,7 +60,7 @@ impl System for Kafka {
         #[cfg(feature = "avro")]
         for option in ["registry_urls", "format.registry_urls"] {
             let urls = connector.option(option).unwrap_or_default();
-            hosts.extend(crate::registry::Settings::hosts(urls));
+            hosts.extend(crate::systems::registry::Settings::hosts(urls));
         }
         Some(hosts)
     }
@@ -129,7 +129,7 @@ pub(super) fn format_options(connector: &TransportConnector) -> Vec<(String, Str
     #[cfg(feature = "avro")]
     if connector.format.as_deref() == Some("avro") {
         let all = connector.options.iter();
-        let all = all.filter(|(name, _)| crate::registry::Settings::is_option(name));
+        let all = all.filter(|(name, _)| crate::systems::registry::Settings::is_option(name));
         let all = all.map(|(name, value)| (name.to_ascii_uppercase(), value.clone()));
         // The last of two that have one name counts.
         return all.chain(options).collect();

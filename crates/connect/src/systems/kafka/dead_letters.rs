@@ -11,7 +11,7 @@ use super::client::{Context, failed};
 use super::partitions::find;
 use super::settings::Settings;
 use crate::decode::Messages;
-use crate::waiting::check_live;
+use crate::systems::waiting::check_live;
 
 /// How long to wait for deliveries before looking at them again.
 const GLANCE: Duration = Duration::from_millis(1);

@@ -12,7 +12,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::Statistics;
 
 use super::settings::Settings;
-use crate::waiting::{Backoff, check_live};
+use crate::systems::waiting::{Backoff, check_live};
 
 /// How long a broker may take for an answer before it is asked again: at first, and at most.
 const ANSWER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));

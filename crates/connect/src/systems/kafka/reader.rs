@@ -17,7 +17,7 @@ use super::position::Position;
 use super::settings::Settings;
 use super::start::Gap;
 use crate::decode::{Message, Messages};
-use crate::waiting::{MOST, PATIENCE, check_live};
+use crate::systems::waiting::{MOST, PATIENCE, check_live};
 
 /// How long a broker may take to tell partitions while messages are read.
 const GLANCE: Duration = Duration::from_secs(1);

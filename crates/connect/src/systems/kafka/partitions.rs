@@ -14,7 +14,7 @@ use super::client::{Context, failed, insist};
 use super::position::Position;
 use super::settings::Settings;
 use super::start::{Gap, OnGap, Start};
-use crate::waiting::pause;
+use crate::systems::waiting::pause;
 
 /// How many times a topic that is not there is looked for, and how long to wait in between: a new one takes a while until
 /// all brokers know it.

@@ -15,7 +15,7 @@ use super::client::{Context, failed, insist, is_final};
 use super::partitions::find;
 use super::settings::Settings;
 use crate::encode::Outgoing;
-use crate::waiting::{PATIENCE, check_live};
+use crate::systems::waiting::{PATIENCE, check_live};
 
 /// The topic with the marks of all writers, each under its name.
 const PROGRESS: &str = "alluvium-progress";

@@ -12,7 +12,7 @@ use super::rows::{Rows, place};
 use super::settings::Settings;
 use super::spelling::fields;
 use super::upstream::Upstream;
-use crate::waiting::{PATIENCE, check_live};
+use crate::systems::waiting::{PATIENCE, check_live};
 
 /// How often the server is asked how far its log is, and told how far it is durable here.
 const ASK: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::settings::{Settings, shown};
 use super::transport::Postgres;
 use super::writer::Writer;
-use crate::waiting::Backoff;
+use crate::systems::waiting::Backoff;
 
 impl Delivery for Postgres {
     fn place(&self, connector: &TransportConnector) -> Result<String> {

@@ -13,8 +13,8 @@ use super::writer::Writer;
 use crate::encode::Avro;
 use crate::encode::{Encoder, Options, Spelling};
 #[cfg(feature = "avro")]
-use crate::registry::{self, Registry};
-use crate::waiting::Backoff;
+use crate::systems::registry::{self, Registry};
+use crate::systems::waiting::Backoff;
 
 /// How the changes of a view become messages.
 #[derive(Clone, Debug, PartialEq)]
