@@ -115,9 +115,7 @@ impl Reconciled {
         }
         keep_said(program, &mut steps);
         differences.indexes = indexes_gone(&before, &differences, program, &mut steps);
-        let stays = |name: &str| {
-            !differences.gone.contains(name) && !differences.rebuilt.contains_key(name)
-        };
+        let stays = |name: &str| differences.stays(name);
         differences.sinks = systems::sinks_gone(engine, program, &mut steps, stays)?;
         let (schemas, sequences) = (engine.schemas(), engine.sequences());
         for (statement, step) in program.iter().zip(&mut steps) {
@@ -208,9 +206,7 @@ fn indexes_gone(
     program: &[Statement],
     steps: &mut [Step],
 ) -> BTreeMap<String, &'static str> {
-    let stays =
-        |name: &String| !differences.gone.contains(name) && !differences.rebuilt.contains_key(name);
-    let kept = before.iter().filter(|(name, _)| stays(name));
+    let kept = before.iter().filter(|(name, _)| differences.stays(name));
     let mut left: BTreeMap<&str, &IndexInfo> = kept
         .flat_map(|(_, info)| &info.indexes)
         .map(|index| (index.name.as_str(), index))
@@ -380,6 +376,11 @@ struct Differences {
 }
 
 impl Differences {
+    /// Whether a relation is as it was.
+    fn stays(&self, name: &str) -> bool {
+        !self.gone.contains(name) && !self.rebuilt.contains_key(name)
+    }
+
     /// Views that call functions which are not what they were are rebuilt.
     fn functions(
         &mut self,
