@@ -1,4 +1,4 @@
-//! Alluvium's sources and sinks: files of CSV, JSON and Parquet, and other [`systems`].
+//! Alluvium's sources and sinks: files of CSV, JSON and Parquet, and systems other than files.
 //!
 //! They are registered when an engine is built, and serve its statements and connectors from then on:
 //!

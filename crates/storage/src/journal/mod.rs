@@ -92,7 +92,7 @@ pub trait Journal: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`](crate::Error::Full) if the disk is full, and other errors of the system. They are final.
+    /// [`Error::Full`] if the disk is full, and other errors of the system. They are final.
     fn append(&self, record: &[u8]) -> Result<Position>;
 
     /// Returns once the operating system has this record and all before it: then they survive the end of the process, but not
@@ -107,7 +107,7 @@ pub trait Journal: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecord`](crate::Error::NoRecord) if the record was never appended; [`Error::Full`](crate::Error::Full)
+    /// [`Error::NoRecord`] if the record was never appended; [`Error::Full`]
     /// if the disk is full, and other errors of the system, which are final.
     fn sync(&self, upto: Position) -> Result<()>;
 
@@ -117,8 +117,8 @@ pub trait Journal: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecord`](crate::Error::NoRecord) if the position was released or is past the end. The iterator's own
-    /// errors include [`Error::Corrupt`](crate::Error::Corrupt).
+    /// [`Error::NoRecord`] if the position was released or is past the end. The iterator's own
+    /// errors include [`Error::Corrupt`].
     fn replay(&self, from: Position) -> Result<Replay>;
 
     /// Allows the journal to delete all records before this position. It deletes whole segments, and may keep others.
@@ -196,7 +196,7 @@ pub trait Arriving: Send + Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecord`](crate::Error::NoRecord) and others of what keeps the journal, if the record is not there any more or is damaged.
+    /// [`Error::NoRecord`] and others of what keeps the journal, if the record is not there any more or is damaged.
     fn next(&mut self, patience: Duration) -> Result<Option<(Position, Bytes)>>;
 }
 

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a failure is a test that fails")]
-
 use std::sync::Arc;
 
 use alluvium::Refusal;

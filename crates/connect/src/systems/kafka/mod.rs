@@ -2,7 +2,7 @@
 //!
 //! [`Settings`] are the options of a topic. A [`Reader`] reads all of its partitions, which it assigns to itself: no other
 //! member of a group takes one away, so that a [`Position`], the offset of the next message of each partition, says all
-//! there is to know. It gives [`Messages`] in portions. Messages of several partitions arrive in any order; a portion has
+//! there is to know. It gives [`Messages`](crate::decode::Messages) in portions. Messages of several partitions arrive in any order; a portion has
 //! them in the order of their partitions and offsets, and [`Reader::again`] gives the same portion from its two ends.
 //!
 //! [`Kafka`] is the transport that tables name, and the delivery that views do.
