@@ -101,3 +101,41 @@ fn a_password_is_named_and_not_written() {
     let error = error.to_string();
     assert!(error.contains("format.registry_password") && !error.contains("xyzzy"), "{error}");
 }
+
+/// Who may use a connection chooses neither its registry nor what is known of that, and a connection has one for all its formats.
+#[test]
+fn a_registry_belongs_to_the_connection() {
+    let secrets = tempfile::tempdir().unwrap();
+    std::fs::write(secrets.path().join("password"), "xyzzy-4711").unwrap();
+    let builder = alluvium_connect::formats(Engine::builder().workers(1));
+    let engine = builder.secrets(secrets.path()).open_in_memory().unwrap();
+    let connection = |host: &str| {
+        format!(
+            "CREATE CONNECTION k TO KAFKA (brokers = '127.0.0.1:1', registry_urls = 'http://{host}',
+                 registry_username = 'ann', registry_password = SECRET password)"
+        )
+    };
+    engine.execute("CREATE SECRET password (hosts = '127.0.0.1:1')").unwrap();
+    let error = engine.execute(&connection("10.0.0.1")).unwrap_err().to_string();
+    assert!(error.contains("is not for the host \"10.0.0.1\""), "{error}");
+    engine.execute(&connection("127.0.0.1:1")).unwrap();
+    for (options, format) in [
+        ("", "AVRO (registry_urls = 'http://10.0.0.1')"),
+        ("", "AVRO (registry_ca = '/etc/passwd')"),
+        (", registry_urls = 'http://10.0.0.1'", "AVRO"),
+        (", registry_username = 'bob'", "JSON"),
+    ] {
+        let sql = format!(
+            "CREATE TABLE t (id BIGINT) FROM KAFKA k (topic = 't'{options}) FORMAT {format}"
+        );
+        let error = engine.execute(&sql).unwrap_err().to_string();
+        assert!(error.contains("belongs to the connection"), "{error}");
+    }
+    for (table, format) in [("a", "AVRO"), ("b", "JSON")] {
+        let sql =
+            format!("CREATE TABLE {table} (id BIGINT) FROM KAFKA k (topic = 't') FORMAT {format}");
+        engine.execute(&sql).unwrap();
+    }
+    let error = engine.execute("DROP SECRET password").unwrap_err().to_string();
+    assert!(error.contains("password"), "{error}");
+}
