@@ -39,6 +39,7 @@ impl Registry {
                 let message = format!("the option \"{name}\" belongs to the connection");
                 return Err(Error::sql(message).at(setting.position));
             }
+            check_once(&all, &name).map_err(|error| error.at(setting.position))?;
             all.push((name, value));
         }
         let of_format = |setting: &Setting| {
@@ -77,6 +78,7 @@ impl Registry {
                 );
                 return Err(Error::sql(message).at(setting.position));
             }
+            check_once(&options, &name).map_err(|error| error.at(setting.position))?;
             options.push((name, value));
         }
         let connector = TransportConnector { options, ..TransportConnector::default() };
@@ -155,6 +157,14 @@ fn option(system: &dyn System, setting: &Setting) -> Result<(String, String)> {
     Ok((name.to_owned(), value.clone()))
 }
 
+/// Fails if an option is there already, by this name or another: systems and we may take another one of two.
+fn check_once(options: &[(String, String)], name: &str) -> Result<()> {
+    match options.iter().any(|(known, _)| known == name) {
+        true => Err(Error::sql(format!("the option \"{name}\" is given twice"))),
+        false => Ok(()),
+    }
+}
+
 /// Fails if an option that is a secret is none, or the other way round, or else if `check` does.
 fn check_secret(
     system: &dyn System,
@@ -190,6 +200,9 @@ fn check_hosts(
         ))
     })?;
     match hosts.iter().find(|host| !secret.is_for(host)) {
+        None if hosts.is_empty() => Err(Error::denied(format!(
+            "the secret \"{name}\" is for certain hosts, and none is named"
+        ))),
         None => Ok(()),
         Some(host) => {
             Err(Error::denied(format!("the secret \"{name}\" is not for the host \"{host}\"")))

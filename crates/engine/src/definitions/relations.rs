@@ -161,6 +161,7 @@ impl Definitions {
             Taken::Keep => return Ok(None),
             Taken::Replace(before) => {
                 self.sequencer.change_comments(|comments| comments.forget(&name));
+                self.sequencer.forget_pause(&name);
                 self.remove(&before, connectors)
             }
         };

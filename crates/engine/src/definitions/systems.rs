@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use alluvium_sql::name;
 use alluvium_sql::statement::{ConnectionDefinition, Drop, SecretDefinition, SinkDefinition};
+use parking_lot::MutexGuard;
 
 use super::Definitions;
+use crate::catalog::Entry;
 use crate::connectors::Connectors;
 use crate::durable::record::{Record, Recorded};
 use crate::error::{Error, Result, SqlState};
@@ -50,7 +52,14 @@ impl Definitions {
         let connections = connections
             .filter(|connection| connection.options.iter().any(|it| it.value == reference));
         let connections = connections.map(|connection| connection.name.clone());
-        let users: Vec<String> = connections.chain(connectors.users_of_secret(name)).collect();
+        // One that is being created does not run yet.
+        let of_sink = |sink: &&Arc<SinkDefinition>| {
+            let mut all = sink.connector.config.iter().chain(&sink.connector.options);
+            all.any(|it| it.value == reference)
+        };
+        let sinks = systems.sinks.values().filter(of_sink).map(|sink| sink.name.clone());
+        let users = connections.chain(sinks).chain(connectors.users_of_secret(name));
+        let users: Vec<String> = users.collect();
         check_unused("secret", name, &users)?;
         let record = Record::of_systems(format!("DROP SECRET {}", name::spelled(name)));
         self.sequencer.record_drop(&record, [&*Record::name_of_secret(name)])?;
@@ -133,6 +142,25 @@ impl Definitions {
             systems.sinks.insert(sink.name.clone(), Arc::new(sink.clone()));
         });
         Ok(true)
+    }
+
+    /// Keeps definitions as they are while a sink is recorded. Fails if it was dropped meanwhile, or its relation is another one.
+    pub(crate) fn keep_claim(
+        &self,
+        sink: &str,
+        relation: &Arc<Entry>,
+    ) -> Result<MutexGuard<'_, ()>> {
+        let lock = self.lock();
+        let is_claimed = self.catalog.entries().systems.sinks.contains_key(sink);
+        let now = self.catalog.get(&relation.name)?;
+        match is_claimed && Arc::ptr_eq(&now, relation) {
+            true => Ok(lock),
+            false => Err(Error::sql(format!(
+                "\"{}\" was dropped or replaced while the sink \"{sink}\" was created",
+                relation.name
+            ))
+            .with_sqlstate(SqlState::NOT_IN_STATE)),
+        }
     }
 
     /// A sink is not there, or no more.

@@ -12,7 +12,7 @@ use arrow::datatypes::SchemaRef;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Instance;
-use crate::catalog::RelationKind;
+use crate::catalog::{Entry, RelationKind};
 use crate::clock::Moment;
 use crate::durable::checkpoint::OutputName;
 use crate::durable::record::{Record, text_of};
@@ -28,6 +28,9 @@ use crate::subscription::Client;
 
 /// How long a view that is created waits for the system that its changes go to.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The name of a sink, when it was created, and its relation as it was then.
+type OfSink<'a> = (&'a str, Moment, &'a Arc<Entry>);
 
 impl Instance {
     /// As [`crate::Engine::output`].
@@ -109,7 +112,7 @@ impl Instance {
             return self.definitions.record_output(&Record::name_of_sink(name), record);
         }
         let opened = self.open_output(relation, entry.kind(), &entry.schema, output)?;
-        self.start_output(relation, Some((name, created)), opened, Some(record))
+        self.start_output(relation, Some((name, created, &entry)), opened, Some(record))
     }
 
     /// A path that names the same file wherever the process is started, if the engine records it.
@@ -202,14 +205,14 @@ impl Instance {
     /// How an output writes to another system. A view that is created is not there if the system cannot be reached.
     fn connect(
         self: &Arc<Self>,
-        (relation, sink): (&str, Option<(&str, Moment)>),
+        (relation, sink): (&str, Option<OfSink<'_>>),
         (delivery, connector): (Arc<dyn Delivery>, TransportConnector),
         place: &Path,
         (is_over, trouble): (&Arc<AtomicBool>, &Arc<Trouble>),
     ) -> Result<OpenWriter> {
         let is_new = !self.reader.sequencer.durable().is_replaying();
         let (name, created) = match sink {
-            Some((name, created)) => (name, Some(created)),
+            Some((name, created, _)) => (name, Some(created)),
             None => (relation, self.reader.sequencer.defined_at(relation)),
         };
         let created = match created.filter(|_| self.definitions.is_durable()) {
@@ -245,14 +248,14 @@ impl Instance {
     pub(crate) fn start_output(
         self: &Arc<Self>,
         relation: &str,
-        sink: Option<(&str, Moment)>,
+        sink: Option<OfSink<'_>>,
         opened: OpenedOutput,
         record: Option<Record>,
     ) -> Result<()> {
         let outputs = &self.connectors.outputs;
         let record = || match (record, sink) {
             (Some(record), None) => self.definitions.record_output(relation, record),
-            (Some(record), Some((name, _))) => {
+            (Some(record), Some((name, ..))) => {
                 self.definitions.record_output(&Record::name_of_sink(name), record)
             }
             (None, _) => Ok(()),
@@ -278,9 +281,12 @@ impl Instance {
         };
         let lasting = name.as_ref().map(|name| &*name.path);
         let subscription = self.subscribe(relation, Client::Output(lasting))?;
+        // Its system may have been waited for, and nobody with it.
+        let _definitions =
+            sink.map(|(name, _, entry)| self.definitions.keep_claim(name, entry)).transpose()?;
         let lasting = name.map(|name| (name, self.poison.clone()));
         let restored = written;
-        let sink = sink.map(|(name, _)| name.to_owned());
+        let sink = sink.map(|(name, ..)| name.to_owned());
         let writing = Writing {
             sink,
             kind,

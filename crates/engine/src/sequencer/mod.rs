@@ -563,6 +563,11 @@ impl Sequencer {
         Ok(())
     }
 
+    /// The table that paused is another one now, which is recorded.
+    pub(crate) fn forget_pause(&self, table: &str) {
+        self.state.lock().paused.set(table, false);
+    }
+
     /// Records an output of a relation, with which it goes.
     pub(crate) fn record_output(&self, relation: &str, output: Record) -> Result<()> {
         let mut state = self.state.lock();

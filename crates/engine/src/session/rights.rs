@@ -254,7 +254,10 @@ impl Session {
             StatementKind::DropConnection(dropped) => {
                 rights.check(Action::Drop, Object::Connection(&dropped.name), &[])
             }
-            StatementKind::CreateSink(sink) => relation(Action::Alter, &sink.relation),
+            StatementKind::CreateSink(sink) => {
+                relation(Action::Alter, &sink.relation)?;
+                subscribe(&sink.relation)
+            }
             StatementKind::DropSink(dropped) => match entries.systems.sinks.get(&dropped.name) {
                 Some(sink) => relation(Action::Alter, &sink.relation),
                 None => Ok(()),

@@ -154,9 +154,8 @@ impl Running {
         let start = Instant::now();
         while self.is_delivery && !self.thread.is_finished() {
             if start.elapsed() >= LAST_CHANGES {
+                // The relation goes all the same, and its last changes with it. The thread ends when its system answers.
                 self.give_up();
-                // The relation goes all the same, and its last changes with it.
-                let _ = self.join();
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(1));

@@ -107,6 +107,10 @@ fn wrong_connections_are_refused_with_the_place() {
             "CREATE CONNECTION c TO BROKER (host = 'evil:9092', password = SECRET broker_password)",
             "\"broker_password\" is not for the host \"evil:9092\"",
         ),
+        (
+            "CREATE CONNECTION c TO BROKER (host = 'a:9092', broker = 'evil:9092', password = SECRET broker_password)",
+            "\"host\" is given twice",
+        ),
         ("CREATE CONNECTION prod TO BROKER (host = 'a')", "there is already a connection \"prod\""),
         ("CREATE SECRET any", "there is already a secret \"any\""),
         ("CREATE SECRET other AS 'hush'", "a secret is not written in a statement"),

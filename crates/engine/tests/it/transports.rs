@@ -468,6 +468,28 @@ fn a_connector_names_a_secret_and_never_has_it() {
 }
 
 /// What it has read stays, what comes meanwhile is read later, and once.
+/// It was kept for the name, so that no checkpoint could be opened again.
+#[test]
+fn a_table_that_takes_the_place_of_a_paused_one_does_not_pause() {
+    let (broker, folder) = (Broker::new(true), tempfile::tempdir().unwrap());
+    let state = format!("file:{}", folder.path().display());
+    let open = || Engine::builder().transport(broker.clone()).state(&*state).open().unwrap();
+    let engine = open();
+    let program = Kind::Kept.program();
+    let (table, _) = program.split_once(';').unwrap();
+    engine.execute(table).unwrap();
+    engine.execute("ALTER SOURCE t PAUSE").unwrap();
+    engine.execute("CREATE OR REPLACE TABLE t (k BIGINT PRIMARY KEY)").unwrap();
+    engine.execute("INSERT INTO t VALUES (1)").unwrap();
+    engine.checkpoint().unwrap();
+    drop(engine);
+    let engine = open();
+    assert_eq!(settled(&engine, "SELECT k FROM t"), ["1"]);
+    engine.execute(&table.replace("CREATE TABLE", "CREATE OR REPLACE TABLE")).unwrap();
+    engine.start().unwrap();
+    assert_eq!(settled(&engine, "SELECT state FROM alluvium.sources"), ["running"]);
+}
+
 #[test]
 fn a_source_pauses_and_goes_on_across_restarts() {
     let (broker, folder) = (Broker::new(true), tempfile::tempdir().unwrap());

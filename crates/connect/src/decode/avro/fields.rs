@@ -52,7 +52,8 @@ pub(super) fn problem(
         let field = request.schema.field(column);
         let from = rows.schema().field(place(rows, field.name())?).data_type().clone();
         let to = field.data_type();
-        let fits = from == *to || is_text(&from, to) || becomes(&from, to);
+        // An array of nothing may have any length in no bytes.
+        let fits = !has_null(&from) && (from == *to || is_text(&from, to) || becomes(&from, to));
         (!fits).then(|| {
             let kind = type_name(to);
             format!("column {} is {from} in the message, which cannot become {kind}", field.name())
@@ -71,6 +72,17 @@ fn place(rows: &RecordBatch, name: &str) -> Option<usize> {
 /// Whether values become texts here: those of nested types as JSON, and UUIDs.
 fn is_text(from: &DataType, to: &DataType) -> bool {
     *to == DataType::Utf8 && (from.is_nested() || *from == DataType::FixedSizeBinary(UUID))
+}
+
+/// Whether a type has one inside of which all values are NULL.
+fn has_null(kind: &DataType) -> bool {
+    match kind {
+        DataType::List(element) | DataType::Map(element, _) => {
+            *element.data_type() == DataType::Null || has_null(element.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().any(|field| has_null(field.data_type())),
+        _ => false,
+    }
 }
 
 /// The values of a column, as what is cast to its type.

@@ -147,14 +147,12 @@ impl Records {
                 request.schema.fields().iter().any(|field| field.name().eq_ignore_ascii_case(name))
             }
         };
-        let writer = match values.get_mut(&id) {
-            Some(writer) => writer,
-            None => {
-                let writer = schemas.writer(id, is_wanted, live)?;
-                values.entry(id).or_insert(writer)
-            }
-        };
-        Ok(read(writer, parts, problems))
+        if !values.contains_key(&id)
+            && let Some(writer) = schemas.writer(id, is_wanted, live)?
+        {
+            values.insert(id, writer);
+        }
+        Ok(read(id, values, parts, problems))
     }
 
     /// The rows of values that fit the table. Changes without rows are added to those that delete their keys.
@@ -210,13 +208,15 @@ impl Records {
         }
         let mut keys = Vec::new();
         for (id, parts) in self.by_schema(written, problems) {
-            if !self.keys.contains_key(&id) {
-                let writer = self.schemas.writer(id, |_| true, live)?;
+            if !self.keys.contains_key(&id)
+                && let Some(writer) = self.schemas.writer(id, |_| true, live)?
+            {
                 self.keys.insert(id, writer);
             }
-            let Some(writer) = self.keys.get_mut(&id) else { continue };
-            let Some((mut batch, of)) = read(writer, parts, problems) else { continue };
-            if writer.as_ref().is_ok_and(|writer| writer.schema().is_value) {
+            let read = read(id, &mut self.keys, parts, problems);
+            let Some((mut batch, of)) = read else { continue };
+            let is_value = |writer: &Writer| writer.schema().is_value;
+            if self.keys.get(&id).is_some_and(|writer| writer.as_ref().is_ok_and(is_value)) {
                 match self.value(batch.column(0).clone()) {
                     Ok(value) => batch = value,
                     Err(problem) => {
@@ -292,16 +292,18 @@ impl Records {
 
 const NO_IDENTIFIER: &str = "the message does not begin with the identifier of a schema";
 
-/// The rows of parts of messages, and the message that each is of.
+/// The rows of parts of messages of one schema, and the message that each is of.
 fn read(
-    writer: &mut std::result::Result<Writer, String>,
+    id: u32,
+    writers: &mut Writers,
     parts: Parts<'_>,
     problems: &mut Problems,
 ) -> Option<(RecordBatch, Vec<usize>)> {
     let all: Vec<usize> = parts.iter().map(|(index, _)| *index).collect();
-    let decoded = match writer {
-        Ok(writer) => writer.decode(&parts),
-        Err(problem) => Err(problem.clone()),
+    let decoded = match writers.get_mut(&id) {
+        Some(Ok(writer)) => writer.decode(&parts),
+        Some(Err(problem)) => Err(problem.clone()),
+        None => Err(format!("there is no schema {id} in the registry")),
     };
     let rows = decoded.and_then(|rows| {
         let Some(first) = rows.batches.first() else { return Ok((None, rows.refused)) };

@@ -1,11 +1,22 @@
 //! Where the schemas of messages are.
 
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
 use alluvium::{Error, Live, Result, TransportConnector};
 
 use super::schema::Record;
 use super::writer::Writer;
 use crate::options::switch;
 use crate::systems::registry::{self, Registry};
+use crate::systems::waiting::pause;
+
+/// How often a registry is asked for a schema that it does not have, and how long to wait in between.
+const TRIES: usize = 4;
+const BETWEEN: Duration = Duration::from_millis(250);
+
+/// After how long it is asked again.
+const FORGOTTEN: Duration = Duration::from_secs(10);
 
 /// Where the schemas of messages are, as options say.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +35,11 @@ pub enum SchemaSource {
 /// The schemas of messages.
 pub(super) enum Schemas {
     /// A registry knows the one of each message.
-    Registry(Registry),
+    Registry {
+        registry: Registry,
+        /// Identifiers that it did not have, and when it was asked.
+        missing: HashMap<u32, Instant>,
+    },
     /// All messages are of this one, and may begin with an identifier.
     One { schema: String, is_bare: bool },
 }
@@ -74,7 +89,10 @@ impl SchemaSource {
 
     pub(super) fn open(&self) -> Result<Schemas> {
         match self.clone() {
-            Self::Registry(settings) => Ok(Schemas::Registry(Registry::new(settings)?)),
+            Self::Registry(settings) => Ok(Schemas::Registry {
+                registry: Registry::new(settings)?,
+                missing: HashMap::new(),
+            }),
             Self::One { schema, is_bare } => Ok(Schemas::One { schema, is_bare }),
         }
     }
@@ -84,7 +102,7 @@ impl Schemas {
     /// The number of the schema of a part of a message, and what comes after the identifier.
     pub(super) fn split<'a>(&self, part: &'a [u8]) -> Option<(u32, &'a [u8])> {
         match self {
-            Self::Registry(_) => identifier(part),
+            Self::Registry { .. } => identifier(part),
             Self::One { is_bare: true, .. } => Some((0, part)),
             Self::One { is_bare: false, .. } => identifier(part).map(|(_, body)| (0, body)),
         }
@@ -92,24 +110,22 @@ impl Schemas {
 
     /// Whether keys are written by schemas as well.
     pub(super) fn is_of_keys(&self) -> bool {
-        matches!(self, Self::Registry(_))
+        matches!(self, Self::Registry { .. })
     }
 
-    /// What decodes the messages of a schema, or why nothing can.
+    /// What decodes the messages of a schema, or why nothing can; `None` if the registry does not have it for now.
     pub(super) fn writer(
-        &self,
+        &mut self,
         id: u32,
         is_wanted: impl Fn(&str) -> bool,
         live: Option<&Live>,
-    ) -> Result<std::result::Result<Writer, String>> {
+    ) -> Result<Option<std::result::Result<Writer, String>>> {
         let (text, others) = match self {
             Self::One { schema, .. } => (schema.clone(), Vec::new()),
-            Self::Registry(registry) => {
-                let Some(schema) = registry.schema(id, live)? else {
-                    return Ok(Err(format!("there is no schema {id} in the registry")));
-                };
+            Self::Registry { registry, missing } => {
+                let Some(schema) = find(registry, missing, id, live)? else { return Ok(None) };
                 if let Some(kind) = schema.kind.filter(|kind| kind != "AVRO") {
-                    return Ok(Err(format!("the schema {id} is one of {kind}, not of Avro")));
+                    return Ok(Some(Err(format!("the schema {id} is one of {kind}, not of Avro"))));
                 }
                 let mut others = Vec::new();
                 collect(registry, schema.references, &mut others, live)?;
@@ -117,10 +133,31 @@ impl Schemas {
             }
         };
         let of_schema = |problem| format!("the schema {id} is not read: {problem}");
-        Ok(Record::read(&text, others)
-            .and_then(|record| Writer::new(record, is_wanted))
-            .map_err(of_schema))
+        let record = Record::read(&text, others);
+        let writer = record.and_then(|record| Writer::new(record, is_wanted));
+        Ok(Some(writer.map_err(of_schema)))
     }
+}
+
+/// The schema of an identifier. One that is not there is asked for again: it may be new, and a server of several not know it yet.
+fn find(
+    registry: &Registry,
+    missing: &mut HashMap<u32, Instant>,
+    id: u32,
+    live: Option<&Live>,
+) -> Result<Option<registry::Schema>> {
+    missing.retain(|_, since| since.elapsed() < FORGOTTEN);
+    if missing.contains_key(&id) {
+        return Ok(None);
+    }
+    for _ in 0..TRIES {
+        if let Some(schema) = registry.schema(id, live)? {
+            return Ok(Some(schema));
+        }
+        pause(BETWEEN, live)?;
+    }
+    missing.insert(id, Instant::now());
+    Ok(None)
 }
 
 /// The schemas that one refers to, and those that they refer to, with their names.

@@ -111,12 +111,14 @@ fn a_damaged_message_is_refused_and_reaches_no_further() {
     all.push([whole.clone(), vec![0]].concat());
     // After a row, the library takes this for the beginning of another message.
     all.push([whole.clone(), vec![0, 0xA5, 0x5A, 0xC3, 0x3C]].concat());
+    // And what comes behind it for another row.
+    all.push([whole.clone(), vec![0, 0xA5, 0x5A, 0xC3, 0x3C], person(7, None)].concat());
     all.push(person(99, Some("\0\u{5}last")));
     let (rows, refused) = decode(&mut decoder, &values(all));
     let mut expected: Vec<String> = (0..whole.len()).map(|id| format!("+{id}|between")).collect();
     expected.push("+99|\0\u{5}last".to_owned());
     assert_eq!(rows, expected);
-    assert_eq!(refused.len(), whole.len() + 2, "{refused:?}");
+    assert_eq!(refused.len(), whole.len() + 3, "{refused:?}");
     assert!(refused[0].starts_with("t/0:0: "), "{refused:?}");
 }
 
@@ -182,8 +184,11 @@ fn messages_of_several_schemas_keep_their_order() {
     for (refused, (place, problem)) in refused.iter().zip(expected) {
         assert!(refused.starts_with(place) && refused.contains(problem), "{refused}");
     }
-    // Each schema is asked for once.
-    assert_eq!(stub.state().requests.len(), 6);
+    // Each schema is asked for once, and one that is not there is asked for again.
+    assert_eq!(stub.state().requests.len(), 5 + 4);
+    let later = stub.state().add("late", json!({ "schema": PERSON.replace("Person", "Late") }));
+    let (rows, _) = decode(&mut decoder, &values(vec![framed(later, &person(8, None))]));
+    assert_eq!(rows, ["+8|NULL"]);
 }
 
 #[test]

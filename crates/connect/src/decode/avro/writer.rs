@@ -81,7 +81,7 @@ impl Writer {
                     rows.of.extend(part.iter().map(|(index, _)| *index));
                 }
                 Err((damaged, problem)) => {
-                    // The decoder has a part of a row.
+                    // The decoder may have a part of a row.
                     self.decoder = decoder(&self.schema.text, &self.wanted, ALL)?;
                     let damaged = damaged.or((part.len() == 1).then_some(0));
                     let (before, after) = match damaged {
@@ -109,13 +109,18 @@ impl Writer {
         let decoder = &mut self.decoder;
         let batch = catch_unwind(AssertUnwindSafe(|| decoder.flush()));
         let batch = batch.map_err(|_| (None, DAMAGED.to_owned()))?;
-        batch.map_err(|error| (None, error.to_string()))
+        let batch = batch.map_err(|error| (None, error.to_string()))?;
+        let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+        match rows == messages.len() {
+            true => Ok(batch),
+            false => Err((None, DAMAGED.to_owned())),
+        }
     }
 
     /// Takes in a message.
     fn take(&mut self, message: &[u8]) -> Result<(), String> {
-        // After a row the library looks for the prefix of another one, and takes it for the next message's.
-        if message.len() > PREFIX.len() && message.ends_with(&PREFIX) {
+        // After a row the library looks for the prefix of another one. One that is in the message may be its own.
+        if message.windows(PREFIX.len()).any(|part| part == PREFIX) {
             let mut only = decoder(&self.schema.text, &self.wanted, 1)?;
             put(&mut only, message)?;
         }

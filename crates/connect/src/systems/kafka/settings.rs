@@ -11,6 +11,8 @@ use rdkafka::error::KafkaError;
 
 use super::start::{OnGap, Start};
 use crate::systems::addresses::is_of_link;
+#[cfg(feature = "avro")]
+use crate::systems::registry;
 
 /// Options of the client that may be given, beside our own. Others would change what is read and written, or load code.
 const CLIENT: &[&str] = &[
@@ -156,7 +158,7 @@ impl Settings {
     /// Whether the value of an option is shown to nobody.
     pub fn is_secret(name: &str) -> bool {
         #[cfg(feature = "avro")]
-        if crate::systems::registry::Settings::is_secret(of_format(name)) {
+        if registry::Settings::is_secret(of_format(name)) {
             return true;
         }
         SECRETS.contains(&name)
@@ -175,7 +177,7 @@ impl Settings {
     /// Whether an option is the path of a file.
     pub fn is_file(name: &str) -> bool {
         #[cfg(feature = "avro")]
-        if crate::systems::registry::Settings::is_file(of_format(name)) {
+        if registry::Settings::is_file(of_format(name)) {
             return true;
         }
         FILES.contains(&name)
@@ -208,7 +210,8 @@ impl Settings {
                 self.client.insert(name, value.to_owned());
             }
             // Messages of Avro need it.
-            name if is_of_registry(name) => {}
+            #[cfg(feature = "avro")]
+            name if is_of_registry(name) => registry::Settings::check(of_format(name), value)?,
             _ => {
                 return Err(Error::source(format!(
                     "a topic of Kafka has no option \"{name}\"; there are topic, start_from, on_gap, journal, dead_letter, and of the client \
@@ -327,7 +330,7 @@ fn of_format(name: &str) -> &str {
 /// Whether an option is one of a registry of schemas: of the format, or of the connection for all formats.
 #[cfg(feature = "avro")]
 fn is_of_registry(name: &str) -> bool {
-    crate::systems::registry::Settings::is_option(of_format(name))
+    registry::Settings::is_option(of_format(name))
 }
 
 #[cfg(not(feature = "avro"))]

@@ -56,7 +56,7 @@ impl System for Kafka {
             broker.split_once("://").map_or(broker, |(_, host)| host).to_owned()
         };
         #[allow(unused_mut, reason = "registries are a feature")]
-        let mut hosts: Vec<String> = brokers.map(host).filter(|host| !host.is_empty()).collect();
+        let mut hosts: Vec<String> = brokers.map(host).collect();
         #[cfg(feature = "avro")]
         for option in ["registry_urls", "format.registry_urls"] {
             let urls = connector.option(option).unwrap_or_default();

@@ -98,6 +98,14 @@ impl Settings {
         Ok(self)
     }
 
+    /// Fails if an option, by its name in any case, has no such value.
+    pub fn check(name: &str, value: &str) -> Result<()> {
+        match is_among(name, &[URLS]) {
+            true => urls(value).map(drop),
+            false => Ok(()),
+        }
+    }
+
     /// Whether an option is one of a registry, by its name in any case.
     pub fn is_option(name: &str) -> bool {
         is_among(name, &[URLS, USERNAME, PASSWORD, TOKEN, CERTIFICATES])

@@ -1,5 +1,6 @@
 //! Webhooks as what views are written to.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alluvium::{
@@ -36,8 +37,8 @@ impl System for Webhook {
     }
 
     fn is_of_connection(&self, option: &str) -> bool {
-        // The rest is none of who does not choose the server.
-        option != "timeout_ms"
+        // Only who creates the connection chooses these.
+        !option.starts_with("format.")
     }
 
     fn is_file(&self, option: &str) -> bool {
@@ -102,27 +103,43 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// The changes of an epoch, as the bodies of requests.
-struct Bodies {
-    head: Vec<u8>,
-    all: Vec<Vec<u8>>,
+/// The changes of an epoch.
+#[derive(Default)]
+struct Changes {
+    text: Vec<u8>,
+    all: Vec<Range<usize>>,
 }
 
-impl Bodies {
-    fn new(relation: &str, epoch: u64) -> Self {
-        let relation = serde_json::Value::from(relation);
-        let head = format!("{{\"view\":{relation},\"epoch\":{epoch},\"changes\":[").into_bytes();
-        Self { head, all: Vec::new() }
+impl Changes {
+    fn push(&mut self, change: &[&[u8]]) {
+        let start = self.text.len();
+        change.iter().for_each(|part| self.text.extend_from_slice(part));
+        self.all.push(start..self.text.len());
     }
 
-    fn push(&mut self, change: &[&[u8]]) {
-        match self.all.last_mut().filter(|body| body.len() < LARGE) {
-            Some(body) => body.push(b','),
-            None => self.all.push(self.head.clone()),
+    /// The bodies of requests. They are the same if the epoch is made again, with its changes in another order.
+    fn bodies(mut self, relation: &str, epoch: u64) -> Vec<Vec<u8>> {
+        let relation = serde_json::Value::from(relation);
+        let head = format!("{{\"view\":{relation},\"epoch\":{epoch},\"changes\":[");
+        self.all
+            .sort_unstable_by(|one, other| self.text[one.clone()].cmp(&self.text[other.clone()]));
+        let mut bodies: Vec<Vec<u8>> = Vec::new();
+        for change in self.all {
+            let body = match bodies.last_mut().filter(|body| body.len() < LARGE) {
+                Some(body) => {
+                    body.push(b',');
+                    body
+                }
+                None => {
+                    bodies.push(head.clone().into_bytes());
+                    let last = bodies.len() - 1;
+                    &mut bodies[last]
+                }
+            };
+            body.extend_from_slice(&self.text[change]);
         }
-        if let Some(body) = self.all.last_mut() {
-            change.iter().for_each(|part| body.extend_from_slice(part));
-        }
+        bodies.iter_mut().for_each(|body| body.extend_from_slice(b"]}"));
+        bodies
     }
 }
 
@@ -181,14 +198,14 @@ impl DeliveryWriter for Output {
     }
 
     fn write(&mut self, epoch: u64, rows: &RecordBatch, weights: &[i64]) -> Result<()> {
-        let (envelope, mut bodies) = (self.envelope, Bodies::new(&self.request.relation, epoch));
+        let (envelope, mut changes) = (self.envelope, Changes::default());
         let mut put = |Outgoing { key, value }: Outgoing<'_>| {
             match (envelope, key, value) {
                 (Envelope::Upsert, Some(key), value) => {
                     let value = value.unwrap_or(b"null");
-                    bodies.push(&[b"{\"key\":", key, b",\"value\":", value, b"}"]);
+                    changes.push(&[b"{\"key\":", key, b",\"value\":", value, b"}"]);
                 }
-                (_, _, Some(value)) => bodies.push(&[value]),
+                (_, _, Some(value)) => changes.push(&[value]),
                 // The change before it says that the key is deleted.
                 (_, _, None) => {}
             }
@@ -201,10 +218,9 @@ impl DeliveryWriter for Output {
             return Err(error);
         }
         let id = &self.request.id;
-        let requests = bodies.all.into_iter().enumerate().map(|(part, mut body)| {
-            body.extend_from_slice(b"]}");
-            Request { id: format!("{id}-{epoch}-{part}"), body }
-        });
+        let bodies = changes.bodies(&self.request.relation, epoch).into_iter().enumerate();
+        let requests =
+            bodies.map(|(part, body)| Request { id: format!("{id}-{epoch}-{part}"), body });
         self.requests.extend(requests);
         Ok(())
     }
@@ -218,5 +234,28 @@ impl DeliveryWriter for Output {
 
     fn keeps_marks(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_do_not_depend_on_the_order_of_changes() {
+        let long = format!("\"{}\"", "x".repeat(LARGE));
+        let bodies = |order: [&str; 3]| {
+            let mut changes = Changes::default();
+            order.iter().for_each(|change| changes.push(&[change.as_bytes()]));
+            changes.bodies("v\"", 7)
+        };
+        let expected = bodies(["1", &long, "2"]);
+        assert_eq!(expected.len(), 2);
+        assert_eq!(
+            expected[1],
+            b"{\"view\":\"v\\\"\",\"epoch\":7,\"changes\":[1,2]}".as_slice().to_vec()
+        );
+        assert_eq!(bodies(["2", "1", &long]), expected);
+        assert_eq!(Changes::default().bodies("v", 7), [[0u8; 0]; 0]);
     }
 }

@@ -13,7 +13,7 @@ const SIGNING_SECRET: &str = "signing_secret";
 const CERTIFICATES: &str = "ca";
 
 /// How long a server may take for an answer, if it is not said.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// The options of a webhook.
 pub(super) struct Settings {
@@ -129,9 +129,9 @@ fn url(value: &str) -> Result<String> {
 
 fn timeout(value: &str) -> Result<Duration> {
     match value.parse() {
-        Ok(milliseconds @ 1..=3_600_000) => Ok(Duration::from_millis(milliseconds)),
+        Ok(milliseconds @ 1..=60_000) => Ok(Duration::from_millis(milliseconds)),
         _ => Err(Error::source(format!(
-            "\"timeout_ms\" of a webhook is a number of milliseconds up to an hour, not \"{value}\""
+            "\"timeout_ms\" of a webhook is a number of milliseconds up to a minute, not \"{value}\""
         ))),
     }
 }
