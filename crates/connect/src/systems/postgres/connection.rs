@@ -25,8 +25,8 @@ const CHUNK: usize = 1 << 18;
 /// The tag of the answer to a command that begins to copy both ways, which the library does not know.
 const COPY_BOTH: u8 = b'W';
 
-/// How values are written, and that nothing is too slow, whatever the server is set to.
-const SESSION: [(&str, &str); 9] = [
+/// How values are written, that nothing is too slow, and that a commit has come to last when it is told, whatever the server is set to.
+const SESSION: [(&str, &str); 10] = [
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO"),
     ("IntervalStyle", "postgres"),
@@ -36,6 +36,7 @@ const SESSION: [(&str, &str); 9] = [
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
     ("idle_in_transaction_session_timeout", "0"),
+    ("synchronous_commit", "on"),
 ];
 
 /// A message of a server.

@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use super::failure::Failure;
 use super::settings::{Settings, shown};
 use super::transport::Postgres;
-use super::writer::Writer;
+use super::writer::{Mark, Writer};
 use crate::systems::waiting::Backoff;
 
 impl Delivery for Postgres {
@@ -21,11 +21,11 @@ impl Delivery for Postgres {
     fn open(&self, request: &DeliveryRequest) -> Result<Box<dyn DeliveryWriter>> {
         let deadline = request.patience.map(|patience| Instant::now() + patience);
         let is_late = move || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let mut writer = open(request, &live(request, is_late))?;
+        let mut writer = open(request, None, &live(request, is_late))?;
         let live = live(request, || false);
         writer.set_live(live.clone());
-        let (delivered, request) = (writer.last(), request.clone());
-        Ok(Box::new(Output { request, live, writer: Some(writer), delivered, pending: Vec::new() }))
+        let (mark, request) = (writer.mark(), request.clone());
+        Ok(Box::new(Output { request, live, writer: Some(writer), mark, pending: Vec::new() }))
     }
 }
 
@@ -35,13 +35,14 @@ fn live(request: &DeliveryRequest, is_late: impl Fn() -> bool + Send + Sync + 's
     Live::new(Duration::ZERO, true, move || request.is_over() || is_late())
 }
 
-/// Opens a writer, as often as it takes.
-fn open(request: &DeliveryRequest, live: &Live) -> Result<Writer> {
+/// Opens a writer, as often as it takes: the one that had a mark before, or the next of its id.
+fn open(request: &DeliveryRequest, before: Option<Mark>, live: &Live) -> Result<Writer> {
     let mut backoff = Backoff::default();
     loop {
         // Its password may be another one now.
         let settings = Settings::of_target(&request.connector)?;
-        let reason = match Writer::open(&settings, &request.id, &request.schema, live) {
+        let of = (&*request.id, &request.schema);
+        let reason = match Writer::open(&settings, of, before, live) {
             Ok(writer) => return Ok(writer),
             Err(Failure::Final(error)) => return Err(error),
             Err(Failure::Passing(reason)) => reason,
@@ -58,14 +59,15 @@ struct Output {
     live: Live,
     /// `None` after a connection was lost.
     writer: Option<Writer>,
-    delivered: Option<u64>,
+    /// What the table has of the writer, as far as it is known.
+    mark: Mark,
     /// The changes that are not committed, by epoch. They are written when they are, so that it can be done again.
     pending: Vec<(u64, RecordBatch, Vec<i64>)>,
 }
 
 impl DeliveryWriter for Output {
     fn delivered(&self) -> Option<u64> {
-        self.delivered
+        self.mark.last
     }
 
     fn write(&mut self, epoch: u64, rows: &RecordBatch, weights: &[i64]) -> Result<()> {
@@ -78,10 +80,10 @@ impl DeliveryWriter for Output {
         loop {
             let mut writer = match self.writer.take() {
                 Some(writer) => writer,
-                None => open(&self.request, &self.live)?,
+                None => open(&self.request, Some(self.mark), &self.live)?,
             };
             // One that was opened again tells whether what seemed to fail was done.
-            if writer.last() < Some(epoch) {
+            if writer.mark().last < Some(epoch) {
                 match writer.commit(epoch, &self.pending) {
                     Ok(()) => {}
                     Err(Failure::Final(error)) => return Err(error),
@@ -91,6 +93,7 @@ impl DeliveryWriter for Output {
                     }
                 }
             }
+            self.mark = writer.mark();
             self.writer = Some(writer);
             self.pending.clear();
             return Ok(());

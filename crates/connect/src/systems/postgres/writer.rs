@@ -7,7 +7,7 @@ use arrow::array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::connection::Connection;
+use super::connection::{Connection, Row};
 use super::failure::{Failure, Result};
 use super::settings::Settings;
 use super::spelling::array_of_json;
@@ -22,6 +22,15 @@ const CHANGES: &str = "alluvium_changes";
 const EPOCH: &str = "alluvium_epoch";
 const WEIGHT: &str = "alluvium_weight";
 
+/// What a table has of a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The number of the writer among those of its id: with the last number alone one can write.
+    number: i64,
+    /// The last epoch that the table has; none if it has none of a writer of this id.
+    pub last: Option<u64>,
+}
+
 /// Makes the changes of epochs in a table, all of them in one transaction with a row that names the last one.
 ///
 /// A row is found by the table's primary key. Whoever reads the table sees all of an epoch or nothing.
@@ -29,9 +38,7 @@ pub struct Writer {
     connection: Connection,
     settings: Settings,
     id: String,
-    /// The number of this writer among those of its id: with the last number alone one can write.
-    number: String,
-    last: Option<u64>,
+    mark: Mark,
     /// For each column of the view whether the table has an array there.
     arrays: Vec<bool>,
     /// The statements that make the changes which were copied.
@@ -39,8 +46,17 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Replaces the writer of this id, which cannot write from then on, and finds out which epoch was the last.
-    pub fn open(settings: &Settings, id: &str, schema: &SchemaRef, live: &Live) -> Result<Self> {
+    /// Finds out which epoch was the last. Goes on as the writer that had this mark, over a connection instead of its own; without one,
+    /// replaces the writer of this id, which cannot write from then on.
+    ///
+    /// # Errors
+    /// If the table cannot be written, if another writer has replaced the one of the mark, or if the table has forgotten what it had.
+    pub fn open(
+        settings: &Settings,
+        (id, schema): (&str, &SchemaRef),
+        before: Option<Mark>,
+        live: &Live,
+    ) -> Result<Self> {
         let mut connection = Connection::open(settings, false, Some(live))?;
         let target = Target::find(&mut connection, settings, schema)?;
         let (progress, what) = (progress(settings), format!("cannot write {}", settings.place()));
@@ -60,35 +76,38 @@ impl Writer {
             })?;
         }
         connection.query(&what, &target.stage())?;
-        // It waits for a transaction of the writer before it.
-        let taken = connection.query(
-            &what,
-            &format!(
-                "INSERT INTO {progress} AS p (output, writer) VALUES ({}, 1) \
-                 ON CONFLICT (output) DO UPDATE SET writer = p.writer + 1 RETURNING writer, epoch",
+        // Both wait for a transaction of the writer before, which may be this one over a connection that was lost.
+        let take = match before {
+            Some(Mark { number, .. }) => format!(
+                "UPDATE {progress} AS p SET writer = p.writer WHERE output = {} AND writer = {number}",
                 literal(id)
             ),
-        )?;
-        let number = text(&taken, 0).unwrap_or_default().to_owned();
-        let last = text(&taken, 1).map(|epoch| {
-            epoch.parse().map_err(|_| {
-                Failure::last(format!("the epoch of {id} in {progress} is none: {epoch}"))
-            })
-        });
+            None => format!(
+                "INSERT INTO {progress} AS p (output, writer) VALUES ({}, 1) \
+                 ON CONFLICT (output) DO UPDATE SET writer = p.writer + 1",
+                literal(id)
+            ),
+        };
+        let taken = connection.query(&what, &format!("{take} RETURNING writer, epoch"))?;
+        if taken.is_empty() {
+            return Err(replaced(&what));
+        }
+        let mark = Mark::read(&taken)
+            .ok_or_else(|| Failure::last(format!("the mark of {id} in {progress} is none")))?;
+        mark.check_since(before, &what)?;
         Ok(Self {
             connection,
             settings: settings.clone(),
             id: id.to_owned(),
-            number,
-            last: last.transpose()?,
+            mark,
             apply: target.apply(),
             arrays: target.arrays,
         })
     }
 
-    /// The last epoch that the table has; none if it has none of a writer of this id.
-    pub fn last(&self) -> Option<u64> {
-        self.last
+    /// What the table has of this writer.
+    pub fn mark(&self) -> Mark {
+        self.mark
     }
 
     /// Ends to wait when this is over, from now on.
@@ -108,12 +127,10 @@ impl Writer {
         let mark = format!(
             "BEGIN; UPDATE {progress} SET epoch = {epoch} WHERE output = {} AND writer = {} RETURNING 1",
             literal(&self.id),
-            self.number
+            self.mark.number
         );
         if self.connection.query(&what, &mark)?.is_empty() {
-            return Err(Failure::last(format!(
-                "{what}: another writer of the same name has taken over, and this one must not write any more"
-            )));
+            return Err(replaced(&what));
         }
         if !data.is_empty() {
             let copy = format!("COPY {CHANGES} FROM STDIN (FORMAT csv)");
@@ -121,7 +138,7 @@ impl Writer {
             self.connection.query(&what, &self.apply)?;
         }
         self.connection.query(&what, "COMMIT")?;
-        self.last = Some(epoch);
+        self.mark.last = Some(epoch);
         Ok(())
     }
 
@@ -168,6 +185,35 @@ impl Writer {
         }
         RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
     }
+}
+
+impl Mark {
+    /// The mark in a row of a writer's number and epoch.
+    fn read(found: &[Row]) -> Option<Self> {
+        let last = text(found, 1).map(str::parse).transpose();
+        Some(Self { number: text(found, 0)?.parse().ok()?, last: last.ok()? })
+    }
+
+    /// Fails if the table had more when it had the mark before: what was written since is gone, and nobody writes it again.
+    fn check_since(self, before: Option<Self>, what: &str) -> Result<()> {
+        let shown = |mark: Self| mark.last.map_or("none".to_owned(), |last| last.to_string());
+        match before {
+            Some(before) if self.last < before.last => Err(Failure::last(format!(
+                "{what}: the database was set back, as by a backup or a standby that lacked commits: its last epoch is {}, and {} was \
+                 written; drop the output and create it again",
+                shown(self),
+                shown(before)
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Another writer has taken over.
+fn replaced(what: &str) -> Failure {
+    Failure::last(format!(
+        "{what}: another writer of the same name has taken over, and this one must not write any more"
+    ))
 }
 
 /// Lists as Postgres writes arrays.
@@ -299,4 +345,31 @@ fn names(columns: &[String], of: &str) -> String {
 
 fn progress(settings: &Settings) -> String {
     qualified(settings.table().0, PROGRESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_has_less_than_before_is_told() {
+        let mark = |epoch: Option<&str>| {
+            Mark::read(&[Row::from_iter([Some("3".to_owned()), epoch.map(str::to_owned)])])
+        };
+        let (none, four, five) = (mark(None), mark(Some("4")), mark(Some("5")));
+        assert_eq!(five, Some(Mark { number: 3, last: Some(5) }));
+        assert_eq!(mark(Some("five")), None);
+        assert_eq!(Mark::read(&[]), None);
+        for (now, before, is_good) in [
+            (none, None, true),
+            (none, none, true),
+            (none, four, false),
+            (four, five, false),
+            (five, four, true),
+            (five, five, true),
+        ] {
+            let checked = now.unwrap().check_since(before, "cannot write t");
+            assert_eq!(checked.is_ok(), is_good, "{checked:?}");
+        }
+    }
 }

@@ -168,17 +168,45 @@ fn process(folder: &Path) -> std::process::Child {
         .unwrap()
 }
 
-/// A copy of a state directory takes over, and the engine that it is a copy of must not write any more.
 #[test]
 fn of_two_writers_of_one_name_the_later_one_writes() {
-    let (server, table) = (shared(), unique("fenced"));
+    check_fence(false);
+}
+
+#[test]
+fn a_writer_that_has_lost_its_connection_does_not_take_the_table_back() {
+    check_fence(true);
+}
+
+/// Cuts the connections of all engines to a server.
+fn cut(server: &Server) {
+    let cut = "SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity WHERE application_name = 'alluvium'";
+    assert_eq!(server.sql(cut), ["t"]);
+}
+
+/// Changes a row until that fails, and returns why.
+fn failure(engine: &Engine) -> String {
+    let (start, mut n) = (Instant::now(), 0);
+    loop {
+        n += 1;
+        match engine.execute(&format!("INSERT OR REPLACE INTO t VALUES (3, 'zombie', {n})")) {
+            Err(error) => return error.to_string(),
+            Ok(_) => assert!(start.elapsed() < LONG, "the writer goes on"),
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// A copy of a state directory takes over, and the engine that it is a copy of must not write any more, over a new connection neither.
+fn check_fence(cuts: bool) {
+    let (server, table) = (&Server::start(), "fenced");
     server.sql(&format!("CREATE TABLE {table} (name text PRIMARY KEY, rows bigint, total bigint)"));
     let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = engine(folder.path());
     first.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT, n BIGINT)").unwrap();
-    first.execute(&view(server, "v", &table, SUMS)).unwrap();
+    first.execute(&view(server, "v", table, SUMS)).unwrap();
     first.execute("INSERT INTO t VALUES (1, 'a', 1)").unwrap();
-    check_sums(server, &first, &table);
+    check_sums(server, &first, table);
     drop(first);
     let copied = Command::new("cp")
         .arg("-r")
@@ -189,7 +217,7 @@ fn of_two_writers_of_one_name_the_later_one_writes() {
     assert!(copied.success());
     let first = engine(folder.path());
     first.execute("INSERT INTO t VALUES (2, 'a', 2)").unwrap();
-    check_sums(server, &first, &table);
+    check_sums(server, &first, table);
     let second = engine(copy.path());
     let (start, there) = (Instant::now(), format!("SELECT count(*) FROM {table} WHERE name = "));
     // Epochs up to the mark are left out: they are those of the first.
@@ -200,17 +228,34 @@ fn of_two_writers_of_one_name_the_later_one_writes() {
         }
         assert!(start.elapsed() < LONG, "the copy does not write");
     }
-    let mut n = 0;
-    let error = loop {
-        n += 1;
-        match first.execute(&format!("INSERT OR REPLACE INTO t VALUES (3, 'zombie', {n})")) {
-            Err(error) => break error.to_string(),
-            Ok(_) => assert!(start.elapsed() < LONG, "the first writer goes on"),
-        }
-        sleep(Duration::from_millis(20));
-    };
+    if cuts {
+        cut(server);
+    }
+    let error = failure(&first);
     assert!(error.contains("another writer of the same name has taken over"), "{error}");
     assert_eq!(server.sql(&format!("{there} 'zombie'")), ["0"]);
+    second.execute("INSERT INTO t VALUES (10, 'third', 1)").unwrap();
+    let start = Instant::now();
+    while server.sql(&format!("{there} 'third'")) != ["1"] {
+        assert!(start.elapsed() < LONG, "the copy does not write any more");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_database_that_has_lost_a_commit_is_told() {
+    let (server, table) = (&Server::start(), "set_back");
+    server.sql(&format!("CREATE TABLE {table} (name text PRIMARY KEY, rows bigint, total bigint)"));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    running.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT, n BIGINT)").unwrap();
+    running.execute(&view(server, "v", table, SUMS)).unwrap();
+    running.execute("INSERT INTO t VALUES (1, 'a', 1)").unwrap();
+    check_sums(server, &running, table);
+    server.sql("UPDATE alluvium_progress SET epoch = 0");
+    cut(server);
+    let error = failure(&running);
+    assert!(error.contains("the database was set back"), "{error}");
 }
 
 #[test]
