@@ -25,9 +25,12 @@ const CHUNK: usize = 1 << 18;
 /// The tag of the answer to a command that begins to copy both ways, which the library does not know.
 const COPY_BOTH: u8 = b'W';
 
-/// How values are written, that nothing is too slow, and that a commit has come to last when it is told, whatever the server is set to.
-const SESSION: [(&str, &str); 10] = [
+/// How values are written, that nothing is too slow, that a commit lasts once it is told, and that a policy which leaves out rows is an
+/// error, whatever the server is set to.
+const SESSION: [(&str, &str); 12] = [
     ("client_encoding", "UTF8"),
+    ("standard_conforming_strings", "on"),
+    ("row_security", "off"),
     ("DateStyle", "ISO"),
     ("IntervalStyle", "postgres"),
     ("TimeZone", "UTC"),

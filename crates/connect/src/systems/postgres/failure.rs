@@ -82,7 +82,7 @@ impl Answer {
             "3D000" => "; check database",
             "42501" => {
                 "; the user needs REPLICATION and SELECT to read; INSERT, UPDATE, DELETE and SELECT to write, on alluvium_progress, too, \
-                 which it makes if it may CREATE in the schema"
+                 which it makes if it may CREATE in the schema; and BYPASSRLS where a policy leaves out rows"
             }
             "53400" => "; raise max_replication_slots or max_wal_senders of the server",
             "55000" => "; the server needs wal_level = logical, and a restart after that is set",

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rcgen::{CertificateParams, KeyPair};
 
-use super::server::{LONG, Server, engine, query, shared, unique};
+use super::server::{LONG, Server, engine, failure, query, shared, unique};
 
 #[test]
 fn what_is_missing_upstream_is_told_when_the_table_is_started() {
@@ -77,6 +77,42 @@ fn a_connector_that_is_wrong_is_refused_when_the_table_is_created() {
         let error = problem(options);
         assert!(error.contains(expected) && !error.contains("p-7"), "{error}");
     }
+}
+
+#[test]
+fn a_policy_that_leaves_out_rows_is_told() {
+    let (server, table) = (shared(), unique("policy"));
+    server.sql(&format!(
+        "CREATE TABLE {table} (id int PRIMARY KEY); INSERT INTO {table} VALUES (1), (2);
+         CREATE POLICY half ON {table} USING (id = 1); ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+         CREATE ROLE {table} LOGIN REPLICATION PASSWORD '{}'; GRANT SELECT ON {table} TO {table}",
+        super::server::PASSWORD
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    let sql = server.table("id INT PRIMARY KEY", &table);
+    running.execute(&sql.replace("postgres@", &format!("{table}@"))).unwrap();
+    running.start().unwrap();
+    let message = failure(&running);
+    assert!(message.contains("BYPASSRLS"), "{message}");
+}
+
+/// A text that ends with a backslash is one literal in statements, however the server is set.
+#[test]
+fn names_with_backslashes_are_names() {
+    let server = Server::start();
+    server.sql(
+        "CREATE TABLE \"odd\\\" (id int PRIMARY KEY); INSERT INTO \"odd\\\" VALUES (1);
+         CREATE PUBLICATION p_odd FOR TABLE \"odd\\\";
+         ALTER SYSTEM SET standard_conforming_strings = off",
+    );
+    server.sql("SELECT pg_reload_conf()");
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    let sql = server.connected("id INT PRIMARY KEY", "odd", "'materialized' = 'true'");
+    running.execute(&sql.replace("table = 'odd'", "table = 'odd\\'")).unwrap();
+    running.start().unwrap();
+    server.check(&running, "SELECT id FROM t", "VALUES (1)");
 }
 
 /// Every file below a folder has to be without the password.
