@@ -25,6 +25,7 @@ pub struct Shape {
 pub struct Table {
     /// The columns of the table here that are there as well.
     pub columns: Vec<usize>,
+    is_partitioned: bool,
     /// The condition of the publication on rows.
     filter: Option<String>,
 }
@@ -81,7 +82,7 @@ impl Upstream<'_> {
         let (filter, published) = self.published(version, is_partitioned)?;
         let columns = self.columns(&id, shape, published.as_ref())?;
         self.check_identity(&id, &identity, shape)?;
-        Ok(Table { columns, filter })
+        Ok(Table { columns, is_partitioned, filter })
     }
 
     /// What the publication has of the table: a condition on rows, and columns, if it has them.
@@ -282,11 +283,13 @@ impl Upstream<'_> {
             table.columns.iter().map(|&column| identifier(shape.schema.field(column).name()));
         let names = names.collect::<Vec<_>>().join(", ");
         let (schema, relation) = self.settings.table();
-        let only = table.filter.as_ref().map(|filter| format!(" WHERE {filter}"));
+        let filter = table.filter.as_ref().map(|filter| format!(" WHERE {filter}"));
+        // Tables that inherit from it are replicated as tables of their own.
+        let own = if table.is_partitioned { "" } else { "ONLY " };
         let sql = format!(
-            "COPY (SELECT {names} FROM {}{}) TO STDOUT",
+            "COPY (SELECT {names} FROM {own}{}{}) TO STDOUT",
             qualified(schema, relation),
-            only.unwrap_or_default()
+            filter.unwrap_or_default()
         );
         let what = format!("cannot read the table \"{schema}.{relation}\"");
         self.connection.begin_copy(&what, &sql)?;

@@ -313,6 +313,26 @@ fn a_publication_chooses_rows_and_columns_and_has_partitions() {
     server.check(&running, "SELECT * FROM t", &there);
 }
 
+/// A table that inherits from another one is a table of its own in the stream, and so it is in the snapshot.
+#[test]
+fn a_snapshot_has_no_rows_of_tables_that_inherit() {
+    let (server, table) = (shared(), unique("parent"));
+    server.sql(&format!(
+        "CREATE TABLE {table} (id bigint PRIMARY KEY, name text, n int); INSERT INTO {table} VALUES (1, 'a', 1);
+         CREATE TABLE {table}_child () INHERITS ({table}); INSERT INTO {table}_child VALUES (2, 'b', 2)"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    running.execute(&server.table(COLUMNS, &table)).unwrap();
+    running.start().unwrap();
+    let there = format!("SELECT * FROM ONLY {table}");
+    server.check(&running, "SELECT * FROM t", &there);
+    server.sql(&format!(
+        "INSERT INTO {table}_child VALUES (3, 'c', 3); INSERT INTO {table} VALUES (4, 'd', 4)"
+    ));
+    server.check(&running, "SELECT * FROM t", &there);
+}
+
 /// An engine without a state directory has a slot that ends with it.
 #[test]
 fn an_engine_in_memory_leaves_no_slot_and_reads_anew_after_its_connection_is_cut() {
