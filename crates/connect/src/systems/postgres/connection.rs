@@ -1,6 +1,5 @@
 //! Connections to a server, as its client and as its replica.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use alluvium::Live;
@@ -21,6 +20,9 @@ const LOGIN: Duration = Duration::from_secs(30);
 
 /// How many bytes are read at once.
 const CHUNK: usize = 1 << 18;
+
+/// How many bytes a message has at most, before the server has logged us in and after it.
+const LONGEST: (usize, usize) = (1 << 16, 1 << 30);
 
 /// The tag of the answer to a command that begins to copy both ways, which the library does not know.
 const COPY_BOTH: u8 = b'W';
@@ -49,7 +51,20 @@ enum Incoming {
 }
 
 /// A row of a result: a text or NULL for each column.
-pub type Row = Vec<Option<String>>;
+pub struct Row(Vec<Option<String>>);
+
+impl Row {
+    /// The text of a column; `None` is NULL, or no such column.
+    pub fn get(&self, column: usize) -> Option<&str> {
+        self.0.get(column)?.as_deref()
+    }
+}
+
+impl From<Vec<Option<String>>> for Row {
+    fn from(texts: Vec<Option<String>>) -> Self {
+        Self(texts)
+    }
+}
 
 /// A connection to a server.
 pub struct Connection {
@@ -58,6 +73,7 @@ pub struct Connection {
     chunk: Vec<u8>,
     output: BytesMut,
     live: Option<Live>,
+    is_logged_in: bool,
 }
 
 impl Connection {
@@ -69,6 +85,7 @@ impl Connection {
             chunk: vec![0; CHUNK],
             output: BytesMut::new(),
             live: live.cloned(),
+            is_logged_in: false,
         };
         let database = settings.database();
         let mut parameters = vec![
@@ -83,6 +100,7 @@ impl Connection {
         frontend::startup_message(parameters, &mut this.output)?;
         this.send()?;
         this.log_in(settings)?;
+        this.is_logged_in = true;
         Ok(this)
     }
 
@@ -155,7 +173,7 @@ impl Connection {
                     let bytes = body.buffer();
                     let text = |range| String::from_utf8_lossy(&bytes[range]).into_owned();
                     let row = body.ranges().map(|range| Ok(range.map(text)));
-                    rows.push(row.collect()?);
+                    rows.push(Row(row.collect()?));
                 }
                 Message::ErrorResponse(body) => refused = Some(Answer::read(&body)?),
                 Message::ReadyForQuery(_) => {
@@ -319,18 +337,24 @@ impl Connection {
         }
     }
 
-    fn parse(&mut self) -> io::Result<Option<Incoming>> {
-        match Header::parse(&self.input)? {
-            Some(header) if header.tag() == COPY_BOTH => {
-                let length = usize::try_from(header.len()).unwrap_or_default() + 1;
-                if self.input.len() < length {
-                    return Ok(None);
-                }
-                self.input.advance(length);
-                Ok(Some(Incoming::CopyBoth))
-            }
-            _ => Ok(Message::parse(&mut self.input)?.map(Incoming::Message)),
+    fn parse(&mut self) -> Result<Option<Incoming>> {
+        let Some(header) = Header::parse(&self.input)? else { return Ok(None) };
+        let length = usize::try_from(header.len()).unwrap_or(usize::MAX);
+        let longest = if self.is_logged_in { LONGEST.1 } else { LONGEST.0 };
+        if length > longest {
+            return Err(Failure::last(format!(
+                "the server has begun a message of {length} bytes, and {longest} is the most; check that it is one of Postgres"
+            )));
         }
+        // The library would reserve what the server says, before it comes.
+        if self.input.len() <= length {
+            return Ok(None);
+        }
+        if header.tag() == COPY_BOTH {
+            self.input.advance(length + 1);
+            return Ok(Some(Incoming::CopyBoth));
+        }
+        Ok(Message::parse(&mut self.input)?.map(Incoming::Message))
     }
 }
 
@@ -345,4 +369,60 @@ impl Drop for Connection {
 
 fn unexpected() -> Failure {
     Failure::Passing("the server has sent a message out of turn".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// The answer "logged in", and that a query may come.
+    const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+
+    /// A connection to a server that sends these bytes, and asks for nothing.
+    fn connect(sent: &[u8]) -> Result<Connection> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port().to_string();
+        let sent = sent.to_vec();
+        thread::spawn(move || {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            // Until the client ends, which is told of an error otherwise.
+            if stream.write_all(&sent).is_ok() {
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+        });
+        let options = [("host", "127.0.0.1"), ("port", &port), ("table", "t"), ("password", "p")];
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Connection::open(&Settings::read_target(&options)?, false, None)
+    }
+
+    fn failure<T>(result: Result<T>) -> String {
+        match result {
+            Err(Failure::Final(error)) => error.to_string(),
+            Err(Failure::Passing(reason)) => panic!("it is passing: {reason}"),
+            Ok(_) => panic!("it succeeds"),
+        }
+    }
+
+    #[test]
+    fn messages_that_are_too_long_are_refused_before_they_come() {
+        let long = failure(connect(b"HTTP/1.1 400 Bad Request\r\n"));
+        assert!(long.contains("check that it is one of Postgres"), "{long}");
+        let mut later = connect(&[WELCOME, b"D\x7f\xff\xff\xff\0\x01"].concat()).unwrap();
+        let long = failure(later.query("cannot ask", "SELECT 1"));
+        assert!(long.contains("2147483647 bytes"), "{long}");
+        assert!(later.input.capacity() < 1 << 24);
+    }
+
+    #[test]
+    fn a_row_that_is_too_short_has_no_such_column() {
+        let row = b"D\0\0\0\x0b\0\x01\0\0\0\x01xC\0\0\0\x05\0Z\0\0\0\x05I";
+        let rows =
+            connect(&[WELCOME, row].concat()).unwrap().query("cannot ask", "SELECT 1").unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].get(0), rows[0].get(1)), (Some("x"), None));
+    }
 }

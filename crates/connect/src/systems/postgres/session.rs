@@ -108,6 +108,7 @@ impl Session {
     pub fn copy(&mut self, settings: &Settings, most: Limits) -> Result<Option<Portion>> {
         let Phase::Snapshot(start) = self.phase else { return Ok(None) };
         let what = format!("cannot read the table \"{}\"", self.table);
+        let width = self.rows.names().count();
         while let Some(line) = self.connection.copied(&what)? {
             let line = std::str::from_utf8(&line).map_err(|error| {
                 Failure::last(format!("{what}: a row is not in UTF-8: {error}"))
@@ -117,6 +118,13 @@ impl Session {
                 .iter()
                 .map(|field| field.as_deref().map_or(Value::Null, Value::Text))
                 .collect();
+            // A row of no columns is an empty line.
+            if values.len() != width.max(1) {
+                return Err(Failure::last(format!(
+                    "{what}: a row of the snapshot has {} values, and {width} columns are read",
+                    values.len()
+                )));
+            }
             self.rows.push(&values, false, start);
             if self.is_full(most) {
                 return self.finish().map(Some);

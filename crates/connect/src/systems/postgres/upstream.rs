@@ -131,8 +131,8 @@ impl Upstream<'_> {
                 qualified(schema, name)
             )));
         };
-        let names = row[1].as_deref().and_then(|names| serde_json::from_str(names).ok());
-        Ok((row[0].clone(), names))
+        let names = row.get(1).and_then(|names| serde_json::from_str(names).ok());
+        Ok((row.get(0).map(str::to_owned), names))
     }
 
     /// The columns of the table here that are there as well.
@@ -146,7 +146,7 @@ impl Upstream<'_> {
             "SELECT attname FROM pg_catalog.pg_attribute WHERE attrelid = {id} AND attnum > 0 \
              AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"
         ))?;
-        let found: Vec<&str> = found.iter().filter_map(|row| row[0].as_deref()).collect();
+        let found: Vec<&str> = found.iter().filter_map(|row| row.get(0)).collect();
         let mut columns = Vec::new();
         for (column, field) in shape.schema.fields().iter().enumerate() {
             let name = field.name();
@@ -184,7 +184,7 @@ impl Upstream<'_> {
              ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) \
              WHERE i.indrelid = {id} AND {which}"
         ))?;
-        let found: BTreeSet<&str> = found.iter().filter_map(|row| row[0].as_deref()).collect();
+        let found: BTreeSet<&str> = found.iter().filter_map(|row| row.get(0)).collect();
         let names =
             |columns: &BTreeSet<&str>| columns.iter().copied().collect::<Vec<_>>().join(", ");
         if identity == "n" || found.is_empty() {
@@ -331,7 +331,7 @@ pub fn is_taken(settings: &Settings) -> Error {
 
 /// A column of the first row.
 pub fn text(rows: &[Row], column: usize) -> Option<&str> {
-    rows.first()?.get(column)?.as_deref()
+    rows.first()?.get(column)
 }
 
 /// A name as SQL has it.

@@ -265,9 +265,9 @@ impl Target {
         }
         let (mut columns, mut arrays) = (Vec::new(), Vec::new());
         for field in view.fields() {
-            let there = found.iter().find(|row| row[0].as_deref() == Some(field.name()));
+            let there = found.iter().find(|row| row.get(0) == Some(field.name()));
             let there = there.ok_or_else(|| {
-                let names = found.iter().filter_map(|row| row[0].as_deref());
+                let names = found.iter().filter_map(|row| row.get(0));
                 let names = names.collect::<Vec<_>>().join(", ");
                 Failure::last(format!(
                     "the table {place} has no column \"{}\", as the view does; it has {names}",
@@ -276,10 +276,10 @@ impl Target {
             })?;
             columns.push(field.name().clone());
             let is_list = matches!(field.data_type(), DataType::List(_));
-            arrays.push(is_list && there[1].as_deref() == Some("t"));
+            arrays.push(is_list && there.get(1) == Some("t"));
         }
-        let of_key = found.iter().filter(|row| row[2].as_deref() == Some("t"));
-        let key: Vec<String> = of_key.filter_map(|row| row[0].clone()).collect();
+        let of_key = found.iter().filter(|row| row.get(2) == Some("t"));
+        let key: Vec<String> = of_key.filter_map(|row| row.get(0).map(str::to_owned)).collect();
         if key.is_empty() {
             return Err(Failure::last(format!(
                 "the table {place} has no primary key, by which rows are replaced and deleted"
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_table_that_has_less_than_before_is_told() {
         let mark = |epoch: Option<&str>| {
-            Mark::read(&[Row::from_iter([Some("3".to_owned()), epoch.map(str::to_owned)])])
+            Mark::read(&[Row::from(vec![Some("3".to_owned()), epoch.map(str::to_owned)])])
         };
         let (none, four, five) = (mark(None), mark(Some("4")), mark(Some("5")));
         assert_eq!(five, Some(Mark { number: 3, last: Some(5) }));
