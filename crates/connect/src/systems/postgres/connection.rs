@@ -118,6 +118,12 @@ impl Connection {
                 | Message::ParameterStatus(_)
                 | Message::BackendKeyData(_) => {}
                 Message::AuthenticationCleartextPassword => {
+                    if !self.socket.is_private()? {
+                        return Err(Failure::last(format!(
+                            "{what}: the server asks for the password itself, which others could read on the way: set \"sslmode\" to \
+                             verify-full, or scram-sha-256 in pg_hba.conf of the server"
+                        )));
+                    }
                     frontend::password_message(password()?.as_bytes(), &mut self.output)?;
                     self.send()?;
                 }

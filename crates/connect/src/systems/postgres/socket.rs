@@ -1,7 +1,7 @@
 //! Sockets, encrypted or not.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,6 +88,14 @@ impl Socket {
         Ok(Self::Encrypted(Box::new(StreamOwned::new(session, stream))))
     }
 
+    /// Whether nobody reads on the way: it is encrypted, or does not leave the machine.
+    pub fn is_private(&self) -> io::Result<bool> {
+        match self {
+            Self::Plain(stream) => Ok(stays_here(stream.peer_addr()?.ip())),
+            Self::Encrypted(_) => Ok(true),
+        }
+    }
+
     /// Reads what has come. `None` if nothing does in time, which is not 0.
     pub fn read(&mut self, to: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
         let read = match self {
@@ -123,6 +131,11 @@ impl Socket {
     }
 }
 
+/// Whether what is sent to an address does not leave the machine.
+fn stays_here(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
 fn config(roots: &Path) -> Result<ClientConfig> {
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::last(format!("\"sslrootcert\" = {}: {error}", roots.display()))
@@ -138,4 +151,22 @@ fn config(roots: &Path) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(Failure::last)?;
     Ok(builder.with_root_certificates(store).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_to_loopback_does_not_leave_the_machine() {
+        for (address, stays) in [
+            ("127.0.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("192.0.2.1", false),
+            ("::ffff:192.0.2.1", false),
+        ] {
+            assert_eq!(stays_here(address.parse().unwrap()), stays, "{address}");
+        }
+    }
 }
