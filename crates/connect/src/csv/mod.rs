@@ -53,6 +53,8 @@ use record::{Reading, Record, Records};
 pub(crate) use lines::LineReader;
 pub(crate) use options::Options;
 pub use text::CsvText;
+#[cfg(feature = "postgres")]
+pub(crate) use text::texts;
 
 /// Files whose names end with `.csv`, `.tsv`, `.tab`, `.psv` or `.txt`, or are said to be CSV.
 #[derive(Clone, Copy, Debug, Default)]

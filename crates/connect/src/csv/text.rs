@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+#[cfg(feature = "postgres")]
+use arrow::array::{StringArray, StringBuilder};
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use arrow::error::ArrowError;
 use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
@@ -102,6 +104,26 @@ impl CsvText {
         record.push(quote);
         Ok(())
     }
+}
+
+/// The values of a column as records have them, before they stand in quotes.
+#[cfg(feature = "postgres")]
+pub(crate) fn texts(field: &FieldRef, column: &ArrayRef) -> Result<StringArray, ArrowError> {
+    let options = FormatOptions::default();
+    let json = EncoderOptions::default().with_explicit_nulls(true);
+    let mut values = Text::of(field, column, &options, &json)?;
+    let nulls = column.logical_nulls();
+    let (mut texts, mut text) = (StringBuilder::new(), String::new());
+    for row in 0..column.len() {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            texts.append_null();
+        } else {
+            text.clear();
+            values.put(row, &mut text)?;
+            texts.append_value(&text);
+        }
+    }
+    Ok(texts.finish())
 }
 
 /// The values of a column as text.

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
+use arrow::array::{Array as _, AsArray as _, ListArray, StringArray};
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+
+use crate::csv::texts;
 
 /// A line of COPY, in its fields; `None` is NULL.
 pub fn fields(line: &str) -> impl Iterator<Item = Option<Cow<'_, str>>> {
@@ -104,32 +108,48 @@ fn push(json: &mut String, value: &str, kind: &DataType) {
         (DataType::Boolean, "t") => json.push_str("true"),
         (DataType::Boolean, "f") => json.push_str("false"),
         (kind, value) if kind.is_numeric() && is_number() => json.push_str(value),
+        // JSON has the digits of bytes alone.
+        (DataType::Binary, value) => {
+            let digits = value.strip_prefix("\\x").unwrap_or(value);
+            json.push_str(&serde_json::Value::from(digits).to_string());
+        }
         (_, value) => json.push_str(&serde_json::Value::from(value).to_string()),
     }
 }
 
-/// An array of JSON as one of Postgres; `None` if it is none.
-pub fn array_of_json(json: &str) -> Option<String> {
-    let values: Vec<serde_json::Value> = serde_json::from_str(json).ok()?;
-    let mut array = String::new();
-    push_array(&mut array, &values);
-    Some(array)
-}
-
-fn push_array(array: &mut String, values: &[serde_json::Value]) {
-    array.push('{');
-    for (at, value) in values.iter().enumerate() {
-        if at > 0 {
-            array.push(',');
+/// Lists as Postgres writes arrays, each element as it stands in a column of its own.
+///
+/// # Errors
+/// If an element cannot be shown.
+pub fn arrays(lists: &ListArray) -> Result<StringArray, ArrowError> {
+    let (elements, is_flat) = match lists.values().as_list_opt::<i32>() {
+        Some(lists) => (arrays(lists)?, false),
+        None => {
+            let DataType::List(field) = lists.data_type() else {
+                return Err(ArrowError::CastError("a list has another type".to_owned()));
+            };
+            (texts(field, lists.values())?, true)
         }
-        match value {
-            serde_json::Value::Null => array.push_str("NULL"),
-            serde_json::Value::Array(values) => push_array(array, values),
-            serde_json::Value::String(text) => push_quoted(array, text),
-            other => push_quoted(array, &other.to_string()),
-        }
-    }
-    array.push('}');
+    };
+    let array = |(list, ends): (usize, &[i32])| {
+        let range = ends[0] as usize..ends[1] as usize;
+        lists.is_valid(list).then(|| {
+            let mut array = String::from("{");
+            for element in range.clone() {
+                if element > range.start {
+                    array.push(',');
+                }
+                match elements.is_valid(element).then(|| elements.value(element)) {
+                    None => array.push_str("NULL"),
+                    Some(text) if is_flat => push_quoted(&mut array, text),
+                    Some(inner) => array.push_str(inner),
+                }
+            }
+            array.push('}');
+            array
+        })
+    };
+    Ok(lists.value_offsets().windows(2).enumerate().map(array).collect())
 }
 
 fn push_quoted(array: &mut String, text: &str) {
@@ -147,6 +167,8 @@ fn push_quoted(array: &mut String, text: &str) {
 mod tests {
     use std::sync::Arc;
 
+    use arrow::array::{ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int32Array};
+    use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::Field;
 
     use super::*;
@@ -162,11 +184,34 @@ mod tests {
         assert_eq!(found, [Some("1"), None, Some("a\tb\\"), Some("")]);
     }
 
+    fn written(elements: ArrayRef, ends: &[i32]) -> ListArray {
+        let field = Arc::new(Field::new("item", elements.data_type().clone(), true));
+        ListArray::new(field, OffsetBuffer::new(ends.to_vec().into()), elements, None)
+    }
+
     #[test]
-    fn json_is_arrays() {
-        let array = array_of_json(r#"[1,null,"a \"b\" \\",[true,[]]]"#);
-        assert_eq!(array.as_deref(), Some(r#"{"1",NULL,"a \"b\" \\",{"true",{}}}"#));
-        assert_eq!(array_of_json("{}"), None);
+    fn lists_are_arrays_whose_elements_are_as_in_columns() {
+        let texts: ArrayRef =
+            Arc::new(StringArray::from(vec![Some("1"), None, Some("a \"b\" \\")]));
+        let floats = Arc::new(Float64Array::from(vec![f64::NAN, f64::INFINITY, -0.5]));
+        let bytes = Arc::new(BinaryArray::from_vec(vec![&b"\x00\xff"[..], b""]));
+        let decimals = Decimal128Array::from(vec![12_345_678_901_234_567_890_123_i128])
+            .with_precision_and_scale(38, 5)
+            .unwrap();
+        let nested = written(texts.clone(), &[0, 1, 1]);
+        let cases: [(ArrayRef, i32, &str); 5] = [
+            (texts, 3, r#"{"1",NULL,"a \"b\" \\"}"#),
+            (floats, 3, r#"{"NaN","inf","-0.5"}"#),
+            (bytes, 2, r#"{"\\x00ff","\\x"}"#),
+            (Arc::new(decimals), 1, r#"{"123456789012345678.90123"}"#),
+            (Arc::new(nested), 2, r#"{{"1"},{}}"#),
+        ];
+        for (elements, end, expected) in cases {
+            assert_eq!(arrays(&written(elements, &[0, end])).unwrap().value(0), expected);
+        }
+        let numbers = Arc::new(Int32Array::from(vec![7, 8, 9]));
+        let several = arrays(&written(numbers, &[1, 1, 3])).unwrap();
+        assert_eq!(several, StringArray::from(vec!["{}", r#"{"8","9"}"#]));
     }
 
     #[test]
@@ -181,6 +226,7 @@ mod tests {
         );
         assert_eq!(json("{{1,2},{3,4}}", list(DataType::Int64)), "[[1,2],[3,4]]");
         assert_eq!(json("[0:1]={1.5,NaN}", DataType::Float64), r#"[1.5,"NaN"]"#);
+        assert_eq!(json(r#"{"\\x00ff",NULL}"#, DataType::Binary), r#"["00ff",null]"#);
         assert_eq!(json("{1,", DataType::Int32), "[1,");
         assert_eq!(json("{\"1", DataType::Int32), "{\"1");
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use alluvium::{Error, Live};
-use arrow::array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use super::connection::{Connection, Row};
 use super::failure::{Failure, Result};
 use super::settings::Settings;
-use super::spelling::array_of_json;
+use super::spelling::arrays;
 use super::upstream::{identifier, literal, qualified, text};
 use crate::CsvText;
 
@@ -169,8 +169,8 @@ impl Writer {
         for ((field, column), is_array) in
             schema.fields().iter().zip(rows.columns()).zip(&self.arrays)
         {
-            let column = match is_array {
-                true => arrays(field, column)?,
+            let column: ArrayRef = match is_array {
+                true => Arc::new(arrays(column.as_list())?),
                 false => column.clone(),
             };
             fields.push(Field::new(field.name(), column.data_type().clone(), true));
@@ -214,26 +214,6 @@ fn replaced(what: &str) -> Failure {
     Failure::last(format!(
         "{what}: another writer of the same name has taken over, and this one must not write any more"
     ))
-}
-
-/// Lists as Postgres writes arrays.
-fn arrays(field: &Field, column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
-    let one = RecordBatch::try_new(
-        Arc::new(Schema::new(vec![field.clone().with_nullable(true)])),
-        vec![column.clone()],
-    )?;
-    let mut lines = Vec::new();
-    let mut writer = arrow::json::WriterBuilder::new()
-        .with_explicit_nulls(true)
-        .build::<_, arrow::json::writer::JsonArray>(&mut lines);
-    writer.write(&one)?;
-    writer.finish()?;
-    let rows: Vec<serde_json::Map<String, serde_json::Value>> =
-        serde_json::from_slice(&lines).map_err(|error| ArrowError::JsonError(error.to_string()))?;
-    let text = |row: &serde_json::Map<String, serde_json::Value>| {
-        array_of_json(&row.get(field.name())?.to_string())
-    };
-    Ok(Arc::new(rows.iter().map(text).collect::<StringArray>()))
 }
 
 /// The table that is written.

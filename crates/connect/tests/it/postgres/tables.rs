@@ -169,6 +169,8 @@ const KINDS: &[Kind] = &[
     ("text[]", "TEXT[]", "'{a,\"b \\\"c\\\", d\",NULL}'", "[a, b \"c\", d, NULL]"),
     ("numeric[]", "DECIMAL(9, 2)[]", "'{1.5,-2.25}'", "[1.50, -2.25]"),
     ("bool[]", "BOOLEAN[]", "'{t,f}'", "[true, false]"),
+    ("bytea[]", "BYTEA[]", "'{\"\\\\x00ff\",NULL}'", "[00ff, NULL]"),
+    ("float8[]", "DOUBLE[]", "'{1.5,NaN,-Infinity}'", "[1.5, NaN, -inf]"),
     ("date[]", "DATE[]", "'{2026-01-02}'", "[2026-01-02]"),
     ("int4range", "TEXT", "'[1,5)'", "[1,5)"),
     ("inet", "TEXT", "'10.0.0.1/8'", "10.0.0.1/8"),

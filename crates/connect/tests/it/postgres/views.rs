@@ -300,6 +300,32 @@ fn values_of_all_types_arrive() {
 }
 
 #[test]
+fn elements_of_lists_arrive_as_they_do_alone() {
+    let (server, table) = (shared(), unique("elements"));
+    server.sql(&format!(
+        "CREATE TABLE {table} (id int PRIMARY KEY, y bytea[], d float8[], m numeric[], z timestamptz[], n int[])"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    running
+        .execute(
+            "CREATE TABLE t (id INT PRIMARY KEY, y BYTEA[], d DOUBLE[], m DECIMAL(30, 5)[], z TIMESTAMP WITH TIME ZONE[], n INT[]);
+             INSERT INTO t VALUES (1, [X'00ff', NULL], [CAST('NaN' AS DOUBLE), CAST('-inf' AS DOUBLE)],
+                 [CAST('1234567890123456789012345.12345' AS DECIMAL(30, 5))],
+                 [CAST('2026-06-01 12:00:00+05:30' AS TIMESTAMP WITH TIME ZONE)], NULL)",
+        )
+        .unwrap();
+    running.execute(&view(server, "v", &table, "SELECT * FROM t")).unwrap();
+    let (there, start) = (format!("SET timezone TO 'UTC'; SELECT * FROM {table}"), Instant::now());
+    while server.sql(&there).is_empty() {
+        assert!(start.elapsed() < LONG, "the row does not arrive");
+        sleep(Duration::from_millis(10));
+    }
+    let expected = "1|{\"\\\\x00ff\",NULL}|{NaN,-Infinity}|{1234567890123456789012345.12345}|{\"2026-06-01 06:30:00+00\"}|NULL";
+    assert_eq!(server.sql(&there), [expected]);
+}
+
+#[test]
 fn what_is_wrong_with_an_output_is_told_when_the_view_is_created() {
     let (server, table) = (shared(), unique("unfit"));
     server.sql(&format!(
