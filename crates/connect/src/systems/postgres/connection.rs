@@ -1,5 +1,6 @@
 //! Connections to a server, as its client and as its replica.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use alluvium::Live;
@@ -111,6 +112,8 @@ impl Connection {
                 Failure::last(format!("{what}: the server asks for a password, and there is none"))
             })
         };
+        let unproved =
+            |error: io::Error| Failure::last(format!("{what}: {SCRAM_SHA_256} fails: {error}"));
         let mut scram = None;
         loop {
             match self.message()? {
@@ -146,13 +149,13 @@ impl Connection {
                 }
                 Message::AuthenticationSaslContinue(body) => {
                     let Some(scram) = &mut scram else { return Err(unexpected()) };
-                    scram.update(body.data())?;
+                    scram.update(body.data()).map_err(unproved)?;
                     frontend::sasl_response(scram.message(), &mut self.output)?;
                     self.send()?;
                 }
                 Message::AuthenticationSaslFinal(body) => {
                     let Some(scram) = &mut scram else { return Err(unexpected()) };
-                    scram.finish(body.data())?;
+                    scram.finish(body.data()).map_err(unproved)?;
                 }
                 Message::ErrorResponse(body) => {
                     return Err(Failure::refused(&what, &Answer::read(&body)?));
@@ -421,6 +424,14 @@ mod tests {
         let long = failure(later.query("cannot ask", "SELECT 1"));
         assert!(long.contains("2147483647 bytes"), "{long}");
         assert!(later.input.capacity() < 1 << 24);
+    }
+
+    #[test]
+    fn a_server_that_does_not_prove_itself_is_left() {
+        let asks = b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0";
+        let goes_on = b"R\0\0\0\x1e\0\0\0\x0br=other,s=c2FsdA==,i=1";
+        let error = failure(connect(&[&asks[..], goes_on].concat()));
+        assert!(error.contains("SCRAM-SHA-256 fails: invalid nonce"), "{error}");
     }
 
     #[test]

@@ -43,10 +43,14 @@ fn open(request: &DeliveryRequest, before: Option<Mark>, live: &Live) -> Result<
         let settings = Settings::of_target(&request.connector)?;
         let of = (&*request.id, &request.schema);
         let reason = match Writer::open(&settings, of, before, live) {
-            Ok(writer) => return Ok(writer),
+            Ok(writer) => {
+                request.report(None);
+                return Ok(writer);
+            }
             Err(Failure::Final(error)) => return Err(error),
             Err(Failure::Passing(reason)) => reason,
         };
+        request.report(Some(reason.clone()));
         backoff.wait(Some(live)).map_err(|_| {
             Error::source(format!("{} cannot be reached: {reason}", settings.place()))
         })?;
@@ -85,9 +89,10 @@ impl DeliveryWriter for Output {
             // One that was opened again tells whether what seemed to fail was done.
             if writer.mark().last < Some(epoch) {
                 match writer.commit(epoch, &self.pending) {
-                    Ok(()) => {}
+                    Ok(()) => self.request.report(None),
                     Err(Failure::Final(error)) => return Err(error),
-                    Err(Failure::Passing(_)) => {
+                    Err(Failure::Passing(reason)) => {
+                        self.request.report(Some(reason));
                         backoff.wait(Some(&self.live))?;
                         continue;
                     }

@@ -94,12 +94,23 @@ fn a_server_that_is_killed_gets_what_it_lacks_when_it_is_back() {
     let running = engine(folder.path());
     running.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT, n BIGINT)").unwrap();
     running.execute(&view(&server, "v", "kept", SUMS)).unwrap();
-    for _ in 0..3 {
+    let check_told = |is_told: &str| {
+        let (start, told) = (Instant::now(), "SELECT error IS NOT NULL FROM alluvium.outputs");
+        while query(&running, told) != [is_told] {
+            assert!(start.elapsed() < LONG, "the output's error is not {is_told}");
+            sleep(Duration::from_millis(10));
+        }
+    };
+    for round in 0..3 {
         change(&running, &mut random);
         server.kill();
         change(&running, &mut random);
+        let away = format!("INSERT OR REPLACE INTO t VALUES (99, 'away', {round})");
+        running.execute(&away).unwrap();
+        check_told("true");
         server.restart();
         check_sums(&server, &running, "kept");
+        check_told("false");
     }
 }
 
