@@ -16,8 +16,11 @@ use super::settings::Settings;
 use super::socket::Socket;
 use crate::systems::waiting::{PATIENCE, check_live};
 
-/// How long a server may be silent while it logs us in.
+/// How long a server may take to log us in.
 const LOGIN: Duration = Duration::from_secs(30);
+
+/// How long a server may be silent over a connection whose end nobody else decides.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// How many bytes are read at once.
 const CHUNK: usize = 1 << 18;
@@ -30,7 +33,7 @@ const COPY_BOTH: u8 = b'W';
 
 /// How values are written, that nothing is too slow, that a commit lasts once it is told, and that a policy which leaves out rows is an
 /// error, whatever the server is set to.
-const SESSION: [(&str, &str); 12] = [
+const SESSION: [(&str, &str); 11] = [
     ("client_encoding", "UTF8"),
     ("standard_conforming_strings", "on"),
     ("row_security", "off"),
@@ -41,9 +44,11 @@ const SESSION: [(&str, &str); 12] = [
     ("bytea_output", "hex"),
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
-    ("idle_in_transaction_session_timeout", "0"),
     ("synchronous_commit", "on"),
 ];
+
+/// The name of the setting that ends a transaction in which nothing is done for so long.
+const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
 
 /// A message of a server.
 enum Incoming {
@@ -75,18 +80,24 @@ pub struct Connection {
     output: BytesMut,
     live: Option<Live>,
     is_logged_in: bool,
+    opened: Instant,
+    heard: Instant,
 }
 
 impl Connection {
     /// Logs in, as a replica or as any other client. Ends to wait when `live` is over.
     pub fn open(settings: &Settings, replicates: bool, live: Option<&Live>) -> Result<Self> {
+        let socket = Socket::connect(settings)?;
+        let now = Instant::now();
         let mut this = Self {
-            socket: Socket::connect(settings)?,
+            socket,
             input: BytesMut::new(),
             chunk: vec![0; CHUNK],
             output: BytesMut::new(),
             live: live.cloned(),
             is_logged_in: false,
+            opened: now,
+            heard: now,
         };
         let database = settings.database();
         let mut parameters = vec![
@@ -95,8 +106,10 @@ impl Connection {
             ("application_name", "alluvium"),
         ];
         parameters.extend(SESSION);
-        if replicates {
-            parameters.push(("replication", "database"));
+        // A snapshot waits for who reads it. A transaction that writes does not, and its locks end with it if its client is gone.
+        match replicates {
+            true => parameters.extend([("replication", "database"), (IDLE_IN_TRANSACTION, "0")]),
+            false => parameters.push((IDLE_IN_TRANSACTION, "60s")),
         }
         frontend::startup_message(parameters, &mut this.output)?;
         this.send()?;
@@ -294,6 +307,11 @@ impl Connection {
         }
     }
 
+    /// When something of the server's has come last.
+    pub fn heard(&self) -> Instant {
+        self.heard
+    }
+
     /// Whether a message is here already.
     pub fn has_more(&self) -> bool {
         self.input.len() >= 5
@@ -320,29 +338,39 @@ impl Connection {
         }
     }
 
-    /// The next message, which is waited for as long as it is needed. Without a reader that lives, the server may not be silent for long.
+    /// The next message, which is waited for as long as it is needed. The server may take some time to log us in, and is not silent for
+    /// long without a reader that lives.
     fn incoming(&mut self) -> Result<Incoming> {
         let begun = Instant::now();
         loop {
+            let is_late = match self.is_logged_in {
+                true => self.live.is_none() && self.heard.max(begun).elapsed() > SILENCE,
+                false => self.opened.elapsed() > LOGIN,
+            };
+            if is_late {
+                return Err(Failure::Passing("the server does not answer".to_owned()));
+            }
             if let Some(incoming) = self.incoming_within(PATIENCE)? {
                 return Ok(incoming);
             }
             check_live(self.live.as_ref())?;
-            if self.live.is_none() && begun.elapsed() > LOGIN {
-                return Err(Failure::Passing("the server does not answer".to_owned()));
-            }
         }
     }
 
     fn incoming_within(&mut self, patience: Duration) -> Result<Option<Incoming>> {
+        let begun = Instant::now();
         loop {
             if let Some(incoming) = self.parse()? {
                 return Ok(Some(incoming));
             }
-            match self.socket.read(&mut self.chunk, patience)? {
-                Some(count) => self.input.extend_from_slice(&self.chunk[..count]),
-                None => return Ok(None),
+            // A message may come in small parts for long.
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(None);
             }
+            let Some(count) = self.socket.read(&mut self.chunk, left)? else { return Ok(None) };
+            self.input.extend_from_slice(&self.chunk[..count]);
+            self.heard = Instant::now();
         }
     }
 

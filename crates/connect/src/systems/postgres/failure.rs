@@ -68,11 +68,12 @@ impl Answer {
         Ok(answer)
     }
 
-    /// Whether it may be otherwise later: the database starts or ends, has no connection left, or something is in use.
+    /// Whether it may be otherwise later: the database starts or ends, has no connection left, a transaction was idle for
+    /// too long, or something is in use.
     fn is_passing(&self) -> bool {
         let classes = ["08", "40", "57P"];
         classes.iter().any(|class| self.code.starts_with(class))
-            || ["53300", "55006"].contains(&&*self.code)
+            || ["25P03", "53300", "55006"].contains(&&*self.code)
     }
 
     fn advice(&self) -> &'static str {

@@ -51,7 +51,8 @@ pub struct Session {
     sent: Lsn,
     /// The end of the server's log, as far as it is known.
     end: Lsn,
-    heard: Instant,
+    /// Before that, the server was not asked for anything.
+    began: Instant,
     asked: Instant,
     recorded: Instant,
 }
@@ -88,7 +89,7 @@ impl Session {
             committed: start,
             sent: start,
             end: start,
-            heard: now,
+            began: now,
             asked: now,
             recorded: now,
         }
@@ -134,7 +135,7 @@ impl Session {
         Upstream { connection: &mut self.connection, settings }.follow(start)?;
         self.phase = Phase::Stream(start);
         let now = Instant::now();
-        (self.heard, self.asked, self.recorded) = (now, now, now);
+        (self.began, self.asked, self.recorded) = (now, now, now);
         Ok(None)
     }
 
@@ -152,16 +153,16 @@ impl Session {
             if is_enough && !self.rows.is_empty() {
                 return self.portion();
             }
+            // The tables of others may change all the time.
+            check_live(live)?;
             self.tell(durable)?;
             let what = format!("the replication of \"{}\" ends", self.table);
             let Some(message) = self.connection.replicated(&what, PATIENCE)? else {
-                check_live(live)?;
-                if self.heard.elapsed() > SILENCE {
+                if self.connection.heard().max(self.began).elapsed() > SILENCE {
                     return Err(Failure::Passing("the server is silent".to_owned()));
                 }
                 continue;
             };
-            self.heard = Instant::now();
             match pgoutput::read(&message)? {
                 Replicated::Alive(sent, asks) => {
                     (self.sent, self.end) = (self.sent.max(sent), self.end.max(sent));

@@ -12,6 +12,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use socket2::{SockRef, TcpKeepalive};
 
 use super::failure::{Failure, Result};
 use super::settings::{Encryption, Settings};
@@ -22,6 +23,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long anything that is written may take.
 const WRITE: Duration = Duration::from_secs(30);
+
+/// How long a connection is silent until the machine at its other end is asked whether it is there.
+const ALIVE: Duration = Duration::from_secs(30);
 
 /// A connection's socket.
 pub enum Socket {
@@ -52,6 +56,8 @@ impl Socket {
 
     fn encrypted(mut stream: TcpStream, settings: &Settings) -> Result<Self> {
         stream.set_nodelay(true)?;
+        let probes = TcpKeepalive::new().with_time(ALIVE).with_interval(ALIVE / 3).with_retries(3);
+        SockRef::from(&stream).set_tcp_keepalive(&probes)?;
         stream.set_write_timeout(Some(WRITE))?;
         let Encryption::Verified(roots) = settings.encryption() else {
             return Ok(Self::Plain(stream));

@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::bank::{ACCOUNTS, bench};
 use super::server::{LONG, Server, engine, failure, query, shared, unique};
 
 const COLUMNS: &str = "id BIGINT PRIMARY KEY, name TEXT, n INT";
@@ -100,6 +101,34 @@ fn an_engine_ends_at_once_within_a_snapshot_and_a_transaction() {
     let running = engine(folder.path());
     running.start().unwrap();
     server.check(&running, "SELECT SUM(n) FROM t", &format!("SELECT sum(n) FROM {table}"));
+}
+
+/// Other tables of a publication that change all the time leave no pause in which to look whether anybody reads.
+#[test]
+fn an_engine_ends_while_other_tables_of_its_publication_change() {
+    let server = shared();
+    let (table, other) = (create(server, "quiet", 3), unique("noisy"));
+    server.sql(&format!(
+        "CREATE TABLE {other} (id int PRIMARY KEY, balance bigint NOT NULL);
+         INSERT INTO {other} SELECT g, 1000 FROM generate_series(1, {ACCOUNTS}) g;
+         CREATE PUBLICATION p_{table} FOR TABLE {table}, {other}"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let running = engine(folder.path());
+    running.execute(&server.connected(COLUMNS, &table, "'materialized' = 'true'")).unwrap();
+    running.start().unwrap();
+    server.check(&running, "SELECT * FROM t", &format!("SELECT * FROM {table}"));
+    let mut bench = bench(server, &other, folder.path(), 30);
+    sleep(Duration::from_millis(300));
+    drop(running);
+    let is_followed =
+        format!("SELECT active FROM pg_replication_slots WHERE slot_name = 's_{table}'");
+    while server.sql(&is_followed) != ["f"] {
+        assert!(bench.try_wait().unwrap().is_none(), "it reads as long as others change");
+        sleep(Duration::from_millis(10));
+    }
+    bench.kill().unwrap();
+    bench.wait().unwrap();
 }
 
 #[test]
