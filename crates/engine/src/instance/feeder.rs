@@ -9,7 +9,6 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 
@@ -20,8 +19,8 @@ use super::Instance;
 use crate::durable::portion::{EnteredPortion, ReadPortion, SavedPosition};
 use crate::error::{Error, Result};
 use crate::source::{
-    Input, InputReader, Live, Origin, Portion, Refusal, Refusing, SourceRequest, TransportRequest,
-    named,
+    Holder, Input, InputReader, Live, Origin, Portion, Refusal, Refusing, SourceRequest,
+    TransportRequest, named,
 };
 use crate::transaction::Transaction;
 
@@ -96,8 +95,7 @@ impl Instance {
         let (instance, of) = (Arc::downgrade(self), input.clone());
         // Transactions of inputs that go on do not keep the engine.
         let holders = self.connectors.inputs.holders().clone();
-        let is_over =
-            move || of.is_stopped() || instance.strong_count() <= holders.load(Ordering::Relaxed);
+        let is_over = move || of.is_stopped() || holders.hold_alone(&instance);
         Live::new(input.liveness.linger, input.liveness.follow, is_over)
     }
 
@@ -174,9 +172,10 @@ impl Transaction {
 
 /// A transaction of an input, and what it has so far.
 struct Open {
+    /// Ends before the transaction.
+    _holder: Holder,
     transaction: Transaction,
     counted: Counted,
-    _holder: Holder,
 }
 
 /// What portions have.
@@ -187,27 +186,11 @@ struct Counted {
     refused: Vec<Refusal>,
 }
 
-/// Counts an input among those that hold a transaction.
-struct Holder(Arc<AtomicUsize>);
-
-impl Holder {
-    fn new(holders: &Arc<AtomicUsize>) -> Self {
-        holders.fetch_add(1, Ordering::Relaxed);
-        Self(holders.clone())
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Open {
     fn begin(instance: &Arc<Instance>) -> Result<Self> {
         let transaction = Transaction::begin(instance, None)?;
-        let holder = Holder::new(instance.connectors.inputs.holders());
-        Ok(Self { transaction, counted: Counted::default(), _holder: holder })
+        let holder = instance.connectors.inputs.holders().begin();
+        Ok(Self { _holder: holder, transaction, counted: Counted::default() })
     }
 
     /// No other portion belongs to it.
@@ -260,7 +243,7 @@ fn feed(instance: &Weak<Instance>, input: &Arc<Input>, mut reader: InputReader) 
     while let Some(portion) = reader.next()? {
         // A transaction that has begun would keep others waiting.
         if begun.is_none() {
-            input.wait_resumed(|| instance.strong_count() <= holders.load(Ordering::Relaxed));
+            input.wait_resumed(|| holders.hold_alone(instance));
         }
         let Some(instance) = instance.upgrade() else { return Ok(()) };
         let goes_on = begun.take().filter(|_| !portion.restarts);

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::holders::Holders;
 use super::{
     FilePosition, Liveness, Refusal, Source, SourcePosition, SourceProgress, SourceState,
     Transport, TransportConnector, Unread,
@@ -193,8 +194,7 @@ impl Origin {
 pub(crate) struct Inputs {
     state: Mutex<Vec<(Arc<Input>, State)>>,
     waits: WaitList<()>,
-    /// How many of them hold a transaction, which keeps the engine's instance.
-    holders: Arc<AtomicUsize>,
+    holders: Arc<Holders>,
     poison: Arc<Poison>,
 }
 
@@ -216,8 +216,8 @@ impl Inputs {
         inputs
     }
 
-    /// How many inputs hold a transaction.
-    pub(crate) fn holders(&self) -> &Arc<AtomicUsize> {
+    /// The inputs that hold a transaction.
+    pub(crate) fn holders(&self) -> &Arc<Holders> {
         &self.holders
     }
 

@@ -11,6 +11,7 @@
 //!
 //! Rows that cannot be read are [`refusals`]: counted, and kept to be queried.
 
+mod holders;
 mod inputs;
 mod live;
 mod position;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
+pub(crate) use holders::Holder;
 pub(crate) use inputs::{FILE, Input, Inputs, Origin, named};
 pub use live::Live;
 pub(crate) use live::Liveness;
