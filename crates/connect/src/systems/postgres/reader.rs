@@ -130,7 +130,7 @@ impl Input {
                 Phase::Snapshot(upstream.begin_snapshot((&table, &self.shape), !self.lasts)?)
             }
         };
-        let place = settings.table();
+        let place = (table.id, settings.table());
         Ok(Some(Session::new(connection, place, rows, phase)))
     }
 }

@@ -35,6 +35,8 @@ pub struct Limits {
 /// A connection, and what is read from it.
 pub struct Session {
     connection: Connection,
+    /// The number of the table there, which stays when it is renamed.
+    id: u32,
     table: String,
     rows: Rows,
     /// The rows that come next.
@@ -67,10 +69,10 @@ pub enum Phase {
 }
 
 impl Session {
-    /// Reads, over a connection on which that has begun, the rows of a table of this schema and name.
+    /// Reads, over a connection on which that has begun, the rows of a table of this number, schema and name.
     pub fn new(
         connection: Connection,
-        (schema, name): (&str, &str),
+        (id, (schema, name)): (u32, (&str, &str)),
         rows: Rows,
         phase: Phase,
     ) -> Self {
@@ -80,6 +82,7 @@ impl Session {
         let now = Instant::now();
         Self {
             connection,
+            id,
             table: format!("{schema}.{name}"),
             rows,
             phase,
@@ -266,10 +269,24 @@ impl Session {
 
     /// The table is, from now on, as a message says.
     fn meet(&mut self, relation: Relation) -> Result<()> {
-        if format!("{}.{}", relation.schema, relation.name) != self.table {
-            return Ok(());
-        }
         let at = self.at();
+        let name = format!("{}.{}", relation.schema, relation.name);
+        match (relation.id == self.id, name == self.table) {
+            (true, true) => {}
+            (false, false) => return Ok(()),
+            (true, false) => {
+                return Err(Failure::last(format!(
+                    "the table \"{}\" is called \"{name}\" from {at} on; drop the table here and create it again with the new name",
+                    self.table
+                )));
+            }
+            (false, true) => {
+                return Err(Failure::last(format!(
+                    "as of {at}, another table is called \"{}\"; drop the table here and create it again, which begins with a new snapshot",
+                    self.table
+                )));
+            }
+        }
         let mut columns = Vec::new();
         for name in self.rows.names() {
             let found = relation.columns.iter().position(|(other, _)| other == name);

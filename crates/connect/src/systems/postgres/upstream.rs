@@ -23,6 +23,8 @@ pub struct Shape {
 
 /// A table of a database, as far as it is read.
 pub struct Table {
+    /// Its number, which stays when it is renamed.
+    pub id: u32,
     /// The columns of the table here that are there as well.
     pub columns: Vec<usize>,
     is_partitioned: bool,
@@ -71,18 +73,18 @@ impl Upstream<'_> {
             "SELECT c.oid, c.relkind, c.relreplident FROM pg_catalog.pg_class c \
              JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {of_table}"
         ))?;
-        let (Some(id), Some(kind)) = (text(&found, 0), text(&found, 1)) else {
+        let (Some(id), Some(kind)) = (number(&found), text(&found, 1)) else {
             return Err(Failure::last(format!("the database has no table {place}")));
         };
         if !["r", "p"].contains(&kind) {
             return Err(Failure::last(format!("{place} is no table that is replicated")));
         }
         let identity = text(&found, 2).unwrap_or("n").to_owned();
-        let (id, is_partitioned) = (id.to_owned(), kind == "p");
+        let is_partitioned = kind == "p";
         let (filter, published) = self.published(version, is_partitioned)?;
-        let columns = self.columns(&id, shape, published.as_ref())?;
-        self.check_identity(&id, &identity, shape)?;
-        Ok(Table { columns, is_partitioned, filter })
+        let columns = self.columns(id, shape, published.as_ref())?;
+        self.check_identity(id, &identity, shape)?;
+        Ok(Table { id, columns, is_partitioned, filter })
     }
 
     /// What the publication has of the table: a condition on rows, and columns, if it has them.
@@ -138,7 +140,7 @@ impl Upstream<'_> {
     /// The columns of the table here that are there as well.
     fn columns(
         &mut self,
-        id: &str,
+        id: u32,
         shape: &Shape,
         published: Option<&BTreeSet<String>>,
     ) -> Result<Vec<usize>> {
@@ -171,7 +173,7 @@ impl Upstream<'_> {
     }
 
     /// Fails if updates and deletions do not tell which row they are of.
-    fn check_identity(&mut self, id: &str, identity: &str, shape: &Shape) -> Result<()> {
+    fn check_identity(&mut self, id: u32, identity: &str, shape: &Shape) -> Result<()> {
         if identity == "f" {
             return Ok(());
         }
@@ -315,8 +317,7 @@ impl Upstream<'_> {
 
     fn number(&mut self, sql: &str) -> Result<u32> {
         let found = self.ask(sql)?;
-        let number = text(&found, 0).and_then(|text| text.parse().ok());
-        number.ok_or_else(|| Failure::last("the server is none of Postgres"))
+        number(&found).ok_or_else(|| Failure::last("the server is none of Postgres"))
     }
 }
 
@@ -327,6 +328,11 @@ pub fn is_taken(settings: &Settings) -> Error {
         "the server has a slot \"{slot}\" already, which another reader may need: name another slot, or drop it, \
          SELECT pg_drop_replication_slot('{slot}')"
     ))
+}
+
+/// The number that the first row begins with.
+fn number(rows: &[Row]) -> Option<u32> {
+    text(rows, 0)?.parse().ok()
 }
 
 /// A column of the first row.

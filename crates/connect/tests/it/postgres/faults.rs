@@ -192,6 +192,34 @@ fn a_slot_whose_tables_do_not_change_still_advances() {
 }
 
 #[test]
+fn a_table_that_gives_its_name_away_is_told() {
+    let server = shared();
+    for (how, expected) in [
+        ("ALTER TABLE {t} RENAME TO {t}_old", "_old\" from "),
+        (
+            "ALTER TABLE {t} RENAME TO {t}_old; CREATE TABLE {t} (id bigint PRIMARY KEY, name text, n int);
+             ALTER PUBLICATION p_{t} ADD TABLE {t}; ALTER PUBLICATION p_{t} DROP TABLE {t}_old",
+            "another table is called",
+        ),
+    ] {
+        let table = create(server, "named", 3);
+        let folder = tempfile::tempdir().unwrap();
+        let running = engine(folder.path());
+        running.execute(&server.table(COLUMNS, &table)).unwrap();
+        running.start().unwrap();
+        server.sql(&format!("INSERT INTO {table} VALUES (6, 'six', 6)"));
+        server.check(&running, "SELECT * FROM t", &format!("SELECT * FROM {table}"));
+        let now_called = if how.contains("CREATE") { table.clone() } else { format!("{table}_old") };
+        server.sql(&format!(
+            "{}; INSERT INTO {now_called} VALUES (7, 'seven', 7)",
+            how.replace("{t}", &table)
+        ));
+        let message = failure(&running);
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn a_table_that_is_altered_there_goes_on_or_says_why_not() {
     let server = shared();
     let table = create(server, "altered", 3);
