@@ -7,10 +7,30 @@ use std::time::Duration;
 
 use alluvium::{Error, Result};
 use ureq::Agent;
+use ureq::http::Uri;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::transport::DefaultConnector;
 
 use addresses::Addresses;
+
+/// What is wrong with an address.
+pub enum Wrong {
+    /// It is none of `http` or `https`.
+    NoAddress,
+    /// There is a user in it, and maybe a password.
+    HasUser,
+}
+
+/// The server of an address, with its port if it is named.
+pub fn host(url: &str) -> std::result::Result<String, Wrong> {
+    let url = url.parse::<Uri>().map_err(|_| Wrong::NoAddress)?;
+    let is_known = matches!(url.scheme_str(), Some("http" | "https"));
+    match url.authority().filter(|authority| is_known && !authority.host().is_empty()) {
+        Some(authority) if authority.as_str().contains('@') => Err(Wrong::HasUser),
+        Some(authority) => Ok(authority.to_string()),
+        None => Err(Wrong::NoAddress),
+    }
+}
 
 /// A client that follows no redirect, takes no proxy from the environment, and connects to no address of its link only. An
 /// answer may take so long, and is no error whatever its status is.

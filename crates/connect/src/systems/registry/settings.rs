@@ -3,9 +3,9 @@
 use std::fmt;
 
 use alluvium::{Error, Result, TransportConnector};
-use ureq::http::Uri;
 
 use crate::options::texts;
+use crate::systems::http::{self, Wrong};
 
 /// What an option of a registry is named, of the options of a format.
 const URLS: &str = "REGISTRY_URLS";
@@ -123,8 +123,7 @@ impl Settings {
 
     /// The hosts of addresses, each with its port if it names one.
     pub fn hosts(urls: &str) -> Vec<String> {
-        let authority = |url: &String| Some(url.parse::<Uri>().ok()?.authority()?.to_string());
-        texts(urls).iter().filter_map(authority).collect()
+        texts(urls).iter().filter_map(|url| http::host(url).ok()).collect()
     }
 
     /// Whether a registry is named.
@@ -158,23 +157,14 @@ fn urls(value: &str) -> Result<Vec<String>> {
     let urls: Vec<String> =
         texts(value).into_iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
     for url in &urls {
-        let parsed = url.parse::<Uri>().ok().filter(|parsed| {
-            let scheme = parsed.scheme_str().unwrap_or_default();
-            matches!(scheme, "http" | "https") && parsed.host().is_some()
-        });
-        match parsed.as_ref().and_then(Uri::authority).map(|authority| authority.as_str()) {
-            Some(authority) if !authority.contains('@') => {}
-            Some(_) => {
-                return Err(Error::source(format!(
-                    "an address of {URLS} has a user in it: name {USERNAME}, and the secret {PASSWORD}"
-                )));
-            }
-            None => {
-                return Err(Error::source(format!(
-                    "{URLS} has addresses such as http://127.0.0.1:8081, not \"{url}\""
-                )));
-            }
-        }
+        http::host(url).map_err(|wrong| match wrong {
+            Wrong::HasUser => Error::source(format!(
+                "an address of {URLS} has a user in it: name {USERNAME}, and the secret {PASSWORD}"
+            )),
+            Wrong::NoAddress => Error::source(format!(
+                "{URLS} has addresses such as http://127.0.0.1:8081, not \"{url}\""
+            )),
+        })?;
     }
     Ok(urls)
 }

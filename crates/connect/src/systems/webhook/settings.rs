@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use alluvium::{Error, Result, TransportConnector};
-use ureq::http::Uri;
 
 use super::signature::Signer;
-use crate::systems::http;
+use crate::systems::http::{self, Wrong};
 
 const AUTHORIZATION: &str = "authorization";
 const SIGNING_SECRET: &str = "signing_secret";
@@ -73,7 +72,7 @@ impl Settings {
 
     /// The server, with its port if it is named.
     pub(super) fn host(&self) -> Option<String> {
-        Some(self.url.parse::<Uri>().ok()?.authority()?.to_string())
+        http::host(&self.url).ok()
     }
 
     /// A client for these requests.
@@ -113,15 +112,12 @@ impl Credentials {
 }
 
 fn url(value: &str) -> Result<String> {
-    let parsed = value.parse::<Uri>().ok().filter(|parsed| {
-        matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some()
-    });
-    match parsed.as_ref().and_then(Uri::authority).map(|authority| authority.as_str()) {
-        Some(authority) if !authority.contains('@') => Ok(value.to_owned()),
-        Some(_) => Err(Error::source(
+    match http::host(value) {
+        Ok(_) => Ok(value.to_owned()),
+        Err(Wrong::HasUser) => Err(Error::source(
             "\"url\" of a webhook has a user in it: name the secret \"authorization\"",
         )),
-        None => Err(Error::source(format!(
+        Err(Wrong::NoAddress) => Err(Error::source(format!(
             "\"url\" of a webhook is an address such as https://example.com/changes, not \"{value}\""
         ))),
     }
