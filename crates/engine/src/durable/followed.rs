@@ -40,8 +40,10 @@ pub(crate) struct Following {
     end: AtomicU64,
     /// The first record of transactions whose epochs have not come.
     first_open: AtomicU64,
-    /// Ends of the journal that were heard of and are not reached, and when.
-    heard: Mutex<VecDeque<(Position, Instant)>>,
+    /// Ends of the journal that were heard of and are not reached, each later than the one before.
+    heard: Mutex<VecDeque<Heard>>,
+    /// What the writer needed no more when it had an end that is reached.
+    released: AtomicU64,
     /// Held while a record is replayed, of which a checkpoint has all or nothing.
     replaying: Mutex<()>,
 }
@@ -49,8 +51,8 @@ pub(crate) struct Following {
 impl Following {
     pub(crate) fn new(journal: Arc<dyn Followed>) -> Self {
         let (end, first_open) = (AtomicU64::new(0), AtomicU64::new(NONE));
-        let (heard, replaying) = Default::default();
-        Self { journal, end, first_open, heard, replaying }
+        let (heard, released, replaying) = Default::default();
+        Self { journal, end, first_open, heard, released, replaying }
     }
 
     pub(crate) fn journal(&self) -> &Arc<dyn Followed> {
@@ -66,8 +68,12 @@ impl Following {
     pub(crate) fn hear(&self) -> Heard {
         let heard = self.journal.heard();
         let mut ends = self.heard.lock();
-        if ends.back().is_none_or(|(last, _)| *last < heard.end) && heard.end > self.end() {
-            ends.push_back((heard.end, heard.at));
+        match ends.back_mut() {
+            _ if heard.end <= self.end() => self.reached(&heard),
+            Some(last) if last.end >= heard.end => {
+                last.released = last.released.max(heard.released)
+            }
+            _ => ends.push_back(heard),
         }
         heard
     }
@@ -77,9 +83,18 @@ impl Following {
         self.end.store(end.0, Ordering::Release);
         self.first_open.store(first_open.map_or(NONE, |first| first.0), Ordering::Release);
         let mut ends = self.heard.lock();
-        while ends.front().is_some_and(|(heard, _)| *heard <= end) {
-            ends.pop_front();
+        while let Some(heard) = ends.pop_front_if(|heard| heard.end <= end) {
+            self.reached(&heard);
         }
+    }
+
+    /// The writer needs no record before this position, and of the transactions that have ended by then all records are replayed.
+    pub(crate) fn released(&self) -> Position {
+        Position(self.released.load(Ordering::Acquire))
+    }
+
+    fn reached(&self, heard: &Heard) {
+        self.released.fetch_max(heard.released.0, Ordering::AcqRel);
     }
 
     pub(crate) fn end(&self) -> Position {
@@ -95,7 +110,7 @@ impl Following {
     pub(crate) fn lag(&self, epoch: u64) -> Lag {
         let heard = self.hear();
         let records = heard.end.0.saturating_sub(self.end().0);
-        let oldest = self.heard.lock().front().map_or(heard.at, |(_, at)| *at);
+        let oldest = self.heard.lock().front().map_or(heard.at, |oldest| oldest.at);
         let behind = if records == 0 { Duration::ZERO } else { oldest.elapsed() };
         Lag { epoch, records, behind, silence: heard.at.elapsed() }
     }

@@ -147,7 +147,8 @@ fn run(
         let applied = match next {
             Ok(None) => continue,
             Ok(Some((position, bytes))) => {
-                replayed.released(following.hear().released);
+                following.hear();
+                replayed.released(following.released());
                 let journal: &dyn Journal = &**following.journal();
                 let act = || replay((&engine, following), replayed, journal, (position, &bytes));
                 instance.poison.guard(act)

@@ -24,6 +24,10 @@ const LONG: Duration = Duration::from_secs(60);
 const ACCOUNTS: i64 = 20;
 const EACH: i64 = 100;
 
+/// Inserts so many bytes that they are recorded in parts.
+const LARGE: &str =
+    "INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 60000) AS g(n)";
+
 struct Setting {
     directory: TempDir,
     server: Running,
@@ -386,6 +390,25 @@ fn a_standby_that_is_cut_off_shows_how_far_it_is_behind_and_catches_up() {
     transfer(&writer, 30).unwrap();
     standby.promote().unwrap();
     assert_eq!(number(&standby, "SELECT COUNT(*) FROM moved"), 31);
+}
+
+#[test]
+fn what_the_writer_releases_while_a_standby_is_cut_off_is_replayed_there_all_the_same() {
+    let setting = Setting::of(server());
+    let writer = setting.writer("a", 1);
+    writer.execute("CREATE TABLE t (n BIGINT, s VARCHAR)").unwrap();
+    let proxy = Proxy::new(setting.server.address());
+    let through = JournalPlace::new(&format!("http://{}/orders", proxy.address), None).unwrap();
+    let standby = follow(&setting.state("b"), through, 1).unwrap();
+    wait(&standby, last(&writer));
+    proxy.refuse(true);
+    proxy.cut();
+    // It has parts, which the checkpoints need no more.
+    writer.execute(LARGE).unwrap();
+    writer.execute("CHECKPOINT; INSERT INTO t VALUES (0, ''); CHECKPOINT").unwrap();
+    proxy.refuse(false);
+    wait(&standby, last(&writer));
+    assert_eq!(number(&standby, "SELECT COUNT(*) FROM t"), 60_001);
 }
 
 #[test]
