@@ -400,11 +400,10 @@ impl Replay<'_> {
         range: Range<Position>,
     ) -> Result<()> {
         let damaged = |error| Error::data(damage::of_storage(&error).to_string());
-        for record in journal.replay(range.start).map_err(damaged)? {
-            let (position, bytes) = record.map_err(damaged)?;
-            if position >= range.end {
-                break;
-            }
+        let mut records = journal.replay(range.start).map_err(damaged)?;
+        for position in (range.start.0..range.end.0).map(Position) {
+            let ended = || Error::data(format!("{} is missing", journal.place(position)));
+            let (_, bytes) = records.next().ok_or_else(ended)?.map_err(damaged)?;
             let record = Record::decode(&bytes).map_err(Error::data)?;
             if matches!(record, Record::Part { transaction, .. } if transaction == of) {
                 self.apply(record)?;

@@ -29,9 +29,16 @@ impl Listened {
         Arc::new(Listened { heard: Mutex::new(of(news)) })
     }
 
-    /// News have come.
+    /// News have come, perhaps later than newer ones of another call.
     pub(super) fn hear(&self, news: News) {
-        *self.heard.lock() = of(news);
+        let mut heard = self.heard.lock();
+        let Heard { term, end, released, at } = of(news);
+        *heard = Heard {
+            term: heard.term.max(term),
+            end: heard.end.max(end),
+            released: heard.released.max(released),
+            at,
+        };
     }
 
     fn heard(&self) -> Heard {
@@ -191,5 +198,22 @@ impl Followed for RemoteFollowed {
 
     fn leave(&self) -> Result<()> {
         self.attend(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_that_come_late_take_nothing_back() {
+        let listened = Listened::new(News { term: 2, end: 40, released: 10 });
+        let heard = |news| {
+            listened.hear(news);
+            let Heard { term, end, released, .. } = listened.heard();
+            (term, end.0, released.0)
+        };
+        assert_eq!(heard(News { term: 1, end: 30, released: 20 }), (2, 40, 20));
+        assert_eq!(heard(News { term: 3, end: 50, released: 0 }), (3, 50, 20));
     }
 }
