@@ -19,7 +19,8 @@
 //! - [`directory`]: the state directory, and who may use it; [`damage`]: the messages if it is damaged, and
 //!   [`known_end`]: how far its journal is known to go, and
 //!   [`elsewhere`]: a journal that is not in it;
-//! - [`followed`]: a journal that another engine writes to, and [`standby`]: the engine that replays it as it comes.
+//! - [`followed`]: a journal that another engine writes to, and [`standby`]: the engine that replays it as it comes, some of its
+//!   [`past`] once more.
 
 mod ahead;
 mod archive;
@@ -32,6 +33,7 @@ pub(crate) mod flusher;
 pub(crate) mod followed;
 mod functions;
 pub(crate) mod known_end;
+mod past;
 pub(crate) mod persisted;
 pub(crate) mod portion;
 pub(crate) mod record;

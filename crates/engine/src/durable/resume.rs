@@ -11,6 +11,7 @@ use alluvium_storage::{Journal, Position};
 use arrow::ipc::reader::StreamReader;
 
 use super::ahead::Found;
+use super::past::Past;
 use super::persisted::ConnectorFacts;
 use super::portion::{EnteredPortion, InputName, ReadPortion};
 use super::record::{ChangedTable, Record};
@@ -54,6 +55,11 @@ impl Replayed {
     /// The tables whose first rows have not come.
     pub(crate) fn incomplete(&self) -> &[DataflowId] {
         &self.incomplete
+    }
+
+    /// Whether nobody but the replay has the engine any more: it and each transaction whose parts come.
+    pub(super) fn has_alone(&self, engine: &Engine) -> bool {
+        Arc::strong_count(&engine.instance) <= 1 + self.parts.len()
     }
 
     /// The writer needs no record before this position: transactions whose parts are there have ended.
@@ -122,7 +128,7 @@ pub(crate) fn resume(
             _ => continue,
         }
         replay.note_open(&record, position);
-        let applied = replay.step(record, (journal, position));
+        let applied = replay.step(record, (Past::Opened(journal), position));
         applied.map_err(|error| failed(&format_args!("{place}: {error}")))?;
     }
     engine.instance.connectors.outputs.check_missing()?;
@@ -140,7 +146,7 @@ pub(super) fn follow(
     engine: &Engine,
     replayed: &mut Replayed,
     record: Record,
-    (journal, position): (&dyn Journal, Position),
+    (journal, position): (Past<'_>, Position),
 ) -> Result<()> {
     let mut replay = Replay { engine, known: replayed };
     if matches!(record, Record::Part { .. }) {
@@ -198,11 +204,7 @@ impl Replay<'_> {
     }
 
     /// Does again what the record at a position says.
-    fn step(
-        &mut self,
-        record: Record,
-        (journal, position): (&dyn Journal, Position),
-    ) -> Result<()> {
+    fn step(&mut self, record: Record, (journal, position): (Past<'_>, Position)) -> Result<()> {
         match record {
             Record::Transaction { definitions, epoch } => {
                 self.transact(&definitions, epoch.as_deref(), (journal, position))
@@ -377,7 +379,7 @@ impl Replay<'_> {
         &mut self,
         definitions: &[Vec<u8>],
         epoch: Option<&[u8]>,
-        (journal, end): (&dyn Journal, Position),
+        (journal, end): (Past<'_>, Position),
     ) -> Result<()> {
         for definition in definitions {
             self.apply(Record::decode(definition).map_err(Error::data)?)?;
@@ -393,17 +395,13 @@ impl Replay<'_> {
     }
 
     /// Stages the parts of a transaction, which are in this range.
-    fn stage_parts(
-        &mut self,
-        of: u64,
-        journal: &dyn Journal,
-        range: Range<Position>,
-    ) -> Result<()> {
+    fn stage_parts(&mut self, of: u64, journal: Past<'_>, range: Range<Position>) -> Result<()> {
         let damaged = |error| Error::data(damage::of_storage(&error).to_string());
-        let mut records = journal.replay(range.start).map_err(damaged)?;
+        let mut records = journal.records(range.start).map_err(damaged)?;
         for position in (range.start.0..range.end.0).map(Position) {
             let ended = || Error::data(format!("{} is missing", journal.place(position)));
-            let (_, bytes) = records.next().ok_or_else(ended)?.map_err(damaged)?;
+            let next = records.next(|| self.known.has_alone(self.engine));
+            let bytes = next.map_err(damaged)?.ok_or_else(ended)?;
             let record = Record::decode(&bytes).map_err(Error::data)?;
             if matches!(record, Record::Part { transaction, .. } if transaction == of) {
                 self.apply(record)?;

@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use super::damage;
 use super::flusher::Durability;
 use super::followed::{Following, Standing};
+use super::past::Past;
 use super::record::Record;
 use super::resume::{self, Replayed, finish_incomplete};
 use crate::engine::Engine;
@@ -149,14 +150,19 @@ fn run(
             Ok(Some((position, bytes))) => {
                 following.hear();
                 replayed.released(following.released());
-                let journal: &dyn Journal = &**following.journal();
+                let journal = Past::Followed(&**following.journal());
                 let act = || replay((&engine, following), replayed, journal, (position, &bytes));
                 instance.poison.guard(act)
             }
             Err(error) => Err(Error::source(damage::of_storage(&error))),
         };
         if let Err(error) = applied {
-            stop(instance, &error);
+            // Nobody is left who could learn of it.
+            if !replayed.has_alone(&engine) {
+                stop(instance, &error);
+            }
+            // Transactions whose parts come have the engine.
+            *replayed = Replayed::default();
             return;
         }
     }
@@ -172,7 +178,7 @@ fn replay_rest(
     let damaged = |error| Error::source(damage::of_storage(&error));
     for record in journal.replay(following.end()).map_err(damaged)? {
         let (position, bytes) = record.map_err(damaged)?;
-        replay((engine, following), replayed, journal, (position, &bytes))?;
+        replay((engine, following), replayed, Past::Opened(journal), (position, &bytes))?;
     }
     Ok(())
 }
@@ -181,7 +187,7 @@ fn replay_rest(
 fn replay(
     (engine, following): (&Engine, &Following),
     replayed: &mut Replayed,
-    journal: &dyn Journal,
+    journal: Past<'_>,
     (position, bytes): (Position, &Bytes),
 ) -> Result<()> {
     let at = |what: &dyn std::fmt::Display| {

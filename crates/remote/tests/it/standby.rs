@@ -412,6 +412,41 @@ fn what_the_writer_releases_while_a_standby_is_cut_off_is_replayed_there_all_the
 }
 
 #[test]
+fn a_standby_waits_for_a_large_transaction_that_it_reads_again_and_ends_meanwhile() {
+    let setting = Setting::of(server());
+    let writer = setting.writer("a", 1);
+    writer.execute("CREATE TABLE t (n BIGINT, s VARCHAR)").unwrap();
+    let proxy = Proxy::new(setting.server.address());
+    let through = JournalPlace::new(&format!("http://{}/orders", proxy.address), None).unwrap();
+    let through = through.patience(Duration::from_millis(100));
+    let standby = follow(&setting.state("b"), through, 1).unwrap();
+    wait(&standby, last(&writer));
+    let before = standby.lag().unwrap().epoch;
+    // What comes goes on to come, and nothing else can be read.
+    let is_kept_waiting = || {
+        proxy.refuse(true);
+        writer.execute(LARGE).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(1) {
+            standby.query("SELECT 1").unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        standby.lag().unwrap().epoch
+    };
+    assert_eq!(is_kept_waiting(), before);
+    proxy.refuse(false);
+    wait(&standby, last(&writer));
+    assert_eq!(number(&standby, "SELECT COUNT(*) FROM t"), 60_000);
+    let before = last(&writer);
+    assert_eq!(is_kept_waiting(), before);
+    drop(standby);
+    // It has let go of its directory, and has nothing of that transaction.
+    let standby = setting.standby("b", 1);
+    wait(&standby, last(&writer));
+    assert_eq!(number(&standby, "SELECT COUNT(*) FROM t"), 120_000);
+}
+
+#[test]
 fn rows_of_files_come_by_the_journal_and_the_promoted_standby_reads_on() {
     let setting = Setting::new();
     let writer = setting.writer("a", 1);
