@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 
 use crate::builder::Builder;
 use crate::catalog::{FunctionInfo, RelationInfo, Systems};
-use crate::durable::followed::Lag;
+use crate::durable::followed::{Lag, Promoted};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
@@ -360,7 +360,7 @@ impl EngineParts for Engine {
         Some(following.lag(self.instance.reader.progress.complete()))
     }
 
-    fn promote(&self) -> Result<u64> {
+    fn promote(&self) -> Result<Promoted> {
         let _call = log::call!("promote");
         match self.instance.standby.get() {
             Some(standby) => standby.promote(),

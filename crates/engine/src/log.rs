@@ -94,6 +94,11 @@ pub(crate) fn promoted(epoch: Epoch) {
     info!(epoch, "standby promoted");
 }
 
+/// Tables whose first rows had not come could not be dropped.
+pub(crate) fn not_dropped(error: impl Display) {
+    error!(%error, "tables without their first rows not dropped");
+}
+
 /// Inputs could not be started.
 pub(crate) fn not_started(error: impl Display) {
     error!(%error, "sources not started");

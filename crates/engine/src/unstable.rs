@@ -21,7 +21,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 
 pub use crate::durable::directory::note_address;
-pub use crate::durable::followed::Lag;
+pub use crate::durable::followed::{Lag, Promoted};
 use crate::error::{Error, Result};
 use crate::file_access::FileAccess;
 pub use crate::log::LogLine;
@@ -83,14 +83,14 @@ pub trait EngineParts {
     fn lag(&self) -> Option<Lag>;
 
     /// Takes the place of the engine that this one [follows](BuilderParts::follow): from now on it commits, and that one cannot any more.
-    /// Everything is there that the other one has acknowledged. Returns the last epoch.
+    /// Everything is there that the other one has acknowledged.
     ///
-    /// Inputs start, from where the other engine has read them.
+    /// Inputs start, from where the other engine has read them. If one cannot be opened, it is promoted nevertheless, and the answer says why.
     ///
     /// # Errors
     ///
     /// If it is no standby. If the journal cannot be opened, nothing has changed, and it goes on to follow.
-    fn promote(&self) -> Result<u64>;
+    fn promote(&self) -> Result<Promoted>;
 
     /// The files and secrets that inputs which have not started need, and that are not there: for a standby, before it is promoted.
     fn lacking(&self) -> Vec<String>;

@@ -1,7 +1,7 @@
 //! Promotion of a standby: `alluvium promote` asks for it by a file in the state directory, and the server of that directory looks for the file.
 //!
-//! The file has one line. A promotion that is asked for has the process that asks. The standby answers by replacing the line: with the epoch, or
-//! with what is wrong. Who asks removes the file.
+//! The file has one line. A promotion that is asked for has the process that asks. The standby answers by replacing the line: with the epoch, and
+//! why sources have not started if they have not, or with what is wrong. Who asks removes the file.
 
 use std::path::Path;
 #[cfg(feature = "serve")]
@@ -16,7 +16,7 @@ use std::{fs, io, process, thread};
 #[cfg(feature = "serve")]
 use alluvium::Engine;
 #[cfg(feature = "serve")]
-use alluvium::unstable::EngineParts;
+use alluvium::unstable::{EngineParts, Promoted};
 
 use crate::console;
 use crate::process::status::Status;
@@ -44,8 +44,8 @@ const REFUSED: &str = "refused: ";
 /// Asks the standby of a state directory to take the place of the engine that it follows, and waits until it has.
 pub(crate) fn promote(directory: &Path) -> Status {
     match ask(directory) {
-        Ok(epoch) => {
-            console::report(format_args!("the standby is promoted, after epoch {epoch}"));
+        Ok(after) => {
+            console::report(format_args!("the standby is promoted, after epoch {after}"));
             Status::SUCCESS
         }
         Err(what) => shell::status(Err(shell::failed(None, what))),
@@ -63,7 +63,7 @@ fn ask(directory: &Path) -> Result<String, String> {
     loop {
         let line = fs::read_to_string(&path).map_err(failed)?;
         let answer = match (line.strip_prefix(DONE), line.strip_prefix(REFUSED)) {
-            (Some(epoch), _) => Some(Ok(epoch.to_owned())),
+            (Some(after), _) => Some(Ok(after.to_owned())),
             (_, Some(what)) => Some(Err(what.to_owned())),
             _ if line.starts_with(ASKED) && begun.elapsed() > UNNOTICED => Some(Err(format!(
                 "no standby looks at \"{shown}\": start one, as alluvium serve --state {shown} --journal URL --follow NAME"
@@ -138,7 +138,10 @@ fn watch(engine: &Engine, directory: &Path, is_over: &AtomicBool) {
             // Who asks waits for as long as it takes. If the file cannot be written, the log tells.
             let _ = replace(directory, &format!("{TAKEN}{}", process::id()));
             let answer = match engine.promote() {
-                Ok(epoch) => format!("{DONE}{epoch}"),
+                Ok(Promoted { epoch, not_started: Some(error), .. }) => {
+                    format!("{DONE}{epoch}, but its sources have not started: {error}")
+                }
+                Ok(Promoted { epoch, .. }) => format!("{DONE}{epoch}"),
                 Err(error) => format!("{REFUSED}{error}"),
             };
             let _ = replace(directory, &answer);

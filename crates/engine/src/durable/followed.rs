@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alluvium_storage::{Followed, Heard, Position};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// No transaction is open.
 const NONE: u64 = u64::MAX;
@@ -27,10 +27,20 @@ pub struct Lag {
     pub silence: Duration,
 }
 
+/// A standby that was promoted: it writes from now on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Promoted {
+    /// The last epoch of the engine that it followed.
+    pub epoch: u64,
+    /// Why inputs have not started, if one could not be opened. Statements that read try again.
+    pub not_started: Option<Error>,
+}
+
 /// What a standby does besides what all engines do. When it is dropped it ends.
 pub(crate) trait Standing: Send + Sync {
-    /// Takes the place of the engine that is followed, and returns the last epoch.
-    fn promote(&self) -> Result<u64>;
+    /// Takes the place of the engine that is followed.
+    fn promote(&self) -> Result<Promoted>;
 }
 
 /// The journal that a standby follows.

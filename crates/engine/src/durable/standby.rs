@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::damage;
 use super::flusher::Durability;
-use super::followed::{Following, Standing};
+use super::followed::{Following, Promoted, Standing};
 use super::past::Past;
 use super::record::Record;
 use super::resume::{self, Replayed, finish_incomplete};
@@ -80,7 +80,7 @@ impl Standby {
 }
 
 impl Standing for Standby {
-    fn promote(&self) -> Result<u64> {
+    fn promote(&self) -> Result<Promoted> {
         // Who asks has the engine.
         let engine = &Engine { instance: self.instance.upgrade().ok_or_else(promoted)? };
         let instance = &engine.instance;
@@ -107,16 +107,17 @@ impl Standing for Standby {
         let flusher = instance.definitions.attach(journal, *durability)?;
         // It is attached once.
         let _ = instance.flusher.set(flusher);
-        finish_incomplete(engine, replayed.incomplete())?;
+        // From here on it is promoted, whatever else fails.
+        if let Err(error) = finish_incomplete(engine, replayed.incomplete()) {
+            log::not_dropped(&error);
+        }
         // It costs the journal some room if that is not known.
         let _ = instance.reader.sequencer.durable().leave_followed();
         let epoch = instance.writer.last();
         log::promoted(epoch);
-        if let Err(error) = instance.start_inputs() {
-            // The first statement that reads says so again.
-            log::not_started(&error);
-        }
-        Ok(epoch)
+        let not_started = instance.start_inputs().err();
+        not_started.iter().for_each(log::not_started);
+        Ok(Promoted { epoch, not_started })
     }
 }
 

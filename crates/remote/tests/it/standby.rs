@@ -211,7 +211,8 @@ fn a_promoted_standby_has_all_that_was_acknowledged_and_the_former_writer_is_ref
     let standby = setting.standby("b", 2);
     (0..10).for_each(|number| transfer(&writer, number).unwrap());
     let committed = last(&writer);
-    assert_eq!(standby.promote().unwrap(), committed);
+    let promoted = standby.promote().unwrap();
+    assert_eq!((promoted.epoch, promoted.not_started), (committed, None));
     assert!(standby.lag().is_none());
     assert_eq!(number(&standby, "SELECT COUNT(*) FROM moved"), 10);
     let error = transfer(&writer, 10).unwrap_err().to_string();
@@ -473,6 +474,13 @@ fn rows_of_files_come_by_the_journal_and_the_promoted_standby_reads_on() {
     assert_eq!(standby.lacking(), [format!("table \"t\": there is no file {}", file.display())]);
     until(&standby, 3);
     drop(writer);
+    // It is promoted without it, too, and says so.
+    let without = setting.standby("c", 1);
+    until(&without, 3);
+    let not_started = without.promote().unwrap().not_started.unwrap().to_string();
+    assert!(not_started.contains(&*file.to_string_lossy()), "{not_started}");
+    without.execute("CREATE TABLE more (n BIGINT)").unwrap();
+    drop(without);
     std::fs::rename(&aside, &file).unwrap();
     assert!(standby.lacking().is_empty());
     let mut text = std::fs::read_to_string(&file).unwrap();
