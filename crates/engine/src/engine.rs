@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 use crate::builder::Builder;
 use crate::catalog::{FunctionInfo, RelationInfo, Systems};
 use crate::durable::followed::{Lag, Promoted};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_standby};
 use crate::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::log;
@@ -261,6 +261,9 @@ impl Engine {
         options: &[(String, String)],
         mode: OutputMode,
     ) -> Result<()> {
+        if self.instance.is_standby() {
+            return Err(is_standby("an output"));
+        }
         self.instance.output(name::short(relation), path.as_ref(), format, options, mode)
     }
 

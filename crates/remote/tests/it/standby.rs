@@ -175,6 +175,11 @@ fn a_standby_has_what_the_writer_commits_and_refuses_to_write() {
         let error = standby.execute(sql).unwrap_err().to_string();
         assert!(error.contains(what) && error.contains("promote the standby"), "{sql}: {error}");
     }
+    let path = setting.directory.path().join("total.csv");
+    for mode in [alluvium::OutputMode::Contents, alluvium::OutputMode::Changes] {
+        let error = standby.output("total", &path, None, &[], mode).unwrap_err().to_string();
+        assert!(error.contains("an output on a standby"), "{error}");
+    }
     let mut transaction = standby.begin().unwrap();
     let row = alluvium::arrow::array::RecordBatch::try_from_iter([
         ("number", Arc::new(alluvium::arrow::array::Int64Array::from(vec![-1])) as _),
