@@ -11,6 +11,7 @@ use alluvium_remote::JournalServer;
 
 use self::args::{JournalCommand, ServeArgs};
 use crate::console;
+use crate::log::{Level, Log, LogArgs};
 use crate::process::interrupt::Interrupt;
 use crate::process::status::Status;
 use crate::shell::{self, Stop, failed};
@@ -26,6 +27,7 @@ pub(crate) fn run(command: &JournalCommand) -> Status {
 }
 
 fn serve(args: &ServeArgs) -> Result<(), Stop> {
+    let _log = Log::begin(&LogArgs::default(), Level::Warn).map_err(|wrong| failed(None, wrong))?;
     let interrupt = Interrupt::listen().map_err(|error| failed(Some(&"signals"), error))?;
     interrupt.expect_end();
     interrupt.allow(LAST_STEPS);

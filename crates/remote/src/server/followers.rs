@@ -90,14 +90,14 @@ impl Followers {
         self.change(disk, |known| known.remove(name))
     }
 
-    /// Nothing is kept any more for the follower that needs most.
-    pub(super) fn drop_slowest(&mut self, disk: &dyn Disk) -> Result<()> {
-        self.change(disk, |known| {
-            let kept = known.values_mut().filter(|need| need.is_kept);
-            if let Some(need) = kept.min_by_key(|need| need.first) {
-                need.is_kept = false;
-            }
-        })
+    /// Nothing is kept any more for the follower that needs most. Returns its name, if there is one.
+    pub(super) fn drop_slowest(&mut self, disk: &dyn Disk) -> Result<Option<String>> {
+        let kept = self.known.iter().filter(|(_, need)| need.is_kept);
+        let slowest = kept.min_by_key(|(_, need)| need.first).map(|(name, _)| name.clone());
+        if let Some(name) = &slowest {
+            self.change(disk, |known| known.get_mut(name).map(|need| need.is_kept = false))?;
+        }
+        Ok(slowest)
     }
 
     /// The first record that is kept for a follower.

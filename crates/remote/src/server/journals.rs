@@ -9,7 +9,7 @@
 //! A journal that has failed is closed, and recovers from what is on its disk when it is opened next.
 //!
 //! What its [followers](super::followers) need is kept when a writer releases it, up to a number of bytes; then nothing more is kept for the
-//! follower that is farthest behind.
+//! follower that is farthest behind, and for the next one if that is not enough.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,6 +24,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tonic::{Code, Status};
+use tracing::warn;
 
 use super::Disks;
 use super::followers::Followers;
@@ -223,6 +224,14 @@ impl Kept {
         }
     }
 
+    /// The journal, unless it has failed since it was opened.
+    fn opened(&self) -> Result<Arc<FileJournal>, Status> {
+        self.journal.clone().ok_or_else(|| {
+            let what = format!("the journal \"{}\" has failed, and is not open", self.name);
+            refused(Code::Internal, what)
+        })
+    }
+
     fn check_identity(&self, expected: Option<&str>) -> Result<(), Status> {
         let Kept { name, term: Term { identity, .. }, .. } = self;
         match expected {
@@ -282,15 +291,31 @@ impl Kept {
         })
     }
 
-    /// Where the records end of which a writer needs none from `before` on, and no follower either. If the journal has more than `most`
-    /// bytes, the follower that is farthest behind is dropped.
-    fn unneeded(&mut self, before: u64, most: u64) -> StorageResult<u64> {
-        let is_behind =
-            |followers: &Followers| followers.first().is_some_and(|first| first < before);
-        if is_behind(&self.followers) && self.bytes()? > most {
-            self.followers.drop_slowest(&*self.disk)?;
+    /// Deletes records before `before` that no follower needs. While the journal has more than `most` bytes and followers keep some of them, the
+    /// follower that is farthest behind is dropped.
+    fn release(
+        &mut self,
+        journal: &FileJournal,
+        before: Position,
+        most: u64,
+    ) -> Result<(), Status> {
+        loop {
+            let needed = self.followers.first().map_or(before, |first| before.min(Position(first)));
+            let released = journal.release(needed);
+            self.check(released)?;
+            if !journal.can_release(before) || self.bytes().map_err(|error| failed(&error))? <= most
+            {
+                return Ok(());
+            }
+            let dropped = self.followers.drop_slowest(&*self.disk);
+            let Some(follower) = dropped.map_err(|error| failed(&error))? else { return Ok(()) };
+            let journal = &self.name;
+            warn!(
+                journal,
+                follower,
+                "standby dropped, as the journal has more bytes than it keeps for standbys"
+            );
         }
-        Ok(self.followers.first().map_or(before, |first| first.min(before)))
     }
 
     /// How many bytes its files have.
@@ -371,17 +396,11 @@ impl Writer {
     pub(super) fn release(&self, before: u64) -> Result<u64, Status> {
         let mut kept = self.current()?;
         kept.tail.tell(|news| news.released = news.released.max(before));
-        let before = match self.keeps {
-            Keeps::All => 0,
-            Keeps::Followed(bytes) => {
-                kept.unneeded(before, bytes).map_err(|error| failed(&error))?
-            }
-        };
-        drop(kept);
-        self.with(|journal, _| {
-            journal.release(Position(before))?;
-            Ok(journal.range().start.0)
-        })
+        let journal = kept.opened()?;
+        if let Keeps::Followed(bytes) = self.keeps {
+            kept.release(&journal, Position(before), bytes)?;
+        }
+        Ok(journal.range().start.0)
     }
 
     /// Does something with the journal, if no other session has begun.
@@ -390,10 +409,7 @@ impl Writer {
         act: impl FnOnce(&FileJournal, &Tail) -> StorageResult<T>,
     ) -> Result<T, Status> {
         let mut kept = self.current()?;
-        let Some(journal) = kept.journal.clone() else {
-            let what = format!("the journal \"{}\" has failed, and is not open", kept.name);
-            return Err(refused(Code::Internal, what));
-        };
+        let journal = kept.opened()?;
         let done = act(&journal, &kept.tail);
         kept.check(done)
     }

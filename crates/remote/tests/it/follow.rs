@@ -154,6 +154,26 @@ fn beyond_a_number_of_bytes_nothing_is_kept_for_the_follower_that_is_farthest_be
 }
 
 #[test]
+fn a_follower_is_not_dropped_for_bytes_that_it_does_not_hold_and_all_that_hold_too_many_are() {
+    let server = server().options(SMALL).followed_bytes(20_000);
+    let server = server.start_on(SimulatedDisks::new(2)).unwrap();
+    let place = place(&server, "orders");
+    let writer = place.open(&Expected::default()).unwrap();
+    let followed = follow(&place, 0);
+    writer.sync(append(&writer, 0..100, 300)).unwrap();
+    followed.release(Position(98)).unwrap();
+    writer.release(Position(100)).unwrap();
+    writer.sync(append(&writer, 100..130, 300)).unwrap();
+    writer.release(Position(130)).unwrap();
+    assert!((80..=98).contains(&range(&writer).start), "{writer:?}");
+    let records = Some(Position(98)..Position(98));
+    place.follow(&Expected { records, ..Expected::default() }, "other").unwrap();
+    writer.sync(append(&writer, 130..200, 300)).unwrap();
+    writer.release(Position(200)).unwrap();
+    assert!(range(&writer).start > 180, "{writer:?}");
+}
+
+#[test]
 fn who_reads_too_late_learns_that_the_record_is_gone() {
     let server = server().options(SMALL).start_on(SimulatedDisks::new(2)).unwrap();
     let writer = place(&server, "orders").open(&Expected::default()).unwrap();

@@ -100,6 +100,11 @@ impl FileJournal {
         let (place, range) = (self.disk.place(""), start.0..end.0);
         Error::NoRecord { place, operation, position: position.0, range }
     }
+
+    /// Whether a [release](Journal::release) of the records before a position would delete some.
+    pub fn can_release(&self, before: Position) -> bool {
+        matches!(*self.segments.lock().make_contiguous(), [_, second, ..] if second <= before.0)
+    }
 }
 
 impl Debug for FileJournal {
