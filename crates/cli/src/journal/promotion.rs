@@ -3,6 +3,7 @@
 //! The file has one line. A promotion that is asked for has the process that asks. The standby answers by replacing the line: with the epoch, and
 //! why sources have not started if they have not, or with what is wrong. Who asks removes the file.
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
 #[cfg(feature = "serve")]
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use crate::shell;
 /// The file's name in the state directory.
 const NAME: &str = "promote";
 
-/// Its name while it is written.
-const NASCENT: &str = ".promote.new";
+/// The file that an engine which uses the directory holds locked.
+const LOCK: &str = "lock";
 
 /// How often both sides look at it.
 const PULSE: Duration = Duration::from_millis(20);
@@ -36,7 +37,6 @@ const UNNOTICED: Duration = Duration::from_secs(10);
 
 /// What a line begins with.
 const ASKED: &str = "asked by ";
-#[cfg(feature = "serve")]
 const TAKEN: &str = "taken by ";
 const DONE: &str = "promoted after epoch ";
 const REFUSED: &str = "refused: ";
@@ -55,7 +55,7 @@ pub(crate) fn promote(directory: &Path) -> Status {
 fn ask(directory: &Path) -> Result<String, String> {
     let (path, shown) = (directory.join(NAME), directory.display());
     let failed = |error: io::Error| format!("the standby of \"{shown}\" cannot be asked: {error}");
-    if !directory.join("lock").is_file() {
+    if !directory.join(LOCK).is_file() {
         return Err(format!("\"{shown}\" is no state directory"));
     }
     replace(directory, &format!("{ASKED}{}", process::id())).map_err(failed)?;
@@ -68,6 +68,15 @@ fn ask(directory: &Path) -> Result<String, String> {
             _ if line.starts_with(ASKED) && begun.elapsed() > UNNOTICED => Some(Err(format!(
                 "no standby looks at \"{shown}\": start one, as alluvium serve --state {shown} --journal URL --follow NAME"
             ))),
+            _ if line.starts_with(TAKEN)
+                && !is_used(directory).map_err(failed)?
+                && fs::read_to_string(&path).map_err(failed)? == line =>
+            {
+                Some(Err(format!(
+                    "the standby of \"{shown}\" has ended before it was promoted, or before it could say so: start it without --follow to take the \
+                     place of the writer, or with it to follow on"
+                )))
+            }
             _ => None,
         };
         if let Some(answer) = answer {
@@ -78,8 +87,19 @@ fn ask(directory: &Path) -> Result<String, String> {
     }
 }
 
+/// Whether a process uses a state directory.
+fn is_used(directory: &Path) -> io::Result<bool> {
+    let lock = File::open(directory.join(LOCK))?;
+    match lock.try_lock_shared() {
+        // It is let go of at once.
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 fn replace(directory: &Path, line: &str) -> io::Result<()> {
-    let nascent = directory.join(NASCENT);
+    let nascent = directory.join(format!(".{NAME}.{}.new", process::id()));
     fs::write(&nascent, line)?;
     fs::rename(nascent, directory.join(NAME))
 }
@@ -147,5 +167,33 @@ fn watch(engine: &Engine, directory: &Path, is_over: &AtomicBool) {
             let _ = replace(directory, &answer);
         }
         thread::sleep(PULSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promotion_whose_standby_ends_is_waited_for_no_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let lock = File::create(directory.join(LOCK)).unwrap();
+        lock.lock().unwrap();
+        assert!(is_used(directory).unwrap());
+        let answer = thread::scope(|scope| {
+            let asked = scope.spawn(|| ask(directory));
+            while !directory.join(NAME).exists() {
+                thread::sleep(PULSE);
+            }
+            replace(directory, &format!("{TAKEN}1")).unwrap();
+            thread::sleep(5 * PULSE);
+            assert!(!asked.is_finished());
+            lock.unlock().unwrap();
+            asked.join().unwrap()
+        });
+        let what = answer.unwrap_err();
+        assert!(what.contains("has ended before it was promoted"), "{what}");
+        assert!(!directory.join(NAME).exists());
     }
 }
