@@ -321,7 +321,7 @@ fn elements_of_lists_arrive_as_they_do_alone() {
     running
         .execute(
             "CREATE TABLE t (id INT PRIMARY KEY, y BYTEA[], d DOUBLE[], m DECIMAL(30, 5)[], z TIMESTAMP WITH TIME ZONE[], n INT[]);
-             INSERT INTO t VALUES (1, [X'00ff', NULL], [CAST('NaN' AS DOUBLE), CAST('-inf' AS DOUBLE)],
+             INSERT INTO t VALUES (1, [X'00ff', CAST(NULL AS BYTEA)], [CAST('NaN' AS DOUBLE), CAST('-inf' AS DOUBLE)],
                  [CAST('1234567890123456789012345.12345' AS DECIMAL(30, 5))],
                  [CAST('2026-06-01 12:00:00+05:30' AS TIMESTAMP WITH TIME ZONE)], NULL)",
         )
