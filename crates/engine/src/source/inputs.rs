@@ -125,8 +125,9 @@ impl Input {
         let count = refused.len() as u64;
         let before = self.refused.fetch_add(count, Ordering::Relaxed);
         log::refused(&self.table, &self.name, before, before + count);
-        *self.position.lock() = position;
+        // In this order, as they are looked at in the other: at a position that is seen, no more is unread than there.
         *self.unread.lock() = unread;
+        *self.position.lock() = position;
         if !refused.is_empty() {
             let mut messages = self.messages.lock();
             let room = REPORTED - messages.len();
@@ -363,6 +364,7 @@ impl Inputs {
     pub(crate) fn progress(&self) -> Vec<SourceProgress> {
         let one = |(input, state): &(Arc<Input>, State)| {
             let (all, minute) = (input.pace.all(), input.pace.minute());
+            let position = input.position.lock().clone();
             let unread = *input.unread.lock();
             SourceProgress {
                 table: input.table.clone(),
@@ -386,7 +388,7 @@ impl Inputs {
                 minute_rows: minute.rows,
                 minute_bytes: minute.bytes,
                 last_rows: input.pace.last(),
-                position: input.position.lock().clone(),
+                position,
                 unread: unread.rows,
                 unread_bytes: unread.bytes,
                 messages: input.messages.lock().clone(),
